@@ -20,8 +20,8 @@ from fastpsr.summaries.rank_cells import (
     HighestInSteps,
     pav_blocks,
     rank_cells,
-    rank_runs,
 )
+from fastpsr.summaries.rank_runs import rank_runs
 from tests.test_pav_blocks import KINDS, make_scores
 
 BUDGETS = ["2KB", "20KB", "1GB"]

@@ -101,13 +101,15 @@ class SubsetDraws(UnitCounts):
             of_deals[deal] = self._deal(part, deal)
         return of_deals[deal]
 
-    def of_counts(self, counts: Counts, strata: Counts, most: int) -> Iterator[Floats]:
+    def of_counts(self, counts: Counts, sections: Counts, most: int) -> Iterator[Floats]:
         """Yield (R, G) numbers of rows of each group that replicates keep, in their order.
 
         Parameters
         ----------
-        counts, strata : ndarray of int64, shape (G,)
-            Number of rows of each group, and its stratum.
+        counts : ndarray of int64, shape (G,)
+            Number of rows of each group.
+        sections : ndarray of int64, shape (S, 3)
+            Stratum, rank of the first row in it, and number of rows, one section after another.
         most : int
             Number of replicates at once.
         """
@@ -116,7 +118,7 @@ class SubsetDraws(UnitCounts):
         most_rows, n_rows = memory_budget() // _SHARE_OF_ROWS, max(int(counts.sum()), 1)
         at_once = max(1, n_shares * most_rows // n_rows)
         for dealing in self._dealings:
-            settings = (counts, strata, self.units.n_in_strata, *dealing, n_shares)
+            settings = (counts, sections, self.units.n_in_strata, *dealing, n_shares)
             if not leaves_one:
                 hold((8 * most + 4 * n_shares) * counts.size)
                 dealt = kernels.deal_counts(*settings)
