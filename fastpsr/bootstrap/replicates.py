@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -202,15 +203,18 @@ class _Bundle:
         kept: list[list[list[Any]]] = [
             [[] for _ in range(out[place].shape[0])] for place in self.places
         ]
-        for number in range(of_jobs[0].n_pieces):
-            sums = yield from of_jobs[0].find(self.jobs[0].data, number)
-            replicate = 0
-            for some in totals(number, sums):
-                for summary in sums.assemble_each(some, np.empty((*some.shape, 0))):
+        number = 0
+        for read in range(of_jobs[0].n_reads):
+            for sums in (yield from of_jobs[0].find(self.jobs[0].data, read)):
+                summaries = chain.from_iterable(
+                    sums.assemble_each(some, np.empty((*some.shape, 0)))
+                    for some in totals(number, sums)
+                )
+                for replicate, summary in enumerate(summaries):
                     for of_job, each in zip(kept, of_jobs, strict=True):
                         of_job[replicate].append(each.keep(summary))
-                    replicate += 1
-            del sums, some, summary
+                number += 1
+            del sums, summaries, summary  # before the next are read
         for place, job, of_job, each in zip(self.places, self.jobs, kept, of_jobs, strict=True):
             assert isinstance(job.metric, Statistic)
             for replicate, pieces in enumerate(of_job):

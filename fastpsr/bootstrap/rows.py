@@ -220,8 +220,10 @@ class CountDraws:
 
     seed: int
     n_draws: NDArray[np.int64]  # (R, strata)
+    n_groups: int
+    filled: NDArray[np.int64]  # numbers of the groups that have rows, (F,)
+    bounds: NDArray[np.int64]  # (F + 1,)
     blocks: Any
-    bounds: NDArray[np.int64]
 
     @classmethod
     def of(
@@ -232,17 +234,20 @@ class CountDraws:
         strata: NDArray[np.int64],
     ) -> "CountDraws":
         """Return the draws of groups of so many rows; strata of groups do not decrease."""
-        bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        return cls(seed, n_draws, kernels.cut_into_blocks(bounds, strata, _WHOLE), bounds)
-
-    @property
-    def n_groups(self) -> int:
-        return self.bounds.size - 1
+        filled = np.flatnonzero(counts)
+        bounds = np.concatenate([[0], np.cumsum(counts[filled])]).astype(np.int64, copy=False)
+        blocks = kernels.cut_into_blocks(bounds, strata[filled], _WHOLE)
+        return cls(seed, n_draws, counts.size, filled, bounds, blocks)
 
     def totals(self, first: int, n_replicates: int) -> Floats:
         """Return (R, G, 1) replicates of the counts."""
         n_draws = np.ascontiguousarray(self.n_draws[first : first + n_replicates])
         nothing, no_columns = np.empty(0), np.empty((0, 0))
+        drawn = np.zeros((n_replicates, self.filled.size, 1))
+        kernels.sum_draws(self.seed, first, n_draws, self.blocks, self.bounds, nothing, no_columns,
+                          0, drawn)  # fmt: skip
+        if self.filled.size == self.n_groups:
+            return drawn
         out = np.zeros((n_replicates, self.n_groups, 1))
-        return kernels.sum_draws(self.seed, first, n_draws, self.blocks, self.bounds, nothing,
-                                 no_columns, 0, out)  # fmt: skip
+        out[:, self.filled] = drawn
+        return out

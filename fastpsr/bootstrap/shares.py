@@ -113,6 +113,16 @@ class SubsetDraws(UnitCounts):
         most : int
             Number of replicates at once.
         """
+        filled = np.flatnonzero(counts)  # most groups of a class may be those of another
+        for some in self._of_filled(counts[filled], sections, most):
+            if filled.size == counts.size:
+                yield some
+                continue
+            kept = np.zeros((some.shape[0], counts.size))
+            kept[:, filled] = some
+            yield kept
+
+    def _of_filled(self, counts: Counts, sections: Counts, most: int) -> Iterator[Floats]:
         n_shares = self._n_shares
         leaves_one = np.array_equal(self._keeps, ~np.eye(n_shares, dtype=bool))
         most_rows, n_rows = memory_budget() // _SHARE_OF_ROWS, max(int(counts.sum()), 1)

@@ -1,13 +1,15 @@
 """Runs of scores of one class: all of them, or range by range where they would be too many.
 
 Of data in parts only the scores in buckets of both classes are sorted. Where these exceed the
-budget, they are sorted a range of buckets at a time, in a read each, and of the runs in a range is
-kept what a metric needs: the blocks of an isotonic fit are those of its ranges, pooled, and an area
+budget, each read picks those of some ranges of buckets, and of the runs in a range is kept what a
+metric needs: the blocks of an isotonic fit are those of its ranges, pooled, and an area
 is a sum over ranges.
 """
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -38,14 +40,17 @@ from fastpsr.summaries.rank_cells import (
 from fastpsr.summaries.sums import PieceSums
 
 __all__ = [
-    "FindRuns",
     "KeptOfRuns",
+    "PickRanges",
     "RankArea",
     "RunsInRanges",
     "rank_runs",
     "run_sums",
     "runs_fit",
 ]
+
+#: Ranges whose scores are picked in the same read: draws of the runs in one take more memory.
+_RANGES_PER_READ = 4
 
 
 @dataclass(frozen=True)
@@ -89,37 +94,71 @@ KeptOfRuns = type[RankArea] | type[PavBlocks]
 
 
 @dataclass(frozen=True, eq=False)
-class FindRuns(PickValues):
-    """Find the runs in the buckets that were counted, some of which are picked to be sorted."""
-
-    counted: Counted = field(kw_only=True)
-    given_priors: Floats | None = field(kw_only=True)
-
-    @property
-    def key(self) -> Hashable:
-        return ("runs", super().key)
-
-    def finish(self, accumulator: dict[int, tuple[Floats, Floats]]) -> Any:
-        by_class = joined_by_number(accumulator) if accumulator else (np.empty(0), np.empty(0))
-        accumulator.clear()  # before memory is taken for the runs
-        return runs_of(self.counted, self.picked[self.counted.places], by_class, self.given_priors)
-
-
-@dataclass(frozen=True, eq=False)
 class _Ranges:
-    """Buckets from `bounds[k]` to `bounds[k + 1]` are a range, of few rows to sort."""
+    """Buckets in the order of the scores, which are cut into ranges of few rows to sort.
+
+    Attributes
+    ----------
+    counted : Counted
+    bounds : ndarray of int64, shape (R + 1,)
+        Buckets from ``bounds[k]`` to ``bounds[k + 1]`` are a range.
+    given_priors : ndarray of float64, shape (2,), or None
+    """
 
     counted: Counted
     bounds: NDArray[np.int64]
+    given_priors: Floats | None
 
-    def step(self, number: int, given_priors: Floats | None) -> FindRuns:
-        """Return the step that finds the runs in a range."""
-        counted = self.counted.between(*self.bounds[number : number + 2])
+    @classmethod
+    def of(cls, counted: Counted, most: int, given_priors: Floats | None) -> Self:
+        """Cut where a range would have more than so many rows to sort."""
+        ends, bounds = np.cumsum(counted.counts.sum(axis=1) * _are_mixed(counted)), [0]
+        while bounds[-1] < ends.size:
+            before = ends[bounds[-1] - 1] if bounds[-1] else 0
+            end = int(np.searchsorted(ends, before + most, side="right"))
+            bounds.append(max(end, bounds[-1] + 1))
+        return cls(counted, np.array(bounds), given_priors)
+
+    def between(self, first: int, last: int) -> "_Ranges":
+        """Return some of the ranges."""
+        bounds = self.bounds[first : last + 1]
+        counted = self.counted.between(int(bounds[0]), int(bounds[-1]))
+        return _Ranges(counted, bounds - bounds[0], self.given_priors)
+
+    def runs(self, negatives: Floats, positives: Floats) -> Iterator[RankRuns]:
+        """Yield the runs in each range, of the sorted scores in buckets of both classes."""
+        flags = _are_mixed(self.counted)
+        for first, last in pairwise(self.bounds.tolist()):
+            counted, picked = self.counted.between(first, last), flags[first:last]
+            n, p = counted.counts[picked].sum(axis=0)
+            yield runs_of(counted, picked, (negatives[:n], positives[:p]), self.given_priors)
+            negatives, positives = negatives[n:], positives[p:]
+
+
+@dataclass(frozen=True, eq=False)
+class PickRanges(PickValues):
+    """Collect and sort the scores of ranges, of which then the runs are found range by range."""
+
+    ranges: _Ranges
+
+    @classmethod
+    def of(cls, ranges: _Ranges) -> Self:
+        """Return the step that looks into all buckets of both classes."""
+        counted = ranges.counted
         picked = np.zeros(counted.grid.n_places, bool)
         picked[counted.places[_are_mixed(counted)]] = True
-        return FindRuns(
-            ScoresByClass(), counted.grid, picked, counted=counted, given_priors=given_priors
-        )
+        return cls(ScoresByClass(), counted.grid, picked, ranges)
+
+    @property
+    def key(self) -> Hashable:
+        return ("ranges", super().key)
+
+    def finish(self, accumulator: dict[int, tuple[Floats, Floats]]) -> Any:
+        """Return a function that yields the runs in each range."""
+        by_class = joined_by_number(accumulator) if accumulator else (np.empty(0), np.empty(0))
+        accumulator.clear()
+        kernels.sort_in_place(*by_class)
+        return partial(self.ranges.runs, *by_class)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +166,6 @@ class RunsInRanges(PieceSums):
     """Samples grouped by class and range of scores; the runs in a range are found in its turn."""
 
     ranges: _Ranges
-    given_priors: Floats | None
     kept: KeptOfRuns
 
     stream = ("rank ranges",)
@@ -136,6 +174,10 @@ class RunsInRanges(PieceSums):
     @property
     def n_pieces(self) -> int:
         return self.ranges.bounds.size - 1
+
+    @property
+    def n_reads(self) -> int:
+        return -(-self.n_pieces // _RANGES_PER_READ)
 
     @property
     def key(self) -> Hashable:
@@ -147,9 +189,11 @@ class RunsInRanges(PieceSums):
         begins = self.ranges.bounds[:-1]
         return np.add.reduceat(self.ranges.counted.counts, begins).T.ravel().astype(np.float64)
 
-    def find(self, data: Data, number: int) -> Plan[RunSums]:
-        (runs,) = yield [self.ranges.step(number, self.given_priors).over(data)]
-        return _sums_of(runs)
+    def find(self, data: Data, number: int) -> Plan[Iterator[RunSums]]:
+        first = number * _RANGES_PER_READ
+        ranges = self.ranges.between(first, min(first + _RANGES_PER_READ, self.n_pieces))
+        (runs,) = yield [PickRanges.of(ranges).over(data)]
+        return map(_sums_of, runs())
 
     def keep(self, summary: RankRuns) -> Any:
         return self.kept.of(summary)
@@ -174,7 +218,7 @@ def run_sums(data: Data, kept: KeptOfRuns | None) -> Plan[RunSums | RunsInRanges
         return _sums_of(found)
     if kept is None:
         return _sums_of((yield from rank_cells(data)).runs)
-    return RunsInRanges(found, data.given_priors, kept)
+    return RunsInRanges(found, kept)
 
 
 def runs_fit(data: Data) -> Plan[bool]:
@@ -193,8 +237,7 @@ def runs_of(
     by_class: tuple[Floats, Floats],
     given_priors: Floats | None,
 ) -> RankRuns:
-    """Return the runs in buckets, of those that are flagged from the scores of both classes."""
-    kernels.sort_in_place(*by_class)
+    """Return the runs in buckets, of those that are flagged from their sorted scores."""
     lowest, negatives, positives, bucket = kernels.merge_into_runs(counted.counts, flags, *by_class)
     unknown = np.isnan(lowest)
     lowest[unknown] = counted.starts_of(bucket[unknown])
@@ -218,6 +261,7 @@ def _find_runs(data: Data) -> Plan[RankRuns]:
     column = ScoresByClass()
     counted, _, flags = yield from count_until_few(column, data, lambda found, _: _are_mixed(found))
     picked = yield from pick(column, data, counted, flags)
+    kernels.sort_in_place(*picked)
     return runs_of(counted, flags, picked, data.given_priors)
 
 
@@ -231,20 +275,18 @@ def _find_in_parts(data: Data) -> Plan[RankRuns | _Ranges]:
         return (yield from filled_cells(data)).runs
 
     def are_too_large(counted: Counted, sums: Floats) -> NDArray[np.bool_]:
-        are_many: NDArray[np.bool_] = counted.counts.sum(axis=1) > at_once
+        are_many: NDArray[np.bool_] = counted.counts.sum(axis=1) > at_once // 2
         return _are_mixed(counted) & are_many
 
     counted, _, _ = yield from count_until_few(ScoresByClass(), data, are_too_large)
-    ends = np.cumsum(np.where(_are_mixed(counted), counted.counts.sum(axis=1), 0))
-    bounds = [0]
-    while bounds[-1] < ends.size:
-        before = ends[bounds[-1] - 1] if bounds[-1] else 0
-        bounds.append(int(np.searchsorted(ends, before + at_once, side="right")))
-    ranges = _Ranges(counted, np.array(bounds))
-    if len(bounds) > 2:
+    n_mixed = int(counted.counts[_are_mixed(counted)].sum())
+    most = n_mixed if n_mixed <= at_once else at_once // 2
+    ranges = _Ranges.of(counted, most, data.given_priors)
+    if n_mixed > at_once:
         return ranges
-    (runs,) = yield [ranges.step(0, data.given_priors).over(data)]
-    return runs  # type: ignore[no-any-return]
+    (runs,) = yield [PickRanges.of(ranges).over(data)]
+    (of_all,) = runs()
+    return of_all  # type: ignore[no-any-return]
 
 
 def _are_mixed(counted: Counted) -> NDArray[np.bool_]:

@@ -164,9 +164,14 @@ class PieceSums(Sums):
         """Number of pieces and classes."""
         return self.n_classes * self.n_pieces
 
+    @property
     @abstractmethod
-    def find(self, data: Any, number: int) -> Plan[Sums]:
-        """Plan: return the sums of a piece, whose counts are known; in one read."""
+    def n_reads(self) -> int:
+        """Number of reads in which they are found."""
+
+    @abstractmethod
+    def find(self, data: Any, number: int) -> Plan[Iterator[Sums]]:
+        """Plan: yield the sums of each piece that a read finds, whose counts are known."""
 
     @abstractmethod
     def keep(self, summary: Any) -> Any:
@@ -188,10 +193,9 @@ class PieceSums(Sums):
 
     def total(self, data: Any) -> Plan[Any]:
         kept = []
-        for number in range(self.n_pieces):
-            piece = yield from self.find(data, number)
-            kept.append(self.keep((yield from piece.total(data))))
-            del piece
+        for number in range(self.n_reads):
+            for piece in (yield from self.find(data, number)):
+                kept.append(self.keep((yield from piece.total(data))))
         return self.joined(kept)
 
 
