@@ -26,6 +26,7 @@ _REHEARSED = 3  # parts, or more where these have fewer rows than this:
 _LIKE_MANY = 1 << 15  # rows, from which plans do as with any number
 _FEW_ROWS, _MANY_ROWS = 1 << 15, 1 << 18  # of which replicates are rehearsed
 _FEWEST = 40  # replicates
+_MOST_GROWTH = 1.2  # power of the rows: what leaves the cache takes longer
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ def _with_replicates(
 
     fewest = replace(intervals, n_resamples=min(_FEWEST, intervals.n_resamples))
     with in_silence():
-        rehearse(_MANY_ROWS, fewest)  # compiles, and reads the parts
+        rehearse(_FEW_ROWS, fewest)  # compiles, and reads the parts
         few = rehearse(_FEW_ROWS, intervals)
         many = rehearse(_MANY_ROWS, intervals)
         alone = rehearse(_MANY_ROWS, None)
@@ -156,7 +157,7 @@ def _grown(few: float, many: float, more: float, share: float) -> float:
     """Return what is `many` times a power of `share`, which it was for `more` times the rows."""
     if not few < many or more <= 1.0:
         return many
-    return float(many * share ** min(np.log(many / max(few, 1e-9)) / np.log(more), 1.0))
+    return float(many * share ** min(np.log(many / max(few, 1e-9)) / np.log(more), _MOST_GROWTH))
 
 
 def _spread(n: int, n_parts: int) -> list[int]:

@@ -2,8 +2,8 @@
 
 Of data in parts only the scores in buckets of both classes are sorted. Where these exceed the
 budget, each read picks those of some ranges of buckets, and of the runs in a range is kept what a
-metric needs: the blocks of an isotonic fit are those of its ranges, pooled, and an area
-is a sum over ranges.
+metric needs: the blocks of an isotonic fit are those of its ranges, pooled, and an area is a sum
+over ranges.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -51,6 +51,8 @@ __all__ = [
 
 #: Ranges whose scores are picked in the same read: draws of the runs in one take more memory.
 _RANGES_PER_READ = 4
+#: Cells around a score of the smaller class take as much memory as so many scores to sort.
+_CELLS_OF_ROW = 4
 
 
 @dataclass(frozen=True)
@@ -269,7 +271,8 @@ def _find_in_parts(data: Data) -> Plan[RankRuns | _Ranges]:
     """Cut buckets that hold both classes into ranges, unless all scores may be sorted at once."""
     at_once = max(1, memory_budget() // PICKED_SHARE // 8)
     is_balanced = are_alike_in_size(data)
-    if data.has_weights or (not is_balanced and data.class_sizes.min() <= at_once):
+    is_placed = not is_balanced and _CELLS_OF_ROW * int(data.class_sizes.min()) <= at_once
+    if data.has_weights or is_placed:
         return (yield from rank_cells(data)).runs
     if is_balanced and len(data) <= at_once:  # this is one read
         return (yield from filled_cells(data)).runs
