@@ -140,7 +140,8 @@ def _with_replicates(
         alone = rehearse(_MANY_ROWS, None)
     share = n_rows / max(many.n_rows, 1)
     more = many.n_rows / max(few.n_rows, 1)
-    between_reads = _grown(few.cpu_between_reads, many.cpu_between_reads, more, share)
+    cpu_seconds = few.cpu_between_reads, many.cpu_between_reads
+    between_reads = _grown(*cpu_seconds, more, share, _MOST_GROWTH)
     in_reads = max(many.cpu_of_reads - alone.cpu_of_reads, 0.0) * share
     in_tree = (2 + of_values.n_parts.bit_length()) / (2 + n_known.bit_length())
     held = _grown(few.n_held_bytes, many.n_held_bytes, more, share) * in_tree
@@ -153,11 +154,11 @@ def _with_replicates(
     )
 
 
-def _grown(few: float, many: float, more: float, share: float) -> float:
-    """Return what is `many` times a power of `share`, which it was for `more` times the rows."""
+def _grown(few: float, many: float, more: float, share: float, most: float = 1.0) -> float:
+    """Return `many` times a power of `share`, at most `most`, as it grew with `more` rows."""
     if not few < many or more <= 1.0:
         return many
-    return float(many * share ** min(np.log(many / max(few, 1e-9)) / np.log(more), _MOST_GROWTH))
+    return float(many * share ** min(np.log(many / max(few, 1e-9)) / np.log(more), most))
 
 
 def _spread(n: int, n_parts: int) -> list[int]:
