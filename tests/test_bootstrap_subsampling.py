@@ -312,13 +312,30 @@ def test_counts_are_dealt_as_their_rows(n_at_once, sizes, n_shares, monkeypatch)
         groups = np.repeat(np.arange(14), np.diff(bounds))
         expected = np.zeros((n_shares, 14), np.int64)
         np.add.at(expected, (share, groups), 1)
-        dealt = (np.diff(bounds), np.repeat([0, 1], 7), sizes, *dealing, n_shares)
+        whole = np.array([[0, 0, sizes[0]], [1, 0, sizes[1]]])
+        first = sizes[0] // 7
+        dealt = (np.diff(bounds), whole, sizes, *dealing, n_shares)
         np.testing.assert_array_equal(kernels.deal_counts(*dealt), expected)
         for some in (range(n_shares), range(n_shares // 3, n_shares // 2)):
             found, ends = kernels.deal_groups(*dealt, some)
             own = [groups[share == k] for k in some]
             np.testing.assert_array_equal(found, np.concatenate(own))
             np.testing.assert_array_equal(np.diff(ends), [rows.size for rows in own])
+        # some of the rows of each stratum
+        pieces = np.array([[0, first, (sizes[0] - first) // 2], [1, sizes[1] // 3, sizes[1] // 2]])
+        rows = np.concatenate([
+            np.arange(n) + rank + (sizes[0] if stratum else 0) for stratum, rank, n in pieces
+        ])  # fmt: skip
+        own = np.bincount(groups[rows], minlength=14)
+        np.testing.assert_array_equal(
+            kernels.deal_counts(own, pieces, *dealt[2:]),
+            np.array([np.bincount(groups[rows[share[rows] == k]], minlength=14)
+                      for k in range(n_shares)]),
+        )  # fmt: skip
+        found, ends = kernels.deal_groups(own, pieces, *dealt[2:], range(1, n_shares))
+        expected = [groups[rows[share[rows] == k]] for k in range(1, n_shares)]
+        np.testing.assert_array_equal(found, np.concatenate(expected))
+        np.testing.assert_array_equal(np.diff(ends), [each.size for each in expected])
 
 
 # What does not matter

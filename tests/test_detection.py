@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastpsr as fp
-from fastpsr.summaries import rank_cells as rank_plans
+from fastpsr.summaries import rank_cells, rank_runs
 from tests import reference_detection as reference
 
 POINTS = [(0.5, 1.0, 1.0), (0.01, 1.0, 1.0), (0.05, 10.0, 1.0), (0.9, 1.0, 3.0)]
@@ -119,8 +119,10 @@ def test_scores_are_counted_once(monkeypatch):
     def spied(name, plan):
         return lambda d: (counted.append(name), plan(d))[1]
 
-    for name in ("_fit", "_find_runs", "_fill_cells"):
-        monkeypatch.setattr(rank_plans, name, spied(name, getattr(rank_plans, name)))
+    for module, name in (
+        (rank_cells, "_fit"), (rank_runs, "_find_runs"), (rank_cells, "_fill_cells"),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, spied(name, getattr(module, name)))
     for metric in (fp.EER(), fp.AUC(), fp.MinCllr(), fp.MinDCF(0.01), fp.MinDCF(0.5)):
         metric(data)
     fp.roc(data)

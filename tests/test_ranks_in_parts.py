@@ -14,14 +14,15 @@ from fastpsr.plans.runner import begin
 from fastpsr.summaries import buckets
 from fastpsr.summaries.buckets import CountBuckets, Grid, PickValues, ScoresByClass
 from fastpsr.summaries.order_statistics import order_statistics, weighted_quantiles
+from fastpsr.summaries.pav_blocks import PavBlocks
 from fastpsr.summaries.rank_cells import (
     CollectClass,
     CountIntoCells,
     HighestInSteps,
     pav_blocks,
     rank_cells,
-    rank_runs,
 )
+from fastpsr.summaries.rank_runs import RankArea, RunsInRanges, rank_runs, run_sums
 from tests.test_pav_blocks import KINDS, make_scores
 
 BUDGETS = ["2KB", "20KB", "1GB"]
@@ -248,14 +249,103 @@ def test_ranks_beyond_the_budget_are_refused(monkeypatch):
     y = rng.integers(0, 2, 10_000).astype(np.uint8)
     scores = rng.normal(y)
     monkeypatch.setenv("FASTPSR_MEMORY", "10KB")
-    fine = fp.Predictions.from_raw_scores(y, scores)
-    with pytest.raises(fp.ArgumentError, match=r"FASTPSR_MEMORY.*sample"):
-        fp.AUC()(cut_into_parts(fine, rng))
+    fine = cut_into_parts(fp.Predictions.from_raw_scores(y, scores), rng)
+    for call in (fp.roc, lambda data: run(lambda: fp.PavPosterior(0.3).sums(data))):
+        with pytest.raises(fp.ArgumentError, match=r"FASTPSR_MEMORY.*sample"):
+            call(fine)
     weighted = fp.Predictions.from_raw_scores(y, scores, sample_weight=rng.random(y.size))
     with pytest.raises(fp.ArgumentError, match="FASTPSR_MEMORY"):
         fp.EER()(cut_into_parts(weighted, rng))
     rounded = fp.Predictions.from_raw_scores(y, scores.round(1))  # of which there are few
     assert fp.AUC()(cut_into_parts(rounded, rng)) == fp.AUC()(rounded)
+
+
+@pytest.mark.parametrize("kind", ["plain", "ties", "apart", "infinite", "far", "spike"])
+@pytest.mark.parametrize("share", [0.03, 0.5])
+@pytest.mark.parametrize("how", ["as it is", "sorted", "by class"])
+def test_ranges_of_runs_against_all(kind, share, how, monkeypatch):
+    """What is kept of ranges, a read of some at a time, is that of all runs to the last bit."""
+    rng = np.random.default_rng(3)
+    n = 20_000
+    y = (rng.random(n) < share).astype(np.uint8)
+    scores = rng.normal(y)
+    if kind == "ties":
+        scores = scores.round(3)
+    elif kind == "apart":
+        scores += 3.0 * y
+    elif kind == "infinite":
+        scores[rng.random(n) < 0.1] = np.inf
+        scores[rng.random(n) < 0.1] = -np.inf
+    elif kind == "far":
+        scores[:2] = 1e300, -1e300
+    elif kind == "spike":  # more scores than a range may have, some of them equal
+        scores[: n // 2] *= 1e-9
+        scores[: n // 4] = 0.5e-9
+    data = ordered(fp.Predictions.from_raw_scores(y, scores), how, rng)
+    expected = run(lambda: rank_runs(data))
+    parts = cut_into_parts(data, rng, 20)
+    monkeypatch.setenv("FASTPSR_MEMORY", "10KB")
+    reads = count_reads(monkeypatch)
+    for kept in (RankArea, PavBlocks):
+        reads.clear()
+        sums = run(lambda kept=kept: begun(parts, lambda: run_sums(parts, kept)))
+        assert isinstance(sums, RunsInRanges)
+        counts = [(expected.negatives.sum()), expected.positives.sum()]
+        np.testing.assert_array_equal(sums.known_weight.reshape(2, -1).sum(axis=1), counts)
+        n_before = len(reads)
+        found = run(lambda sums=sums: sums.total(parts))
+        assert len(reads) - n_before == sums.n_reads < sums.n_pieces
+        wanted = kept.of(expected)
+        if kept is PavBlocks:  # of a run the lowest score may not be known
+            np.testing.assert_array_equal(found.negatives, wanted.negatives)
+            np.testing.assert_array_equal(found.positives, wanted.positives)
+        else:
+            assert found == wanted
+
+
+@pytest.mark.parametrize("scheme", [fp.IID, fp.Stratified], ids=["iid", "stratified"])
+def test_replicates_by_ranges(scheme, monkeypatch):
+    """Subsets are those in memory to the last bit, and replicates are of the same law."""
+    rng = np.random.default_rng(1)
+    n, n_resamples = 4_000, 400
+    y = rng.integers(0, 2, n).astype(np.uint8)
+    data = fp.Predictions.from_llrs(y, rng.normal(2.0 * y - 1.0).round(3))
+    parts = cut_into_parts(data, rng, 5)
+    metrics = [fp.AUC(), fp.EER(), fp.MinDCF(0.1), fp.MinCllr()]
+    options = {"n_resamples": n_resamples, "seed": 2, "resampling": scheme()}
+    expected = fp.bootstrap(metrics, data, **options)
+    monkeypatch.setenv("FASTPSR_MEMORY", "8KB")
+    found = fp.bootstrap(metrics, parts, **options)
+    again = fp.bootstrap(metrics[1], parts, **options)
+    np.testing.assert_array_equal(again.replicates, found[1].replicates)  # whoever else is there
+    for one, other in zip(found, expected, strict=True):
+        assert one.value == other.value
+        assert one.interval == other.interval
+        assert one.method == "subsampling"
+        error = np.sqrt((one.replicates.var() + other.replicates.var()) / n_resamples)
+        assert abs(one.replicates.mean() - other.replicates.mean()) < 5.0 * error
+        spread = one.replicates.std() / other.replicates.std()
+        assert abs(np.log(spread)) < 5.0 / np.sqrt(n_resamples)
+
+
+def test_rows_beyond_the_budget_are_refused(monkeypatch):
+    """Clusters are drawn by cells, which fit or do not."""
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 4_000).astype(np.uint8)
+    data = fp.Predictions.from_llrs(y, rng.normal(2.0 * y - 1.0))
+    ids = rng.integers(0, 40, 4_000)
+    parts = fp.from_parts(
+        (data[rows], {"speaker": ids[rows]}) for rows in (slice(0, 1_500), slice(1_500, None))
+    )
+    options = {"n_resamples": 40, "seed": 2, "method": "percentile"}
+    expected = fp.bootstrap(fp.AUC(), data, resampling=fp.Clusters(ids), **options)
+    monkeypatch.setenv("FASTPSR_MEMORY", "40KB")  # of which the scores of a class take 16
+    found = fp.bootstrap(fp.AUC(), parts, resampling=fp.Clusters("speaker"), **options)
+    np.testing.assert_allclose(found.replicates, expected.replicates, rtol=1e-12)
+    monkeypatch.setenv("FASTPSR_MEMORY", "8KB")
+    with pytest.raises(fp.ArgumentError, match=r"FASTPSR_MEMORY.*sample"):
+        fp.bootstrap(fp.AUC(), parts, resampling=fp.Clusters("speaker"), **options)
+    fp.bootstrap(fp.AUC(), parts, resampling=fp.IID(), **options)
 
 
 def test_cells_are_counted_in_place():

@@ -4,13 +4,15 @@ import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr.bootstrap.draws import DrawCounts, Draws, Reweighted
 from fastpsr.bootstrap.layout import Layout, counts_suffice, known_counts
-from fastpsr.bootstrap.rows import DrawnTotals, RowDraws
+from fastpsr.bootstrap.rows import CountDraws, DrawnTotals, RowDraws
 from fastpsr.bootstrap.shares import SubsetDraws
 from fastpsr.bootstrap.subsets import Subset
 from fastpsr.bootstrap.units import Units
@@ -24,7 +26,7 @@ from fastpsr.plans import Data, Part, PartitionedPredictions, Plan, begin, mappe
 from fastpsr.plans.budget import budget_of_all, memory_budget
 from fastpsr.plans.watching import hold
 from fastpsr.predictions import Floats, Predictions
-from fastpsr.summaries.sums import NeedsSamplesError, Sums
+from fastpsr.summaries.sums import NeedsSamplesError, PieceSums, Sums
 
 __all__ = [
     "AnyMetric",
@@ -213,6 +215,43 @@ class _Bundle:
                     pass  # undefined, for example because a class is missing: stays nan
         return out, unserved
 
+    def write_pieces(
+        self, totals: Callable[[int, Sums], Iterator[Floats]], out: list[Floats]
+    ) -> Plan[None]:
+        """Write the values of all replicates, of sums whose groups are found piece by piece.
+
+        `totals` yields (R, G) counts in replicates of the groups of a piece.
+        """
+        of_jobs = [job.sums for job in self.jobs if isinstance(job.sums, PieceSums)]
+        kept: list[list[list[Any]]] = [
+            [[] for _ in range(out[place].shape[0])] for place in self.places
+        ]
+        number = 0
+        for read in range(of_jobs[0].n_reads):
+            for sums in (yield from of_jobs[0].find(self.jobs[0].data, read)):
+                summaries = chain.from_iterable(
+                    sums.assemble_each(some, np.empty((*some.shape, 0)))
+                    for some in totals(number, sums)
+                )
+                for replicate, summary in enumerate(summaries):
+                    for of_job, each in zip(kept, of_jobs, strict=True):
+                        of_job[replicate].append(each.keep(summary))
+                number += 1
+            del sums, summaries, summary  # before the next are read
+        for place, job, of_job, each in zip(self.places, self.jobs, kept, of_jobs, strict=True):
+            assert isinstance(job.metric, Statistic)
+            for replicate, pieces in enumerate(of_job):
+                with suppress(ValueError):  # undefined: stays nan
+                    out[place][replicate] = job.metric.finish(each.joined(pieces))
+
+    def find_rows(self) -> Plan[None]:
+        """Make sums that are found piece by piece those of rows, which some draws need."""
+        sums = self.jobs[0].sums
+        if isinstance(sums, PieceSums):
+            of_rows = yield from sums.of_rows(self.jobs[0].data)
+            for job in self.jobs:
+                job.sums = of_rows
+
     def write(
         self, totals: Floats, first: int, draws: DrawCounts | None, out: list[Floats]
     ) -> Plan[None]:
@@ -301,6 +340,7 @@ def draw_replicates(
         else:
             alone.append((bundle, layout, data, draws))
             n_numbers += 0 if counts_suffice(layout, data[0]) else layout.n_numbers
+    yield [bundle.find_rows() for bundle in remaining]
     if remaining or others:
         draws_of_units = units.draws(seed)
         n_numbers += _numbers_under(jobs, remaining, others, draws_of_units)
@@ -318,6 +358,7 @@ def values_under(jobs: list[Job], draws: SubsetDraws, *, jointly: bool) -> Plan[
     for bundle in bundles:
         if jointly or not (yield from _deal_counts(bundle, draws, out)):
             remaining.append(bundle)
+    yield [bundle.find_rows() for bundle in remaining]
     if remaining or others:
         n_numbers = _numbers_under(jobs, remaining, others, draws)
         yield _plans_under(jobs, remaining, others, draws, out, lambda n: None, n_numbers)
@@ -431,18 +472,44 @@ def _draw_rows(
     counts = yield from known_counts(layout, tuple(data))
     n_replicates = out[0].shape[0]
     if counts is not None:
-        of_whole, n_bytes = draws.of_whole(counts), 8 * layout.n_groups
-        for chunk in _ranges(n_replicates, max(1, memory_budget() // _SHARE_OF_COUNTS // n_bytes)):
-            hold(n_bytes * len(chunk))
-            totals = of_whole.totals(chunk.start, len(chunk))
-            yield from bundle.write(totals, chunk.start, None, out)
-            advance(len(chunk))
+        of_whole = draws.of_whole(counts, n_replicates)
+        if isinstance(layout.sums[0], PieceSums):
+            yield from _draw_pieces(bundle, draws, of_whole, out)
+            advance(n_replicates)
+            return
+        for first, totals in _totals_of_counts(of_whole):
+            yield from bundle.write(totals, first, None, out)
+            advance(totals.shape[0])
         return
     for chunk in _chunks_of(n_replicates, data[0], n_numbers):
         step = DrawnTotals(layout, draws, chunk.start, len(chunk))
         (totals,) = yield [step.over(*data)]
         yield from bundle.write(totals, chunk.start, draws, out)
         advance(len(chunk))
+
+
+def _totals_of_counts(draws: CountDraws) -> Iterator[tuple[int, Floats]]:
+    """Yield (R, G, 1) counts in some replicates, after the number of the first of them."""
+    n_bytes = 8 * max(draws.n_groups, 1)
+    at_once = max(1, memory_budget() // _SHARE_OF_COUNTS // n_bytes)
+    for chunk in _ranges(draws.n_draws.shape[0], at_once):
+        hold(n_bytes * len(chunk))
+        yield chunk.start, draws.totals(chunk.start, len(chunk))
+
+
+def _draw_pieces(
+    bundle: _Bundle, draws: RowDraws, of_whole: CountDraws, out: list[Floats]
+) -> Plan[None]:
+    """Write the replicates of a bundle piece by piece, after the draws are divided over pieces."""
+    n_replicates = of_whole.n_draws.shape[0]
+    counts = of_whole.totals(0, n_replicates)[:, :, 0].astype(np.int64)
+
+    def totals(number: int, sums: Sums) -> Iterator[Floats]:
+        by_class = counts.reshape(n_replicates, sums.n_classes, -1)[:, :, number]
+        for _, some in _totals_of_counts(draws.of_piece(number, sums, by_class)):
+            yield some[:, :, 0]
+
+    yield from bundle.write_pieces(totals, out)
 
 
 def _deal_counts(bundle: _Bundle, draws: SubsetDraws, out: list[Floats]) -> Plan[bool]:
@@ -455,11 +522,33 @@ def _deal_counts(bundle: _Bundle, draws: SubsetDraws, out: list[Floats]) -> Plan
     counts = yield from known_counts(layout, tuple(data))
     if counts is None:
         return False
+    before = np.cumsum(counts) - counts
+    in_stratum = before - before[np.searchsorted(strata, strata)]
+    if isinstance(layout.sums[0], PieceSums):
+        sections = np.column_stack([strata, in_stratum, counts])
+        yield from _deal_pieces(bundle, draws, sections, out)
+        return True
+    last = np.flatnonzero(np.diff(strata, append=-1))  # group of each stratum
+    sections = np.column_stack([strata[last], np.zeros_like(last), (in_stratum + counts)[last]])
     first = 0
-    for some in draws.of_counts(counts, strata, max(1, _BYTES_AT_ONCE // bytes_each)):
+    for some in draws.of_counts(counts, sections, max(1, _BYTES_AT_ONCE // bytes_each)):
         yield from bundle.write(some[:, :, None], first, None, out)
         first += some.shape[0]
     return True
+
+
+def _deal_pieces(
+    bundle: _Bundle, draws: SubsetDraws, sections: NDArray[np.int64], out: list[Floats]
+) -> Plan[None]:
+    """Write the replicates of a bundle piece by piece, of which each class is a section of rows."""
+
+    def totals(number: int, sums: Sums) -> Iterator[Floats]:
+        assert sums.known_weight is not None
+        own = sections.reshape(sums.n_classes, -1, 3)[:, number]
+        at_once = max(1, _BYTES_AT_ONCE // (8 * sums.n_groups))
+        return draws.of_counts(sums.known_weight.astype(np.int64), own, at_once)
+
+    yield from bundle.write_pieces(totals, out)
 
 
 def _numbers_under(jobs: list[Job], bundles: list[_Bundle], others: list[int], draws: Draws) -> int:

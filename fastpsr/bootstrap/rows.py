@@ -149,14 +149,20 @@ class RowDraws(DrawCounts):
         seed = seed_of(self._seed, (*self._stream, "part", part))
         return seed, self._in_parts.of(part, first, n_replicates)
 
-    def of_whole(self, counts: NDArray[np.int64]) -> "CountDraws":
+    def of_whole(self, counts: NDArray[np.int64], n_replicates: int) -> "CountDraws":
         """Return the draws if only the total counts of groups matter."""
         n_strata = int(self._strata[-1]) + 1 if self._strata.size else 1
         sizes = np.bincount(self._strata, counts, n_strata).astype(np.int64)
-        bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         seed = seed_of(self._seed, (*self._stream, "part", 0))
-        blocks = kernels.cut_into_blocks(bounds, self._strata, _WHOLE)
-        return CountDraws(seed, sizes, blocks, bounds)
+        n_draws = np.repeat(sizes[None], n_replicates, axis=0)
+        return CountDraws.of(seed, n_draws, counts, self._strata)
+
+    def of_piece(self, number: int, sums: Sums, n_draws: NDArray[np.int64]) -> "CountDraws":
+        """Return the draws of a piece, of each class of which (R, K) are drawn."""
+        assert sums.known_weight is not None
+        seed = seed_of(self._seed, (*self._stream, "piece", number))
+        counts = sums.known_weight.astype(np.int64)
+        return CountDraws.of(seed, n_draws, counts, sums.class_of_group)
 
     def of_rows(self, part: Part, replicate: int) -> Floats:
         sums, cache = self._layout.sums[:1], self._layout.cache
@@ -213,14 +219,35 @@ class CountDraws:
     """Draws of the counts of groups, as multinomials without rows."""
 
     seed: int
-    sizes: NDArray[np.int64]  # of the strata
+    n_draws: NDArray[np.int64]  # (R, strata)
+    n_groups: int
+    filled: NDArray[np.int64]  # numbers of the groups that have rows, (F,)
+    bounds: NDArray[np.int64]  # (F + 1,)
     blocks: Any
-    bounds: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls,
+        seed: int,
+        n_draws: NDArray[np.int64],
+        counts: NDArray[np.int64],
+        strata: NDArray[np.int64],
+    ) -> "CountDraws":
+        """Return the draws of groups of so many rows; strata of groups do not decrease."""
+        filled = np.flatnonzero(counts)
+        bounds = np.concatenate([[0], np.cumsum(counts[filled])]).astype(np.int64, copy=False)
+        blocks = kernels.cut_into_blocks(bounds, strata[filled], _WHOLE)
+        return cls(seed, n_draws, counts.size, filled, bounds, blocks)
 
     def totals(self, first: int, n_replicates: int) -> Floats:
         """Return (R, G, 1) replicates of the counts."""
-        n_draws = np.repeat(self.sizes[None], n_replicates, axis=0)
+        n_draws = np.ascontiguousarray(self.n_draws[first : first + n_replicates])
         nothing, no_columns = np.empty(0), np.empty((0, 0))
-        out = np.zeros((n_replicates, self.bounds.size - 1, 1))
-        return kernels.sum_draws(self.seed, first, n_draws, self.blocks, self.bounds, nothing,
-                                 no_columns, 0, out)  # fmt: skip
+        drawn = np.zeros((n_replicates, self.filled.size, 1))
+        kernels.sum_draws(self.seed, first, n_draws, self.blocks, self.bounds, nothing, no_columns,
+                          0, drawn)  # fmt: skip
+        if self.filled.size == self.n_groups:
+            return drawn
+        out = np.zeros((n_replicates, self.n_groups, 1))
+        out[:, self.filled] = drawn
+        return out

@@ -101,22 +101,34 @@ class SubsetDraws(UnitCounts):
             of_deals[deal] = self._deal(part, deal)
         return of_deals[deal]
 
-    def of_counts(self, counts: Counts, strata: Counts, most: int) -> Iterator[Floats]:
+    def of_counts(self, counts: Counts, sections: Counts, most: int) -> Iterator[Floats]:
         """Yield (R, G) numbers of rows of each group that replicates keep, in their order.
 
         Parameters
         ----------
-        counts, strata : ndarray of int64, shape (G,)
-            Number of rows of each group, and its stratum.
+        counts : ndarray of int64, shape (G,)
+            Number of rows of each group.
+        sections : ndarray of int64, shape (S, 3)
+            Stratum, rank of the first row in it, and number of rows, one section after another.
         most : int
             Number of replicates at once.
         """
+        filled = np.flatnonzero(counts)  # most groups of a class may be those of another
+        for some in self._of_filled(counts[filled], sections, most):
+            if filled.size == counts.size:
+                yield some
+                continue
+            kept = np.zeros((some.shape[0], counts.size))
+            kept[:, filled] = some
+            yield kept
+
+    def _of_filled(self, counts: Counts, sections: Counts, most: int) -> Iterator[Floats]:
         n_shares = self._n_shares
         leaves_one = np.array_equal(self._keeps, ~np.eye(n_shares, dtype=bool))
         most_rows, n_rows = memory_budget() // _SHARE_OF_ROWS, max(int(counts.sum()), 1)
         at_once = max(1, n_shares * most_rows // n_rows)
         for dealing in self._dealings:
-            settings = (counts, strata, self.units.n_in_strata, *dealing, n_shares)
+            settings = (counts, sections, self.units.n_in_strata, *dealing, n_shares)
             if not leaves_one:
                 hold((8 * most + 4 * n_shares) * counts.size)
                 dealt = kernels.deal_counts(*settings)

@@ -20,7 +20,8 @@ from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.class_counts import ClassCounts
 from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_cells import pav_blocks, rank_cells, rank_runs
+from fastpsr.summaries.rank_cells import pav_blocks, rank_cells
+from fastpsr.summaries.rank_runs import rank_runs
 from fastpsr.summaries.score_range import ScoreRange
 from fastpsr.summaries.sums import Sums
 

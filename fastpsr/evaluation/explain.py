@@ -26,6 +26,7 @@ _REHEARSED = 3  # parts, or more where these have fewer rows than this:
 _LIKE_MANY = 1 << 15  # rows, from which plans do as with any number
 _FEW_ROWS, _MANY_ROWS = 1 << 15, 1 << 18  # of which replicates are rehearsed
 _FEWEST = 40  # replicates
+_MOST_GROWTH = 1.2  # power of the rows: what leaves the cache takes longer
 
 
 @dataclass(frozen=True)
@@ -133,13 +134,14 @@ def _with_replicates(
 
     fewest = replace(intervals, n_resamples=min(_FEWEST, intervals.n_resamples))
     with in_silence():
-        rehearse(_MANY_ROWS, fewest)  # compiles, and reads the parts
+        rehearse(_FEW_ROWS, fewest)  # compiles, and reads the parts
         few = rehearse(_FEW_ROWS, intervals)
         many = rehearse(_MANY_ROWS, intervals)
         alone = rehearse(_MANY_ROWS, None)
     share = n_rows / max(many.n_rows, 1)
     more = many.n_rows / max(few.n_rows, 1)
-    between_reads = _grown(few.cpu_between_reads, many.cpu_between_reads, more, share)
+    cpu_seconds = few.cpu_between_reads, many.cpu_between_reads
+    between_reads = _grown(*cpu_seconds, more, share, _MOST_GROWTH)
     in_reads = max(many.cpu_of_reads - alone.cpu_of_reads, 0.0) * share
     in_tree = (2 + of_values.n_parts.bit_length()) / (2 + n_known.bit_length())
     held = _grown(few.n_held_bytes, many.n_held_bytes, more, share) * in_tree
@@ -152,11 +154,11 @@ def _with_replicates(
     )
 
 
-def _grown(few: float, many: float, more: float, share: float) -> float:
-    """Return what is `many` times a power of `share`, which it was for `more` times the rows."""
+def _grown(few: float, many: float, more: float, share: float, most: float = 1.0) -> float:
+    """Return `many` times a power of `share`, at most `most`, as it grew with `more` rows."""
     if not few < many or more <= 1.0:
         return many
-    return float(many * share ** min(np.log(many / max(few, 1e-9)) / np.log(more), 1.0))
+    return float(many * share ** min(np.log(many / max(few, 1e-9)) / np.log(more), most))
 
 
 def _spread(n: int, n_parts: int) -> list[int]:

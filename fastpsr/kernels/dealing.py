@@ -86,7 +86,7 @@ def deal_ranks(
 
 def deal_counts(
     counts: Counts,
-    strata: Counts,
+    sections: Counts,
     sizes: Counts,
     tables: Counts,
     places: Counts,
@@ -95,19 +95,20 @@ def deal_counts(
 ) -> NDArray[Any]:
     """Return (n_shares, G): how many rows of each group are dealt to each share.
 
-    Rows lie sorted by group; `strata` (G,) of groups do not decrease. The ranks of rows in their
-    stratum are dealt as by `deal_ranks`, with first folds of 0.
+    Rows lie sorted by group. `sections` are (S, 3) rows: stratum, rank of the first row in it, and
+    number of rows, one section after another. The ranks of rows in their stratum are dealt as by
+    `deal_ranks`, with first folds of 0.
     """
     out = np.zeros((n_shares, counts.size), np.uint32 if counts.sum() < 1 << 32 else np.float64)
     ends = np.cumsum(counts)
-    for row, shares in _dealt_pieces(counts, strata, sizes, tables, places, keys, n_shares):
+    for row, shares in _dealt_pieces(sections, sizes, tables, places, keys, n_shares):
         _count_groups(row, shares, ends, out)
     return out
 
 
 def deal_groups(
     counts: Counts,
-    strata: Counts,
+    sections: Counts,
     sizes: Counts,
     tables: Counts,
     places: Counts,
@@ -119,12 +120,19 @@ def deal_groups(
 
     Rows are dealt as by `deal_counts`.
     """
+    dealing = sections, sizes, tables, places, keys, n_shares
     share = np.arange(wanted.start, wanted.stop)[:, None]
-    in_share = (sizes // n_shares + (share < sizes % n_shares)).sum(axis=1)
+    if np.array_equal(sections[:, 2], sizes[sections[:, 0]]):  # whole strata
+        in_share = (sizes // n_shares + (share < sizes % n_shares)).sum(axis=1)
+    else:
+        in_share = np.zeros(n_shares, np.int64)
+        for _, shares in _dealt_pieces(*dealing):
+            in_share += np.bincount(shares, minlength=n_shares)
+        in_share = in_share[wanted.start : wanted.stop]
     bounds = np.concatenate([[0], np.cumsum(in_share)])
     groups = np.empty(bounds[-1], np.int32)
     ends, next_place = np.cumsum(counts), bounds[:-1].copy()
-    for row, shares in _dealt_pieces(counts, strata, sizes, tables, places, keys, n_shares):
+    for row, shares in _dealt_pieces(*dealing):
         _collect_groups(row, shares, ends, wanted.start, next_place, groups)
     return groups, bounds
 
@@ -160,17 +168,18 @@ def leave_out(counts: Counts, groups: NDArray[np.int32], bounds: Counts) -> Floa
     return out
 
 
-def _dealt_pieces(counts, strata, sizes, tables, places, keys, n_shares):
-    """Yield (number of the first row, shares) of pieces of rows, which lie sorted by stratum."""
+def _dealt_pieces(sections, sizes, tables, places, keys, n_shares):
+    """Yield (number of the first row, shares) of pieces of rows, which lie section by section."""
     row = 0
-    for k, size in enumerate(np.bincount(strata, counts, sizes.size).astype(np.int64)):
+    for k, first_rank, n_rows in sections.tolist():
+        size = int(sizes[k])
         table = tables[places[k] : places[k] + size] if places[k] >= 0 else tables[:0]
-        for rank in range(0, size, _PIECE):
-            shares = np.empty(min(_PIECE, size - rank), np.uint16)
-            over_blocks(_deal_in_turn, count_blocks(shares.size), rank, size, _width(size), table,
-                        keys[k], n_shares, shares)  # fmt: skip
-            yield row + rank, shares
-        row += size
+        for done in range(0, n_rows, _PIECE):
+            shares = np.empty(min(_PIECE, n_rows - done), np.uint16)
+            over_blocks(_deal_in_turn, count_blocks(shares.size), first_rank + done, size,
+                        _width(size), table, keys[k], n_shares, shares)  # fmt: skip
+            yield row + done, shares
+        row += n_rows
 
 
 def _width(size):

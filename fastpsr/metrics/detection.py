@@ -29,7 +29,8 @@ from fastpsr.summaries.counts import AcceptanceSums, DecisionCounts
 from fastpsr.summaries.losses import LossSums, ScoreTotals
 from fastpsr.summaries.one_class import one_against_rest
 from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_cells import RankRuns, rank_runs
+from fastpsr.summaries.rank_cells import RankRuns
+from fastpsr.summaries.rank_runs import RankArea, run_sums
 from fastpsr.summaries.sums import Sums
 
 __all__ = ["AUC", "ActDCF", "Cllr", "MinCllr", "MinDCF"]
@@ -313,7 +314,7 @@ class MinCllr(HullMetric):
 
 
 @dataclass(frozen=True, eq=False)
-class AUC(RankMetric[list[RankRuns]]):
+class AUC(RankMetric[list[RankArea]]):
     """Area under the ROC: the probability that a target scores above a non-target.
 
     Ties count half.
@@ -348,6 +349,7 @@ class AUC(RankMetric[list[RankRuns]]):
     value_range = (0.0, 1.0)
     reference_value = 0.5
     interval_rule = IntervalRule("subsampling", "subsampling", "log of the rest", spread="halves")
+    kept_of_runs = RankArea
 
     def __post_init__(self) -> None:
         if isinstance(self.class_, str):
@@ -364,33 +366,30 @@ class AUC(RankMetric[list[RankRuns]]):
             return None
         return (yield from super().sums(data))
 
-    def total(self, data: Data) -> Plan[list[RankRuns]]:
-        """Plan: request the runs of the classes that are told from the rest."""
+    def total(self, data: Data) -> Plan[list[RankArea]]:
+        """Plan: request the areas of the classes that are told from the rest."""
         if self.class_ is None:
             checks.check_binary("an AUC", data.n_classes, takes_class=True)
-            return [(yield from rank_runs(data))]
+            return [(yield from _area(data))]
         classes = range(data.n_classes) if self.class_ == "macro" else [self.class_]
-        runs = []
+        areas = []
         for k in classes:
             of_class = one_against_rest(data, k)
             yield from begin(of_class)
-            runs.append((yield from rank_runs(of_class)))
-        return runs
+            areas.append((yield from _area(of_class)))
+        return areas
 
-    def finish(self, summary: list[RankRuns] | RankRuns) -> float:
-        runs = summary if isinstance(summary, list) else [summary]
-        return sum(map(_area, runs)) / len(runs)
+    def finish(self, summary: list[RankArea] | RankArea | RankRuns) -> float:
+        areas = summary if isinstance(summary, list) else [summary]
+        values = (RankArea.of(area) if isinstance(area, RankRuns) else area for area in areas)
+        return sum(area.value for area in values) / len(areas)
 
 
-def _area(runs: RankRuns) -> float:
-    """Return the area under the ROC."""
-    totals = runs.class_totals("AUC")
-    non, tar = runs.negatives, runs.positives
-    if not 1e-140 < totals.min() <= totals.max() < 1e140:  # products would over- or underflow
-        non, tar, totals = non / totals[0], tar / totals[1], np.ones(2)
-    below = np.cumsum(non) - non
-    wins = (tar * (below + 0.5 * non)).sum()
-    return min(float(wins / totals[1] / totals[0]), 1.0)  # rounded, it may exceed 1
+def _area(data: Data) -> Plan[RankArea]:
+    """Plan: return the area of labeled binary data."""
+    sums = yield from run_sums(data, RankArea)
+    found: RankArea | RankRuns = yield from sums.total(data)
+    return RankArea.of(found) if isinstance(found, RankRuns) else found
 
 
 @dataclass(frozen=True, eq=False)

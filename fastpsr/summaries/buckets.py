@@ -18,6 +18,7 @@ from fastpsr.plans.steps import Plan, Shared, Step
 from fastpsr.predictions import Floats
 
 __all__ = [
+    "PICKED_SHARE",
     "Column",
     "CountBuckets",
     "Counted",
@@ -30,6 +31,9 @@ __all__ = [
     "pick",
 ]
 
+#: This share of the budget is for values picked, which are collected, joined and sorted.
+PICKED_SHARE = 4
+
 _FEWEST_BUCKETS, _MOST_BUCKETS = 1 << 8, 1 << 16  # the counts of which stay in the cache
 _MANY = 1 << 27  # rows, for which more buckets are worth leaving the cache
 _BUCKETS_OF_MANY = 1 << 22
@@ -38,7 +42,6 @@ _PER_BUCKET = 16  # values, of which few are then sorted
 _SAMPLED = 1 << 14  # values that tell the range of all
 _OUTSIDE = 1000  # one sampled value in so many lies in the first or the last bucket
 _BYTES_PER_PLACE = 64  # of counts, lowest and highest value, and lookups
-_PICKED_SHARE = 4  # of the budget is for values picked, which are collected, joined and sorted
 #: Places for n rows are this times n^(2/3): the path of overlapping scores lies about n^(1/3) steps
 #: from its minorant, so that places of fewer rows are decided, most of them.
 _PLACES = 8.0
@@ -151,6 +154,13 @@ class Counted:
     def starts_of(self, buckets: NDArray[np.int64]) -> Floats:
         """Return the lowest value in each of some buckets, or, if not known, that may be in it."""
         return np.asarray(kernels.value_of(_ranges(self, buckets)[0]))
+
+    def between(self, first: int, last: int) -> "Counted":
+        """Return some of the buckets, in the same grid."""
+        some = slice(first, last)
+        return Counted(
+            self.grid, self.places[some], self.counts[some], self.lowest[some], self.highest[some]
+        )
 
     @property
     def are_alike(self) -> NDArray[np.bool_]:
@@ -428,7 +438,7 @@ def count_until_few(
     sums = np.empty((0, 2))
     if has_weights:
         (sums,) = yield [WeighBuckets(column, counted.grid).over(data)]
-    budget = memory_budget() // _PICKED_SHARE
+    budget = memory_budget() // PICKED_SHARE
     while True:
         flags = needed(counted, sums)
         sizes = counted.counts[flags].sum(axis=1)

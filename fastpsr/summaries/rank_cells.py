@@ -11,7 +11,7 @@ from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
 from fastpsr.kernels.sizes import index_type
-from fastpsr.plans import Data, Part, PartitionedPredictions, Plan, Shared, Step, run
+from fastpsr.plans import Data, Part, Plan, Shared, Step, run
 from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.buckets import (
@@ -35,13 +35,13 @@ __all__ = [
     "RankRuns",
     "RunSums",
     "Scores",
+    "are_alike_in_size",
     "cell_sums",
     "filled_cells",
     "minority_of",
     "pav_blocks",
     "rank_cells",
-    "rank_runs",
-    "run_sums",
+    "sorting_wins",
 ]
 
 _SORTING_WINS = 1 / 16  # share of the minority from which sorting both classes beats looking up
@@ -208,21 +208,6 @@ def cell_sums(data: Data) -> Plan[CellSums]:
     return CellSums(cells.lowest, data.given_priors, weight, edges=cells.edges)
 
 
-def rank_runs(data: Data) -> Plan[RankRuns]:
-    """Plan: return the runs of labeled binary data; computed once."""
-    checks.check_binary("ranks", data.n_classes)
-    (runs,) = yield [Shared("rank runs", data, lambda: _find_runs(data))]
-    found: RankRuns = runs
-    return found
-
-
-def run_sums(data: Data) -> Plan[RunSums]:
-    """Plan: request the runs, and return their sums."""
-    runs = yield from rank_runs(data)
-    weight = np.concatenate([runs.negatives, runs.positives])
-    return RunSums(runs.lowest, data.given_priors, weight)
-
-
 def pav_blocks(data: Data) -> Plan[PavBlocks]:
     """Plan: return the isotonic fit of labeled binary data; computed once."""
     checks.check_binary("ranks", data.n_classes)
@@ -231,32 +216,15 @@ def pav_blocks(data: Data) -> Plan[PavBlocks]:
     return fitted
 
 
-def _find_runs(data: Data) -> Plan[RankRuns]:
-    """Sort the scores in buckets that hold both classes, where those of both are many."""
-    sorting_wins = _sorting_wins(data)
-    if not sorting_wins or isinstance(data, PartitionedPredictions):  # of which this is one read
-        cells = yield from (filled_cells if sorting_wins else rank_cells)(data)
-        return cells.runs
-    column = ScoresByClass()
-
-    def needed(counted: Counted, sums: Floats) -> NDArray[np.bool_]:
-        return counted.counts.all(axis=1) & ~counted.are_alike
-
-    counted, _, flags = yield from count_until_few(column, data, needed)
-    picked = yield from pick(column, data, counted, flags)
-    kernels.sort_in_place(*picked)
-    lowest, negatives, positives, bucket = kernels.merge_into_runs(counted.counts, flags, *picked)
-    unknown = np.isnan(lowest)
-    lowest[unknown] = counted.starts_of(bucket[unknown])
-    return RankRuns(lowest, negatives, positives, data.given_priors)
-
-
-def _sorting_wins(data: Data) -> bool:
-    """Whether sorting both classes beats placing one among the other, and fits the budget."""
+def are_alike_in_size(data: Data) -> bool:
+    """Whether classes are of like size, so that sorting both beats placing one among the other."""
     sizes = data.class_sizes
-    n_rows = int(sizes.sum())
-    wins = not data.has_weights and int(sizes.min()) > _SORTING_WINS * n_rows
-    return wins and 8 * n_rows <= memory_budget()
+    return not data.has_weights and int(sizes.min()) > _SORTING_WINS * int(sizes.sum())
+
+
+def sorting_wins(data: Data) -> bool:
+    """Whether sorting both classes beats placing one among the other, and fits the budget."""
+    return are_alike_in_size(data) and 8 * int(data.class_sizes.sum()) <= memory_budget()
 
 
 def filled_cells(data: Data) -> Plan[RankRuns]:
@@ -268,7 +236,7 @@ def filled_cells(data: Data) -> Plan[RankRuns]:
 
 
 def _fill_cells(data: Data) -> Plan[RankRuns]:
-    if not _sorting_wins(data):
+    if not sorting_wins(data):
         cells = yield from rank_cells(data)
         filled = np.flatnonzero((cells.negatives > 0.0) | (cells.positives > 0.0))
         lowest, negatives, positives = cells.lowest, cells.negatives, cells.positives
@@ -283,7 +251,7 @@ def _fill_cells(data: Data) -> Plan[RankRuns]:
 
 def _count_cells(data: Data) -> Plan[RankCells]:
     minority = minority_of(data)
-    if _sorting_wins(data):
+    if sorting_wins(data):
         filled = yield from filled_cells(data)
         by_class = filled.negatives, filled.positives
         is_edge = by_class[minority] > 0.0
