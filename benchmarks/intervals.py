@@ -391,6 +391,7 @@ def interval_figures(timing: IntervalTiming) -> dict[str, Any]:
     c = timing.comparison
     return {
         "name": c.name,
+        "size": str(c.size),
         **asdict(c.size),
         "peer": c.peer_package,
         "promised": c.promised,

@@ -132,6 +132,7 @@ def timing_figures(timing: Timing) -> dict[str, Any]:
     c = timing.comparison
     return {
         "name": c.name,
+        "size": str(c.size),
         **asdict(c.size),
         "peer": c.peer_label,
         "promised": c.promised,
