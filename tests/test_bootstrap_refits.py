@@ -127,19 +127,27 @@ def several(n_classes, scores, weights, priors, n=600):
 )  # fmt: skip
 @pytest.mark.parametrize("n_classes", [3, 7])
 def test_refits_of_several_classes(n_classes, scores, weights, priors, calibrator):
-    data = several(n_classes, scores, weights, priors)
+    compare_refits(several(n_classes, scores, weights, priors), calibrator, LOG)
+    compare_refits(several(n_classes, scores, weights, priors), calibrator, BRIER)
+
+
+@pytest.mark.parametrize("rule", [LOG, BRIER], ids=repr)
+def test_refits_to_few_samples(rule):
+    compare_refits(several(3, "plain", "integer", True, n=60), fp.DirectionPreserving(), rule)
+
+
+def compare_refits(data, calibrator, rule):
+    """Hold the values of replicates equal to those of weighted samples."""
     rng = np.random.default_rng(0)
-    for rule in (LOG, BRIER):
-        metric = fp.CalibrationLoss(rule, calibrator, fp.CrossFit(3), relative=False)
-        refits = run(lambda metric=metric: metric.refits(data))
-        assert refits is not None
-        times = rng.multinomial(len(data), np.full(len(data), 1.0 / len(data)), 4)
-        own = data.weights if data.weights.size else 1.0
-        found = refits.summaries(times * own)
-        assert any(each is not None for each in found)
-        for summary, drawn in zip(found, times, strict=True):
-            if summary is None:
-                continue
+    metric = fp.CalibrationLoss(rule, calibrator, fp.CrossFit(3), relative=False)
+    refits = run(lambda: metric.refits(data))
+    assert refits is not None
+    times = rng.multinomial(len(data), np.full(len(data), 1.0 / len(data)), 4)
+    own = data.weights if data.weights.size else 1.0
+    found = refits.summaries(times * own)
+    assert any(each is not None for each in found)
+    for summary, drawn in zip(found, times, strict=True):
+        if summary is not None:
             value = quietly(weighted, metric, data, drawn)
             np.testing.assert_allclose(metric.finish(summary), value, rtol=1e-8, atol=1e-9)
 
