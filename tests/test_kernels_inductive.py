@@ -58,6 +58,14 @@ def test_inductive_fits(n_distinct):
             np.testing.assert_allclose(which[used], np.array(expected)[used], rtol=1e-13)
 
 
+def test_shares_are_shares_where_a_sample_more_is_lost_to_rounding():
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        cells = 10.0 ** rng.uniform(-300, 300, (2, 8)) * (rng.random((2, 8)) < 0.6)
+        for share in kernels.isotonic_with_one_more(*cells):
+            assert ((share >= 0.0) & (share <= 1.0)).all()
+
+
 def _with_one_more(scores, hits, trains, at):
     """The isotonic frequency at a score, with a hit added there: max of min of means."""
     scores, hits = np.append(scores[trains], at), np.append(hits[trains], True)

@@ -162,7 +162,7 @@ def _with_one_more(misses, hits, first, backwards, at, corners, out):
         right, high = x, y
     left = low = -1.0
     right, high, size = _touch(left, low, right, high, xs, ys, size)
-    used = 0
+    used, share = 0, 0.0
     for number in range(n_blocks):
         block = n_blocks - 1 - number if backwards else number
         begin, end = first[block], first[block + 1]
@@ -173,7 +173,8 @@ def _with_one_more(misses, hits, first, backwards, at, corners, out):
             right, high, size = _touch(x, y, right, high, xs, ys, size)
             left, low = x, y
         if hits[begin] < hits[end] or end - begin == 1:  # the same in all its cells
-            out[begin:end] = (high - low) / (right - left)
+            share = _share(low, high, left, right, share)
+            out[begin:end] = share
             while used < at.size and begin <= at[at.size - 1 - used if backwards else used] < end:
                 used += 1
             continue
@@ -187,7 +188,8 @@ def _with_one_more(misses, hits, first, backwards, at, corners, out):
             if (y - low) * (right - left) < (high - low) * (x - left):
                 right, high, size = _touch(x, y, right, high, xs, ys, size)
                 left, low = x, y
-            out[cell] = (high - low) / (right - left)
+            share = _share(low, high, left, right, share)
+            out[cell] = share
 
 
 @elementary
@@ -197,6 +199,12 @@ def _point(edge, misses, hits, backwards):
     of_misses = misses[last] - misses[edge] if backwards else misses[edge]
     of_hits = hits[last] - hits[edge] if backwards else hits[edge]
     return np.float64(of_misses + of_hits), np.float64(of_hits)
+
+
+@elementary
+def _share(low, high, left, right, last):
+    """Return the slope of a line, or the last where rounding has lost all of its length."""
+    return min((high - low) / (right - left), 1.0) if right > left else last
 
 
 @elementary
