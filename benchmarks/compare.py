@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -68,15 +69,15 @@ def main() -> None:
         parser.error(f"--rounds must be at least 1, not {options.rounds}")
     parts = [_header()]
     figures: dict[str, Any] = {"header": parts[0]}
+    print(parts[0])
     for section in SECTIONS:
         made = section.make(options) if options.want(*section.names) else None
         if made is not None:
-            parts += [f"## {section.title}", made[0]]
+            parts.append(f"## {section.title}\n\n{made[0]}")
             figures[section.title.lower()] = made[1]
-    report = "\n\n".join(parts) + "\n"
-    print(report)
+            print(f"\n{parts[-1]}", flush=True)  # what is measured is seen if a later one fails
     if given.markdown:
-        write_report(given.markdown, report)
+        write_report(given.markdown, "\n\n".join(parts) + "\n")
     if given.json:
         given.json.write_text(_as_json(figures))
 
@@ -144,7 +145,9 @@ def _scaling(options: Options) -> Made | None:
     return text, [asdict(point) for point in points]
 
 
-def _parts(options: Options) -> Made:
+def _parts(options: Options) -> Made | None:
+    if find_spec("pyarrow") is None:
+        return _skip("data in parts, since pyarrow is not installed")
     rounds = min(3, options.rounds)
     found = [parts.measure(parts.N_ROWS, population, rounds) for population in parts.POPULATIONS]
     return f"{parts.ABOUT}\n\n{parts.as_table(found)}", found
