@@ -624,7 +624,10 @@ def _go_to_samples(
     side_by_side = max(thread_count(), _NUMBERS_SIDE_BY_SIDE // max(len(data), 1))
     for chunk in _chunks_of(n_replicates, data, n_numbers, in_lanes=False):
         for place, job in jobs.items():
-            for first in range(chunk.start, chunk.stop if job.refits else 0, side_by_side):
-                some = range(first, min(first + side_by_side, chunk.stop))
+            if not job.refits:
+                continue
+            at_once = max(1, min(side_by_side, memory_budget() // job.refits.n_bytes))
+            for first in range(chunk.start, chunk.stop, at_once):
+                some = range(first, min(first + at_once, chunk.stop))
                 out[place][some.start : some.stop] = job.values_of_refits(draws, some)
         yield [one(replicate) for replicate in chunk]

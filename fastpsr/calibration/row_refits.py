@@ -87,6 +87,11 @@ class RowRefits:
             floor, with_bias,
         )  # fmt: skip
 
+    @property
+    def n_bytes(self) -> int:
+        """Memory that a replicate takes: its weights, and its rows side by side."""
+        return self.scores.nbytes + self.raw_losses.nbytes
+
     def summaries(self, weights: Floats) -> list[tuple[ScoreTotals, FoldLosses] | None]:
         """Return the losses before and after calibration in replicates.
 

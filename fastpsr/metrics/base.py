@@ -56,7 +56,8 @@ class Statistic(Options, ABC, Generic[Summary, Value]):
         """Plan: return what computes the summaries of many replicates from samples, or None.
 
         It is asked for where there are no sums, and has a method ``summaries(weights)`` that
-        returns those of (R, N) weights of the samples, None in place of those that it cannot.
+        returns those of (R, N) weights of the samples, None in place of those that it cannot; a
+        replicate takes its ``n_bytes`` of memory.
         """
         return None
         yield

@@ -151,7 +151,8 @@ class ClassSums(Sums):
 class PieceSums(Sums):
     """Counts of groups that are found piece by piece, as they would be too many: each is a group.
 
-    Of a summary of a piece is kept what the statistic needs.
+    Of a summary of a piece is kept what the statistic needs. Rows have no groups, nor is there a
+    summary of all groups: draws that need these ask for `of_rows`.
     """
 
     @property
