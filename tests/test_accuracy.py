@@ -18,13 +18,13 @@ def test_small_samples_against_fifty_digits():
     assert {*fp.curves.__all__, *fp.metrics.__all__} & set(fp.__all__) - compared == random
 
 
-@pytest.mark.large
+@pytest.mark.slow
 @needs_extended
 def test_many_samples_against_long_double():
     assert accuracy.compare_with_long_double().failures() == {}
 
 
-@pytest.mark.large
+@pytest.mark.slow
 @needs_extended
 @pytest.mark.parametrize("name", ulps.FUNCTIONS)
 def test_elementary_functions_over_their_whole_range(name):

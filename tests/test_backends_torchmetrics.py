@@ -149,7 +149,7 @@ def test_many_tiny_batches_lose_no_digits():
     assert abs(plain / 30_001 / state[0, 1, 1].item() - 1.0) > 1e-14  # or it would show nothing
 
 
-@pytest.mark.large
+@pytest.mark.slow
 def test_ten_million_samples():
     rng = np.random.default_rng(0)
     n, batch = 10_000_000, 50_000

@@ -192,7 +192,7 @@ def test_stopped_it_leaves_nothing(how, scores, kind, where):
     assert set(os.listdir()) == before
 
 
-@pytest.mark.large
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("scores", ["a", "b"])
 @pytest.mark.parametrize("seconds", [0.1, 0.6, 2.0, 4.0])

@@ -210,7 +210,7 @@ def test_groups_are_those_of_memory(client):
             assert row.value == other.value
 
 
-@pytest.mark.parametrize("n_workers", [1, pytest.param(4, marks=pytest.mark.large)])
+@pytest.mark.parametrize("n_workers", [1, pytest.param(4, marks=pytest.mark.slow)])
 def test_any_number_of_workers_gives_the_same_bits(n_workers, expected):
     with cluster(n_workers) as workers, distributed.Client(workers):
         require_same_bits(numbers_in_parts(from_frame), expected)

@@ -44,7 +44,7 @@ def test_everything_names_everything():
     assert set(fp.__all__) - named == files | held | results | sources
 
 
-@pytest.mark.large
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", ["1", "2", "4"])
 def test_same_bits(expected, threads, monkeypatch):
     monkeypatch.setenv("FASTPSR_NUM_THREADS", threads)
@@ -60,7 +60,7 @@ def test_same_bits_again(monkeypatch):
     assert differing(*runs) == []
 
 
-@pytest.mark.large
+@pytest.mark.slow
 def test_same_bits_from_many_threads_at_once(expected, monkeypatch):
     monkeypatch.setenv("FASTPSR_NUM_THREADS", "3")
     found, barrier = [None] * 4, threading.Barrier(4)
@@ -79,7 +79,7 @@ def test_same_bits_from_many_threads_at_once(expected, monkeypatch):
         assert differing(bits, {name: expected[name] for name in bits}) == []
 
 
-@pytest.mark.large
+@pytest.mark.slow
 @pytest.mark.parametrize("layer", LAYERS)
 def test_same_bits_on_every_threading_layer(expected, layer):
     code = f"""{SHARED}

@@ -648,7 +648,7 @@ print(done.n_trials, before, peak())
 """
 
 
-@pytest.mark.large
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["same", "other"])
 def test_memory_is_bounded(order):
     """Two million trials, 230 MB of text: the budget, pieces of text, and what libraries take."""

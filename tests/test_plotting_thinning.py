@@ -110,7 +110,7 @@ def test_thinned_drawing_has_the_pixels_of_the_full_one():
     assert (difference > 64).mean() < 1e-4  # but for the rounding of antialiased edges
 
 
-@pytest.mark.large
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.005, 0.5])
 def test_curves_of_millions_have_few_vertices(share):
     rng = np.random.default_rng(0)

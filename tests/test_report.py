@@ -379,7 +379,7 @@ def test_reports_do_not_load_pyplot():
     assert done.stdout == "False\n", done.stderr
 
 
-@pytest.mark.large
+@pytest.mark.slow
 def test_ten_million_trials_fit_in_two_megabytes(tmp_path):
     rng = np.random.default_rng(0)
     y = rng.random(10_000_000) < 0.1
