@@ -45,7 +45,7 @@ def test_large_tests_are_left_out_but_where_everything_is_checked():
     if not (script := ROOT / ".ci" / "run").exists():
         pytest.skip("not in this distribution")
     pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    assert pyproject["tool"]["pytest"]["ini_options"]["addopts"][-2:] == ["-m", "not large"]
+    assert pyproject["tool"]["pytest"]["ini_options"]["addopts"][-2:] == ["-m", "not slow"]
     (options,) = re.findall(r'^export PYTEST_ADDOPTS="(.*?)"', script.read_text("utf-8"), re.M)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", "-q", "tests/test_accuracy.py"],
