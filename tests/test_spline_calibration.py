@@ -173,7 +173,7 @@ def test_infinite_scores_are_mapped_to_the_limit():
 
 
 def test_pairs_of_speakers_stay_apart():
-    trials = fp.simulate.trial_list(n_speakers=40, n_targets=300, n_nontargets=8_000, seed=3)
+    trials = fp.simulate.trial_list(n_speakers=40, n_targets=300, n_nontargets=1_500, seed=3)
     data = fp.Predictions.from_llrs(trials.y_true, trials.llr)
     train = fp.CrossFit(6, groups=(trials.enroll, trials.test))
     calibrated = fp.cross_fit(fp.Spline(), data, train)
@@ -203,11 +203,11 @@ def test_two_folds_choose_by_samples():
 
 @pytest.mark.parametrize("train", [fp.CrossFit(4), fp.TrainOnTest()])
 def test_replicates_are_fits_to_draws(train):
-    y, x = drawn("two slopes", 2_000)
+    y, x = drawn("two slopes", 600)
     metric = fp.CalibrationLoss(fp.rules.Log(), fp.Spline(), train)
     data = fp.Predictions.from_logits(y, x)
     folds = train.folds_of(data)
-    result = fp.bootstrap(metric, data, n_resamples=60, method="normal", seed=3)
+    result = fp.bootstrap(metric, data, n_resamples=20, method="normal", seed=3)
     assert result.n_undefined == 0
     assert result.value == pytest.approx(metric(data), rel=1e-9)
     assert result.interval.low < result.value < result.interval.high or folds.n_calibrators == 1
