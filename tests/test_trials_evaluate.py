@@ -150,9 +150,7 @@ def test_differences_are_on_common_trials(by):
     content = as_command("compare", "--key", "key", "a", "b", *given)
     sets, options = read("a", "b", missing="drop"), {"by": "session"} if by else {}
     with pytest.warns(RuntimeWarning, match="690 trials have all scores; left out: 10 of a, 20"):
-        found = fp.trials.evaluate(
-            sets, ["EER", "Cllr"], differences="first", **options, **FEW
-        )
+        found = fp.trials.evaluate(sets, ["EER", "Cllr"], differences="first", **options, **FEW)
     assert same(found, content)
     # in another order, and with ids coded anew
     order = np.random.default_rng(0).permutation(len(sets["b"]))
