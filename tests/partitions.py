@@ -279,9 +279,14 @@ NASTY = {
     ),
     "little memory, balanced": Case(n=9_000, scores="rounded", minority=0.5, budget="20KB"),
     "little memory, rare targets": Case(
+        "logits", 9_000, minority=0.02, budget="20KB", weights="zeros"
+    ),
+    "little memory, many parts": Case(
         "logits", 9_000, minority=0.02, layout="many parts", budget="20KB", weights="zeros"
     ),
 }  # fmt: skip
+#: Those that are read for each step of a fit, in fifty parts.
+SLOW = ("little memory, many parts",)
 
 
 def cases():

@@ -383,6 +383,10 @@ def test_data_that_a_threshold_of_zero_separates_have_no_temperature(sign):
 # Fits under other rules
 
 
+#: Those that are quick have all sizes, widths and weights among them.
+SEEDS = [*range(8), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 24))]
+
+
 def hard_samples(n_classes, seed):
     """Few or many samples with extreme, tied or weighted posteriors; None if there is no fit."""
     rng = np.random.default_rng([n_classes, seed])
@@ -396,7 +400,7 @@ def hard_samples(n_classes, seed):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", SEEDS[:12])
 def test_fits_under_other_rules_are_no_worse_where_posteriors_are_0(n_classes, seed):
     rng = np.random.default_rng([n_classes, seed])
     n = int(rng.choice([50, 200]))
@@ -416,7 +420,7 @@ def test_fits_under_other_rules_are_no_worse_where_posteriors_are_0(n_classes, s
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_fits_under_other_rules_are_no_worse_than_any_start(n_classes, seed):
     data = hard_samples(n_classes, seed)
     rules = [fp.rules.Brier()]

@@ -40,7 +40,7 @@ def minimum(loss):
 
 
 def assert_optimal(fitted, log_odds, y, mass):
-    """No lower loss is found, and the gradient is 0 but where a bound holds it."""
+    """The gradient is 0 but where a bound holds it: of a convex loss, the optimum."""
     loss = mean_loss(log_odds, y, mass)
     value, gradient = loss(fitted.parameters_)
     a, b, _ = fitted.parameters_
@@ -49,7 +49,8 @@ def assert_optimal(fitted, log_odds, y, mass):
     held = np.array([a == 0.0, b == 0.0, False])
     assert np.abs(gradient[~held]).max() < 1e-9
     assert (gradient[held] >= 0.0).all()
-    assert value <= minimum(loss) + 1e-14
+    if y.size < 10_000:  # where a search takes little
+        assert value <= minimum(loss) + 1e-14
 
 
 def drawn(shape, n, seed=0):

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -118,26 +118,55 @@ def assert_fits_agree(calibrator, data, in_parts):
 # Fits
 
 
-@pytest.mark.parametrize("scores", SCORES)
-@pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", EVERY)
+TAKEN = [
+    (name, kind, weights, scores)
+    for name, kind, weights, scores in product(EVERY, KINDS, WEIGHTS, SCORES)
+    if takes(EVERY[name], kind, weights)
+]
+
+
+def some_way(ways, *case):
+    """One of several, in turn: a calibrator has all over the kinds, weights and scores."""
+    places = (each.index(one) for each, one in zip((KINDS, WEIGHTS, SCORES), case, strict=False))
+    return list(ways)[sum(places) % len(ways)]
+
+
+def assert_cross_fits_agree(calibrator, data, in_parts, way):
+    train, train_parts = way
+    one = fp.cross_fit(calibrator, data, train)
+    other = fp.cross_fit(calibrator, in_parts, train_parts)
+    assert (other.kind, other.n_parts) == (one.kind, in_parts.n_parts)
+    np.testing.assert_allclose(other.compute().scores, one.scores, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize(("name", "kind", "weights", "scores"), TAKEN)
 def test_fits_and_cross_fits(name, kind, weights, scores):
-    calibrator = EVERY[name]
-    if not takes(calibrator, kind, weights):
-        pytest.skip("does not take it")
+    data, columns = make(kind, 240, weights, scores)
+    in_parts, ways = cut(data, columns), trainings(columns)
+    assert_fits_agree(EVERY[name], data, in_parts)
+    way = ways[some_way(ways, kind, weights, scores)]
+    assert_cross_fits_agree(EVERY[name], data, in_parts, way)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "kind", "weights", "scores"), TAKEN)
+def test_every_cross_fit(name, kind, weights, scores):
     data, columns = make(kind, 240, weights, scores)
     in_parts = cut(data, columns)
-    assert_fits_agree(calibrator, data, in_parts)
-    for train, train_parts in trainings(columns).values():
-        one = fp.cross_fit(calibrator, data, train)
-        other = fp.cross_fit(calibrator, in_parts, train_parts)
-        assert (other.kind, other.n_parts) == (one.kind, in_parts.n_parts)
-        np.testing.assert_allclose(other.compute().scores, one.scores, rtol=1e-8, atol=1e-8)
+    for way in trainings(columns).values():
+        assert_cross_fits_agree(EVERY[name], data, in_parts, way)
 
 
-@pytest.mark.parametrize("order", ["shuffled", "by class", "by score"])
-@pytest.mark.parametrize("n", [16_383, 16_384, 40_000])
+ORDERS = ("shuffled", "by class", "by score")
+SIZES = (16_383, 16_384, 40_000)
+QUICK = tuple(zip(SIZES, ("by class", "by score", "shuffled"), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("n", "order"),
+    [*QUICK, *(pytest.param(*case, marks=pytest.mark.slow)
+               for case in product(SIZES, ORDERS) if case not in QUICK)],
+)  # fmt: skip
 @pytest.mark.parametrize("name", EVERY)
 def test_sizes_on_both_sides_of_sums(name, n, order):
     calibrator = EVERY[name]
@@ -197,32 +226,42 @@ def test_separable_data_are_refused_alike():
 # Metrics
 
 
-@pytest.mark.parametrize("name", EVERY)
-@pytest.mark.parametrize("kind", ["posteriors", "llrs", "llrs with prior", "3 posteriors"])
-@pytest.mark.parametrize("weights", WEIGHTS)
-def test_losses_and_divergences(name, kind, weights):
-    calibrator = EVERY[name]
-    if not takes(calibrator, kind, weights):
-        pytest.skip("does not take it")
+MEASURED = [
+    case[:3] for case in TAKEN if case[1] in ("posteriors", "llrs", "llrs with prior",
+                                              "3 posteriors") and case[3] == "finite"
+]  # fmt: skip
+
+
+def measured(kind, weights):
+    """Data in memory and in parts, and ways to train on either, also on held-out data."""
     data, columns = make(kind, 300, weights)
     held_out, _ = make(kind, 200, seed=5)
-    in_parts = cut(data, columns)
-    ways = {
-        **trainings(columns),
-        "held out": (fp.HeldOut(held_out), fp.HeldOut(cut(held_out, {}))),
-    }
-    for train, train_parts in ways.values():
-        one, other = (
-            fp.CalibrationLoss(fp.rules.Brier(), calibrator, way) for way in (train, train_parts)
-        )
-        assert other(in_parts) == pytest.approx(one(data), rel=1e-7, abs=1e-7)
-        one, other = (
-            fp.ExpectedDivergence(fp.rules.Brier(), calibrator, way) for way in (train, train_parts)
-        )
-        assert other(in_parts) == pytest.approx(one(data), rel=1e-8, abs=1e-11)
-        parts = other.decompose(in_parts)
-        assert parts.score == pytest.approx(one.decompose(data).score, rel=1e-8)
-        assert parts.score == pytest.approx(parts.divergence + parts.refinement, rel=1e-10)
+    way = fp.HeldOut(held_out), fp.HeldOut(cut(held_out, {}))
+    return data, cut(data, columns), trainings(columns) | {"held out": way}
+
+
+def assert_losses_agree(calibrator, data, in_parts, ways):
+    one, other = (fp.CalibrationLoss(fp.rules.Brier(), calibrator, way) for way in ways)
+    assert other(in_parts) == pytest.approx(one(data), rel=1e-7, abs=1e-7)
+    one, other = (fp.ExpectedDivergence(fp.rules.Brier(), calibrator, way) for way in ways)
+    assert other(in_parts) == pytest.approx(one(data), rel=1e-8, abs=1e-11)
+    parts = other.decompose(in_parts)
+    assert parts.score == pytest.approx(one.decompose(data).score, rel=1e-8)
+    assert parts.score == pytest.approx(parts.divergence + parts.refinement, rel=1e-10)
+
+
+@pytest.mark.parametrize(("name", "kind", "weights"), MEASURED)
+def test_losses_and_divergences(name, kind, weights):
+    data, in_parts, ways = measured(kind, weights)
+    assert_losses_agree(EVERY[name], data, in_parts, ways[some_way(ways, kind, weights)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "kind", "weights"), MEASURED)
+def test_every_loss_and_divergence(name, kind, weights):
+    data, in_parts, ways = measured(kind, weights)
+    for way in ways.values():
+        assert_losses_agree(EVERY[name], data, in_parts, way)
 
 
 @pytest.mark.parametrize("n", [400, 120_000])  # many are summed on an axis

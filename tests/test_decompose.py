@@ -126,7 +126,7 @@ def test_parts_add_up_in_each_replicate(K, calibrator, train, resampling):
     data = samples.make(K, n=150).predictions
     if train is fp.HeldOut:
         train = fp.HeldOut(samples.make(K, seed=1).predictions)
-    options = {"n_resamples": 40, "seed": 1, "resampling": resampling}
+    options = {"n_resamples": 40, "seed": 1, "resampling": resampling, "method": "percentile"}
     found = fp.decompose(data, None, calibrator, train, **options)
     assert list(found.intervals) == list(PARTS)
     drawn = {name: result.replicates for name, result in found.intervals.items()}

@@ -10,22 +10,20 @@ from tests.test_calibration_in_parts import cut
 def on_a_grid(y, llrs, weights, step=1e-4):
     """Bounds by the definition, at thresholds of a grid: (low, high)."""
     added = [weights[y == k].mean() for k in (0, 1)]
-    y = np.concatenate([y, [0, 1]])
-    llrs = np.concatenate([llrs, [np.inf, -np.inf]])
-    weights = np.concatenate([weights, added])
+    shares = {}
+    for k, beyond in ((0, np.inf), (1, -np.inf)):
+        scores, mass = np.r_[llrs[y == k], beyond], np.r_[weights[y == k], added[k]]
+        order = np.argsort(scores)
+        shares[k] = scores[order], np.r_[0.0, np.cumsum(mass[order])] / mass.sum()
 
-    def is_worse(t):
-        accepted = llrs > t
-        miss = weights[(y == 1) & ~accepted].sum() / weights[y == 1].sum()
-        fa = weights[(y == 0) & accepted].sum() / weights[y == 0].sum()
-        return miss + np.exp(t) * fa > min(1.0, np.exp(t)) * (1.0 + 1e-13)
+    def first_worse(thresholds):
+        up_to = [shares[k][1][np.searchsorted(shares[k][0], thresholds, "right")] for k in (0, 1)]
+        odds = np.exp(thresholds)
+        risk, naive = up_to[1] + odds * (1.0 - up_to[0]), np.minimum(1.0, odds)
+        return thresholds[np.flatnonzero(risk > naive * (1.0 + 1e-13))[0]]
 
-    high = low = 0.0
-    while not is_worse(high):
-        high += step
-    while not is_worse(low):
-        low -= step
-    return low, high
+    widest = np.arange(0.0, np.log(y.size) + 1.0, step)
+    return first_worse(-widest), first_worse(widest)
 
 
 def drawn(n, seed, shift=1.5):

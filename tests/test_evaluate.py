@@ -458,19 +458,20 @@ def test_fits_in_replicates_warn_of_nothing():
     assert fp.evaluate(sample(n=60), ["RCL"], n_resamples=40, seed=0).warnings == ()
 
 
-@pytest.mark.parametrize("n_resamples", [0, 40])
 @pytest.mark.parametrize("scores", samples.SCORES)
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_every_metric_and_calibrator_of_hostile_data(n_classes, scores, n_resamples):
+def test_every_metric_and_calibrator_of_hostile_data(n_classes, scores):
     """What is kept is what Python warns of, whatever is computed."""
     data = samples.make(n_classes, scores=scores, weights="integer").predictions
     metrics = everything.metrics(data)
     for calibrator in everything.calibrators(data).values():
         metrics[repr(calibrator)] = fp.CalibrationLoss(fp.rules.Log(), calibrator)
-    if n_resamples:
-        metrics = dict(list(metrics.items())[::8])
-    drawn = {"n_resamples": n_resamples, "method": "percentile", "seed": 0} if n_resamples else {}
-    for one in (data, {"a": data, "b": data}):
+    few = dict(list(metrics.items())[::8])
+    drawn = {"n_resamples": 4, "confidence_level": 0.5, "method": "percentile", "seed": 0}
+    for given, chosen, options in (
+        (data, metrics, {}), ({"a": data, "b": data}, metrics, {}),
+        ({"a": data, "b": data}, few, drawn),
+    ):  # fmt: skip
         with warnings.catch_warnings(record=True, action="always") as caught:
-            found = fp.evaluate(one, metrics, by={"half": np.arange(len(data)) % 2}, **drawn)
+            found = fp.evaluate(given, chosen, by={"half": np.arange(len(data)) % 2}, **options)
         assert [*map(str, found.warnings)] == [*dict.fromkeys(str(e.message) for e in caught)]

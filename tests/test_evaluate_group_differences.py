@@ -134,10 +134,13 @@ def level_of(rows):
 
 
 @pytest.mark.filterwarnings("ignore:.*is undefined in")
-@pytest.mark.parametrize(("where", "weighted"), [("memory", False), ("parts", True)])
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_replicates_are_those_of_the_draws_of_the_whole(scheme, weighted, where):
-    data = columns()
+@pytest.mark.parametrize(
+    ("scheme", "where"),
+    [pytest.param(scheme, where, marks=[pytest.mark.slow] if (k + other) % 2 else [])
+     for k, scheme in enumerate(SCHEMES) for other, where in enumerate(("parts", "memory"))],
+)  # fmt: skip
+def test_replicates_are_those_of_the_draws_of_the_whole(scheme, where):
+    data, weighted = columns(), where == "parts"
     whole = predictions(data, weighted)
     by, ids, given = {"sex": data["sex"], "room": data["room"]}, data, whole
     if where == "parts":

@@ -102,7 +102,7 @@ def with_ids(data, here=slice(None)):
 @pytest.mark.filterwarnings("ignore:.*is undefined in")
 @pytest.mark.parametrize("scheme", range(3), ids=["speakers", "clusters", "classes"])
 def test_ids_of_metrics_and_draws_follow_the_group(scheme):
-    data = columns(2_000)
+    data = columns(600)
     metrics, schemes = with_ids(data)
     options = {"n_resamples": 40, "seed": 3}
     table = fp.evaluate(

@@ -32,7 +32,11 @@ drawn = settings(
     phases=(hypothesis.Phase.generate,),  # cases are small, and say what they are
     suppress_health_check=list(HealthCheck),
 )
-nasty = pytest.mark.parametrize("name", partitions.NASTY)
+nasty = pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if name in partitions.SLOW else [])
+     for name in partitions.NASTY],
+)  # fmt: skip
 
 #: What depends on counts and ranks alone: without weights, equal bit by bit.
 COUNTED = {
@@ -338,12 +342,6 @@ LAWFUL = [
 ]
 
 
-def replicates(kind, metric, data, ids, n_resamples):
-    options = {"n_resamples": n_resamples, "confidence_level": 0.5, "seed": 3}
-    found = fp.bootstrap(metric, data, resampling=resampling(kind, ids), **options)
-    return [found.value, *found.replicates]
-
-
 def is_drawn_as_counts(name, case):
     """Whether replicates are of counts alone; LLRs that follow frequencies cross thresholds."""
     has_counts = name in DRAWN_AS_COUNTS and case.weights == "none"
@@ -354,59 +352,100 @@ def is_drawn_as_counts(name, case):
 SHARED = (fp.Clusters, fp.TwoWay)
 
 
-def check_replicates(kind, metric_kind, case, n_resamples):
-    """Compare replicates drawn in memory and in parts: the same, or of the same law."""
-    name = metric_kind.__name__
+def examples_of(metric_kinds, data):
+    """Name -> metric, at most two of each class."""
+    return {
+        f"{kind.__name__} {number}": metric
+        for kind in metric_kinds
+        for number, metric in enumerate(kind.examples(data)[:2])
+    }
+
+
+def check_replicates(kind, metric_kinds, case, n_resamples, method="auto"):
+    """Compare replicates drawn in memory and in parts: the same, or of the same law.
+
+    Those of all metrics are drawn together; alone, where one of them has none.
+    """
     columns = {name: name for name in case.ids}
-    examples = metric_kind.examples(case.memory), metric_kind.examples(case.parts())
-    for metric, in_parts in list(zip(*examples, strict=True))[:2]:
-        tolerance = tolerance_of(name, case)
-        if metric.unit == "percent":
-            tolerance *= 100.0
-        if kind in SHARED or (kind is not fp.Nested and is_drawn_as_counts(name, case)):
+    here, there = (examples_of(metric_kinds, data) for data in (case.memory, case.parts()))
 
-            def call(data, ids, metric=metric, in_parts=in_parts):
-                chosen = metric if isinstance(data, fp.Predictions) else in_parts
-                return replicates(kind, chosen, data, ids, n_resamples)
+    def drawn(metrics, names, data, ids):
+        results = fp.bootstrap(
+            {name: metrics[name] for name in names}, data, resampling=resampling(kind, ids),
+            n_resamples=n_resamples, confidence_level=0.5, seed=3, method=method,
+        )  # fmt: skip
+        return {each.name: [each.value, *each.replicates] for each in results}
 
-            in_both(case, name, call, tolerance)
-            continue
-        # rows are drawn within parts, as many as a multinomial gives each: other draws
-        one = outcome(lambda m=metric: replicates(kind, m, case.memory, case.ids, n_resamples))
+    def check(names):
+        one = outcome(lambda: drawn(here, names, case.memory, case.ids))
+        case.counters.clear()
         with budget_of(case):
-            other = outcome(
-                lambda m=in_parts: replicates(kind, m, case.parts(), columns, n_resamples)
-            )
-        if isinstance(one, list) and isinstance(other, list):
-            require_equal(one[0], other[0], tolerance, name)
-            if case in LAWFUL:
-                require_same_law(np.array(one[1:]), np.array(other[1:]))
+            other = outcome(lambda: drawn(there, names, case.parts(), columns))
+        assert case.most_alive <= 3, "more than three parts at a time"
+        if isinstance(one, dict) and isinstance(other, dict):
+            for name in names:
+                require_same_draws(kind, case, here[name], one[name], other[name])
+        elif len(names) > 1:
+            for name in names:
+                check([name])
         else:
-            compare(case, name, one, other, tolerance)
+            compare(case, type(here[names[0]]).__name__, one, other, 0.0)
+
+    have_values, have_none = [], []
+    for name, metric in here.items():
+        has_value = not isinstance(outcome(lambda m=metric: m(case.memory)), ValueError)
+        (have_values if has_value else have_none).append(name)
+    for names in (have_values, *([name] for name in have_none)):
+        check(names)
 
 
-def require_same_law(a, b):
+def require_same_draws(kind, case, metric, one, other):
+    """Compare the value and its replicates, in memory and in parts."""
+    name = type(metric).__name__
+    tolerance = tolerance_of(name, case) * (100.0 if metric.unit == "percent" else 1.0)
+    if kind in SHARED or (kind is not fp.Nested and is_drawn_as_counts(name, case)):
+        require_equal(one, other, tolerance, name)
+        return
+    # rows are drawn within parts, as many as a multinomial gives each: other draws
+    require_equal(one[0], other[0], tolerance, name)
+    if case in LAWFUL:
+        require_same_law(np.array(one[1:]), np.array(other[1:]), name)
+
+
+def require_same_law(a, b, name):
     """Means within 5 standard errors, and spreads alike."""
     error = np.sqrt((a.var() + b.var()) / a.size)
-    assert abs(a.mean() - b.mean()) <= 5.0 * error
+    assert abs(a.mean() - b.mean()) <= 5.0 * error, name
     # the logarithm of the ratio for normal values has about this standard error
-    assert abs(np.log(a.std() / b.std())) <= 5.0 / np.sqrt(a.size - 1)
+    assert abs(np.log(a.std() / b.std())) <= 5.0 / np.sqrt(a.size - 1), name
 
 
+#: Where the method is "auto", units are left out too, and fits to the others take long.
+@pytest.mark.parametrize("method", ["percentile", pytest.param("auto", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", RESAMPLED, ids=repr)
 @pytest.mark.parametrize("kind", RESAMPLINGS, ids=lambda kind: kind.__name__)
-def test_resampling(kind, case):
-    case = partitions.with_columns(case)
-    for metric_kind in METRICS:
-        check_replicates(kind, metric_kind, case, 4)
+def test_resampling(kind, case, method):
+    check_replicates(kind, METRICS, partitions.with_columns(case), 4, method)
 
 
-@pytest.mark.parametrize("case", LAWFUL, ids=["equal weights", "weights"])
-@pytest.mark.parametrize("metric_kind", METRICS, ids=lambda kind: kind.__name__)
+#: Replicates that are fits to all folds, and are compared in smaller numbers.
+REFITTED = (fp.ExpectedDivergence,)
+#: One metric of each way to draw: losses, bins, order statistics, ranks, and fits.
+QUICK = (fp.BrierScore, fp.ECE, fp.DevPAV, fp.AUC, fp.CalibrationLoss)
+
+
 @pytest.mark.parametrize("kind", RESAMPLINGS, ids=lambda kind: kind.__name__)
-def test_laws_of_replicates(kind, metric_kind, case):
-    n_resamples = 60 if metric_kind is fp.ExpectedDivergence else 400  # each of which is a fit
-    check_replicates(kind, metric_kind, case, 8 if kind in SHARED else n_resamples)
+def test_laws_of_replicates(kind):
+    check_replicates(kind, QUICK, LAWFUL[1], 8 if kind in SHARED else 200, "percentile")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", LAWFUL, ids=["equal weights", "weights"])
+@pytest.mark.parametrize("kind", RESAMPLINGS, ids=lambda kind: kind.__name__)
+def test_laws_of_replicates_of_all_metrics(kind, case):
+    others = [metric for metric in METRICS if metric not in REFITTED]
+    check_replicates(kind, others, case, 8 if kind in SHARED else 400)
+    check_replicates(kind, REFITTED, case, 8 if kind in SHARED else 60)
 
 
 # What is compared are values, not only refusals
@@ -444,7 +483,7 @@ def test_replicates_have_values(kind):
     chosen = resampling(kind, SIMPLE.ids)
     results = fp.bootstrap(
         {kind.__name__: kind.examples(SIMPLE.memory)[0] for kind in METRICS}, SIMPLE.memory,
-        n_resamples=40, seed=3, resampling=chosen,
+        n_resamples=40, seed=3, resampling=chosen, method="percentile",
     )  # fmt: skip
     for result in results:
         assert not np.isnan(result.replicates).all()
@@ -558,16 +597,26 @@ def test_functions_of_parts_take_the_priors_of_the_whole():
         np.testing.assert_allclose([metric(mapped), metric(mapped.compute())], expected, rtol=1e-12)
 
 
+FEW = [fp.CrossEntropy(), fp.EER(), fp.ECE()]
+READS_OF_REPLICATES = [
+    (FEW, "auto", 40, "1GB", False), (FEW, "percentile", 200, "1MB", True),
+    pytest.param(None, "auto", 40, "1GB", False, marks=pytest.mark.slow),  # of fits too
+    pytest.param(None, "percentile", 40, "5MB", True, marks=pytest.mark.slow),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("method", "budget", "in_batches"), [("auto", "1GB", False), ("percentile", "5MB", True)]
+    ("metrics", "method", "n_resamples", "budget", "in_batches"), READS_OF_REPLICATES
 )
-def test_an_explanation_counts_the_reads_of_replicates(method, budget, in_batches, monkeypatch):
-    case = case_of_reads(2, 17_000, "none", "many parts")
-    alone = case.parts().explain()
+def test_an_explanation_counts_the_reads_of_replicates(
+    metrics, method, n_resamples, budget, in_batches, monkeypatch
+):
+    case = case_of_reads(2, 17_000, "none", "random")
+    options = {"n_resamples": n_resamples, "method": method}
+    alone = case.parts().explain(metrics)
     monkeypatch.setenv("FASTPSR_MEMORY", budget)
-    expected = case.parts().explain(n_resamples=40, method=method)
-    data = case.parts()
-    _, n_reads = read_by(data, lambda parts: fp.evaluate(parts, n_resamples=40, method=method))
+    expected = case.parts().explain(metrics, **options)
+    _, n_reads = read_by(case.parts(), lambda parts: fp.evaluate(parts, metrics, **options))
     assert expected.reads == n_reads
     assert (n_reads > alone.reads + 2) == in_batches
     assert expected.memory > alone.memory

@@ -193,19 +193,25 @@ def test_replicates_repeat_the_choice():
     )
 
 
-def test_intervals_hold_together():
-    """How often the intervals of differences of equal calibrators contain 0 all at once."""
+def choice_among_equals(seed):
+    """A choice among calibrators that are the same but for what they clip."""
     candidates = {f"{a}": fp.PAV(floor=a) for a in (1e-3, 2e-3, 4e-3)}
-    n_missed = 0
-    for seed in range(30):
-        data = drawn(400, seed=seed)
-        found = fp.select(data, candidates, n_resamples=100, seed=seed)
+    return fp.select(drawn(400, seed=seed), candidates, n_resamples=100, seed=seed)
+
+
+def test_intervals_say_which_are_alike():
+    for seed in (0, 1):
+        found = choice_among_equals(seed)
         assert found.chosen in found.alike
         for row in found.table:
             assert row.low <= row.difference <= row.high
             assert (row.name in found.alike) == (row.low <= 0.0 <= row.high)
-        n_missed += len(found.alike) < 2
-    assert n_missed < 15
+
+
+@pytest.mark.slow
+def test_intervals_hold_together():
+    """How often the intervals of differences of equal calibrators contain 0 all at once."""
+    assert sum(len(choice_among_equals(seed).alike) < 2 for seed in range(30)) < 15
 
 
 def test_the_first_of_equals_is_chosen_and_the_simplest_named():

@@ -65,8 +65,8 @@ def same(evaluation, content):
         (("--metrics", "cllr,EER,ece"), {"metrics": ["Cllr", "EER", "ECE"]}),
         (("--resamples", "60"), FEW),
         (
-            ("--resamples", "60", "--resample", "nested:session"),
-            {**FEW, "resampling": fp.Nested("session")},
+            ("--resamples", "60", "--resample", "nested:session", "--metrics", "EER,Cllr"),
+            {**FEW, "resampling": fp.Nested("session"), "metrics": ["EER", "Cllr"]},
         ),
         (
             ("--by", "session", "--group-differences", "all"),
@@ -146,11 +146,11 @@ def test_differences_are_on_common_trials(by):
         lines = Path(name).read_text("utf-8").splitlines()
         lines = lines if name == "a" else lines[::-1]
         Path(name).write_text("\n".join(lines[part]), "utf-8")
-    given = ("--missing", "drop", "--resamples", "60", *by)
+    given = ("--missing", "drop", "--resamples", "60", "--metrics", "EER,Cllr", *by)
     content = as_command("compare", "--key", "key", "a", "b", *given)
     sets, options = read("a", "b", missing="drop"), {"by": "session"} if by else {}
     with pytest.warns(RuntimeWarning, match="690 trials have all scores; left out: 10 of a, 20"):
-        found = fp.trials.evaluate(sets, differences="first", **options, **FEW)
+        found = fp.trials.evaluate(sets, ["EER", "Cllr"], differences="first", **options, **FEW)
     assert same(found, content)
     # in another order, and with ids coded anew
     order = np.random.default_rng(0).permutation(len(sets["b"]))
