@@ -166,10 +166,16 @@ def test_ids_must_be_of_one_type():
 # Rows
 
 
-@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(
-    "scheme", [fp.IID, fp.Stratified, fp.Nested], ids=["iid", "stratified", "nested"]
-)
+    ("scheme", "shape"),
+    [
+        (fp.IID, "plain"), (fp.Stratified, "weights"), (fp.Nested, "classes apart"),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in (
+            (fp.IID, "classes apart"), (fp.IID, "weights"), (fp.Stratified, "plain"),
+            (fp.Stratified, "classes apart"), (fp.Nested, "plain"), (fp.Nested, "weights"),
+        )),
+    ],
+)  # fmt: skip
 def test_replicates_of_rows_are_of_one_law(scheme, shape):
     """Means and spreads of 300 replicates each, whether by sums or by samples."""
     n = 300

@@ -188,7 +188,7 @@ def test_the_demo():
 
 def test_a_comparison():
     write_trials()
-    few = ["--resamples", 60, "--metrics", "EER,Cllr", "--report", "r.html"]
+    few = ["--resamples", 40, "--metrics", "EER,Cllr", "--report", "r.html"]
     succeed("compare", "--key", "key", "a", "second=b", *few)
     text = page().text
     for words in ("Comparison of a and second", "Difference a - second", "excludes 0",

@@ -263,8 +263,9 @@ class Deadly:
         return rows(number)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("at_call", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.parametrize("at_call", [1, 2])
 def test_a_worker_killed_in_a_partition_costs_a_retry(client, tmp_path, at_call):
     flag = tmp_path / "calls"
     data = fp.from_dask(frame(Deadly(flag, at_call)))
@@ -285,6 +286,7 @@ class KillAmidCounting:
         return predictions
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_worker_killed_amid_counting_costs_a_retry(client, tmp_path):
     flag = tmp_path / "killed"

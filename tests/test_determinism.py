@@ -43,12 +43,16 @@ def test_everything_names_everything():
     assert set(fp.__all__) - named == files | held | results | sources
 
 
-def test_same_bits_again(monkeypatch):
+@pytest.mark.parametrize("intervals", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_same_bits_again(monkeypatch, intervals):
     """Of few samples, by the ways that are for many."""
     monkeypatch.setattr(smooth, "_MANY", 200)
     monkeypatch.setattr(sampling, "_THIN", 50)
     monkeypatch.setattr(row_fits, "_THIN", 60)
-    runs = [everything.digests_of(everything.everything(210, n_resamples=4)) for _ in range(2)]
+    runs = [
+        everything.digests_of(everything.everything(210, n_resamples=4, intervals=intervals))
+        for _ in range(2)
+    ]
     assert differing(*runs) == []
 
 
