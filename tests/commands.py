@@ -30,12 +30,12 @@ class Outcome:
     err: str
 
 
-def fastpsr(*arguments):
+def fastpsr(*arguments, columns=250):
     """Run the command in this process, on a wide screen."""
     out, err = io.StringIO(), io.StringIO()
     with (
         mock.patch.object(sys, "argv", ["fastpsr", *map(str, arguments)]),
-        mock.patch.dict(os.environ, {"COLUMNS": "250", "TERM": "dumb"}),
+        mock.patch.dict(os.environ, {"COLUMNS": str(columns), "TERM": "dumb"}),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
     ):
@@ -43,8 +43,8 @@ def fastpsr(*arguments):
     return Outcome(code, out.getvalue(), err.getvalue())
 
 
-def succeed(*arguments):
-    outcome = fastpsr(*arguments)
+def succeed(*arguments, **options):
+    outcome = fastpsr(*arguments, **options)
     assert outcome.code == 0, outcome.err
     return outcome.out
 
@@ -64,7 +64,6 @@ def program(*arguments, code=None, stdin=None, **environment):
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=100,
         env=surroundings(**environment),
     )
 

@@ -4,6 +4,7 @@ import inspect
 import itertools
 import warnings
 from dataclasses import MISSING, fields
+from hashlib import sha256
 
 import numpy as np
 
@@ -68,7 +69,7 @@ def everything(n=MANY, n_resamples=40, intervals=True):
     """Return name -> array or number."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of replicates without a value
-        found = _conversions(n) | _values(n) | _fits(n) | _curves(n) | _parts(n)
+        found = _conversions(n) | _values(n) | _fits(n) | _curves(n) | _parts(n, n_resamples)
         if intervals:
             found |= _intervals(min(n, FEWER), n_resamples)
         return found
@@ -212,7 +213,7 @@ def _curves(n):
     return found
 
 
-def _parts(n):
+def _parts(n, n_resamples):
     found = {}
     cuts = [0, 0, n // 3, n // 3 + 1, n]
     for weighted in (False, True):
@@ -223,7 +224,8 @@ def _parts(n):
                 found[f"in parts, weighted {weighted}: {name}"] = metric(parts)
     few = min(n, 2_000)
     parts = fp.from_parts(binary(n)[a : a + few // 2] for a in (0, few // 2))
-    for result in fp.bootstrap([fp.EER(), fp.BrierScore()], parts, n_resamples=40, seed=4):
+    drawn = {"n_resamples": n_resamples, "confidence_level": 1.0 - 2.0 / n_resamples, "seed": 4}
+    for result in fp.bootstrap([fp.EER(), fp.BrierScore()], parts, **drawn):
         found[f"replicates in parts: {result.name}"] = result.replicates
     return found
 
@@ -266,10 +268,10 @@ def _intervals(n, n_resamples):
     for result in fp.bootstrap(few, binary(small), method="percentile", **options):
         found[f"small: {result.name}"] = result.replicates
     for curve in BANDS:
-        band = fp.band(curve, binary(small, kind="llrs"), n_resamples=40, seed=4)
+        band = fp.band(curve, binary(small, kind="llrs"), **options)
         for name in band.series:
             found[f"band {curve.__name__}: {name}"] = getattr(band.high, name)
-    pilot = fp.sample_size(fp.EER(), binary(small), 0.01, n_resamples=40, seed=4)
+    pilot = fp.sample_size(fp.EER(), binary(small), 0.01, **options)
     found["sample size"] = [pilot.n, pilot.exponent]
     several = {"ce": fp.CrossEntropy(), "risk": fp.BayesRisk(samples.COSTS[3])}
     for result in fp.bootstrap(several, multiclass(small), **options):
@@ -281,7 +283,7 @@ def _intervals(n, n_resamples):
     for result in fp.compare([fp.CrossEntropy(), fp.EER(), fp.ECE()], a, b, **options):
         found[f"compare: {result.name}"] = result.replicates
     candidates = {"none": None, "beta": fp.BetaCalibration(), "pav": fp.PAV(laplace=True)}
-    chosen_map = fp.select(a, candidates, n_resamples=40, seed=4)
+    chosen_map = fp.select(a, candidates, **options)
     found["select"] = np.array([chosen_map.score, chosen_map.low, chosen_map.high])
     other = fp.Predictions.from_raw_scores(b.labels, binary(n, seed=1).scores)
     gains = fp.evaluate_fusion({"a": b, "b": other}, metrics=[fp.Cllr(), fp.EER()], **options)
@@ -293,8 +295,8 @@ def _intervals(n, n_resamples):
     return found
 
 
-def bits_of(found):
-    """Name -> bytes, so that nan equals nan."""
+def digests_of(found):
+    """Name -> digest of the bytes, so that nan equals nan."""
     arrays = {name: np.asarray(value) for name, value in found.items()}
     assert not any(array.dtype.hasobject for array in arrays.values())  # bytes of addresses
-    return {name: array.tobytes() for name, array in arrays.items()}
+    return {name: sha256(array.tobytes()).hexdigest() for name, array in arrays.items()}

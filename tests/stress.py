@@ -122,7 +122,7 @@ def determinism():
     for threads in THREADS:
         os.environ["FASTPSR_NUM_THREADS"] = threads
         for run in range(RUNS):
-            found = everything.bits_of(everything.everything())
+            found = everything.digests_of(everything.everything())
             expected = found if expected is None else expected
             differing = sum(found[name] != expected[name] for name in expected)
             fine &= not differing

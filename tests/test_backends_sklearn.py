@@ -44,6 +44,7 @@ def data(n_classes=2, n=300, seed=0, **options):
     return X, NAMES[y]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks([CalibratedClassifier(LogisticRegression(C=1.0))])
 def test_every_check_of_scikit_learn(estimator, check):

@@ -115,7 +115,6 @@ def run(code, **environment):
         [sys.executable, "-P", "-W", "ignore", "-c", code],
         capture_output=True,
         text=True,
-        timeout=100,
         env=os.environ | {"PYTHONPATH": str(PACKAGE.parent)} | environment,
     )
     assert done.returncode == 0, done.stderr

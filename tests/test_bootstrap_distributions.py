@@ -14,6 +14,17 @@ SCHEMES = ("iid", "stratified", "clusters", "nested", "two-way")
 LOG, BRIER = fp.rules.Log(), fp.rules.Brier()
 
 
+#: Quick are the schemes with and without weights in turn.
+by_scheme_and_weights = pytest.mark.parametrize(
+    ("scheme", "weights"),
+    [
+        pytest.param(scheme, weights, marks=[] if weights == place % 2 else pytest.mark.slow)
+        for place, scheme in enumerate(SCHEMES)
+        for weights in (False, True)
+    ],
+)
+
+
 def scheme_of(scheme, ids=None):
     if scheme == "iid":
         return fp.IID()
@@ -90,8 +101,7 @@ def check_all_outcomes(metrics, data, weights, scheme, ids, n=1_200):
         reference.assert_distributed(list(map(reference.key_of, values)), expected)
 
 
-@pytest.mark.parametrize("weights", [False, True])
-@pytest.mark.parametrize("scheme", SCHEMES)
+@by_scheme_and_weights
 def test_every_outcome_of_metrics_of_llrs(scheme, weights):
     data, w, ids = small(scheme, weights=weights)
     check_all_outcomes(RANKS + MEANS + REFITS, data, w, scheme, ids)
@@ -118,9 +128,8 @@ def test_every_outcome_of_metrics_that_need_the_samples(scheme):
     check_all_outcomes(OTHERS, data, w, scheme, ids, n=600)
 
 
-@pytest.mark.parametrize("reach", [5.0, 0.1])
-@pytest.mark.parametrize("weights", [False, True])
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("reach", [pytest.param(5.0, marks=pytest.mark.slow), 0.1])
+@by_scheme_and_weights
 def test_every_outcome_of_operating_points(scheme, weights, reach, monkeypatch):
     """Also where most replicates step at scores that were not expected."""
     monkeypatch.setattr(step_search, "_REACH", reach)
@@ -211,8 +220,7 @@ def large(n=5_000):
     return y, np.round(z, 2), one, other
 
 
-@pytest.mark.parametrize("weights", [False, True])
-@pytest.mark.parametrize("scheme", SCHEMES)
+@by_scheme_and_weights
 def test_large_sets_against_a_naive_bootstrap(scheme, weights):
     """Means, counts, bins and ranks: their whole distribution, and the first two moments."""
     y, z, one, other = large()

@@ -206,8 +206,8 @@ def test_acceleration_of_metrics_that_need_the_samples(scheme):
 
 
 def test_acceleration_by_parts_of_many_units():
-    """4,000 units in 400 parts: skewness of sums of 10, whose own chance spread is 0.0016."""
-    data = detector(4_000, seed=3)
+    """1,600 units in 400 parts: skewness of sums of 4, whose own chance spread is 0.0016."""
+    data = detector(1_600, seed=3)
     metric = fp.Cllr()
     whole = reference.jackknife_acceleration(
         lambda times: metric(data.reweighted(1.0 * times)), "iid", data.y_true

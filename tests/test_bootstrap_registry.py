@@ -199,7 +199,7 @@ def test_auto_takes_what_is_documented(scheme):
     assert len(seen) == {"Clusters": 5, "Nested": 3}.get(scheme, 4)
 
 
-@pytest.mark.parametrize("method", ["auto", "subsampling"])
+@pytest.mark.parametrize("method", ["auto", pytest.param("subsampling", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("scheme", schemes())
 def test_higher_levels_contain_lower_ones_for_any_number_of_threads(scheme, method):
     data, chosen = sample(weighted=method == "auto"), metrics(slow=method == "auto")
@@ -267,14 +267,15 @@ def test_intervals_in_parts_are_those_of_memory(scheme, method):
         np.testing.assert_allclose(one.degrees_of_freedom, other.degrees_of_freedom, rtol=1e-6)
 
 
-@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_forms_of_arrays_change_no_interval(n_classes, form):
+def test_forms_of_arrays_change_no_interval(n_classes):
     y, z = arrays(n_classes)
     make = fp.Predictions.from_llrs if n_classes == 2 else fp.Predictions.from_logits
     chosen = metrics(n_classes, slow=False)
     plain = content(intervals(chosen, make(y, z), schemes()["TwoWay"]))
-    assert content(intervals(chosen, make(*FORMS[form](y, z)), schemes()["TwoWay"])) == plain
+    for name, form in FORMS.items():
+        found = content(intervals(chosen, make(*form(y, z)), schemes()["TwoWay"]))
+        assert found == plain, name
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -319,11 +320,17 @@ def test_bands_are_ordered_nested_and_reproducible(curve, scheme):
     assert repr(pickle.loads(pickle.dumps(found)).to_dict()) == repr(found.to_dict())
 
 
-@pytest.mark.parametrize("scheme", ["IID", "Stratified", "Clusters", "Nested", "TwoWay"])
-@pytest.mark.parametrize("method", ["auto", "percentile", "basic", "bca", "normal", "subsampling"])
+def methods_and_schemes():
+    """All that go together; quick are each method once, and each scheme."""
+    for method in ("auto", "percentile", "basic", "bca", "normal", "subsampling"):
+        for scheme in schemes():
+            if method != "bca" or scheme not in ("Nested", "TwoWay"):
+                is_quick = scheme == "IID" or method == "auto"
+                yield pytest.param(method, scheme, marks=[] if is_quick else pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("method", "scheme"), [*methods_and_schemes()])
 def test_ends_lie_in_the_range_of_the_metric(method, scheme):
-    if method == "bca" and scheme in ("Nested", "TwoWay"):
-        return
     data, chosen = sample(), metrics(slow=False)
     noise = np.round(np.random.default_rng(0).normal(size=N))
     other = fp.Predictions.from_llrs(data.y_true, data.scores + noise)

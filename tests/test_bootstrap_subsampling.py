@@ -516,12 +516,12 @@ def search(errors, noise, norm, level):
 
     low = next(
         step
-        for step in np.linspace(0.0, 1.0, 4001)
+        for step in np.linspace(0.0, 1.0, 1001)
         if (norms(step * errors) >= observed).mean() > tail
     )
     farthest = np.copysign(np.maximum(np.abs(errors), noise.std(axis=0)), errors)
     steps = [
-        step for step in np.linspace(0.0, 10.0, 10_001)
+        step for step in np.linspace(0.0, 10.0, 2_001)
         if (norms(step * farthest) <= observed).mean() > tail
     ]  # fmt: skip
     # where even no errors at all are rejected, noise exceeds what was observed

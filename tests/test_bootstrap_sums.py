@@ -198,8 +198,16 @@ def trainings():
     }
 
 
-@pytest.mark.parametrize("train", trainings().values(), ids=trainings())
-@pytest.mark.parametrize("kind", ["posteriors", "log-posteriors", "llrs"])
+def kinds_and_trainings():
+    """All pairs; quick are the trainings with the kinds in turn."""
+    kinds = ("posteriors", "log-posteriors", "llrs")
+    for place, (name, train) in enumerate(trainings().items()):
+        for kind in kinds:
+            marks = [] if kind == kinds[place % 3] else pytest.mark.slow
+            yield pytest.param(kind, train, id=f"{kind}-{name}", marks=marks)
+
+
+@pytest.mark.parametrize(("kind", "train"), [*kinds_and_trainings()])
 def test_calibrators_are_refitted_to_each_replicate(kind, train):
     """Steps to rounding; affine fits to what the gradient of 1e-9 per sample leaves."""
     calibrators = {fp.PAV(): 1e-11, fp.PAV(0.01): 1e-11, fp.HistogramBinning(4, 0.05): 1e-11,

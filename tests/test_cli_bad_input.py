@@ -420,7 +420,12 @@ def test_as_a_program():
 
 @pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="needs pipes that end their writer")
 @pytest.mark.parametrize(
-    "arguments", [["evaluate", "s.npz"], ["evaluate", "s.npz", "--csv", "-"], ["--help"]]
+    "arguments",
+    [
+        ["evaluate", "s.npz"],
+        pytest.param(["evaluate", "s.npz", "--csv", "-"], marks=pytest.mark.slow),
+        pytest.param(["--help"], marks=pytest.mark.slow),
+    ],
 )
 def test_a_reader_that_leaves_is_no_error(arguments):
     """As `| head -1` does: nothing is said, and the exit code is that of other programs."""
@@ -430,7 +435,7 @@ def test_a_reader_that_leaves_is_no_error(arguments):
     try:
         done = subprocess.run(
             [sys.executable, "-P", "-m", "fastpsr", *arguments],
-            stdout=write, stderr=subprocess.PIPE, text=True, timeout=100, env=surroundings(),
+            stdout=write, stderr=subprocess.PIPE, text=True, env=surroundings(),
         )  # fmt: skip
     finally:
         os.close(write)

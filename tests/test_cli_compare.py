@@ -34,6 +34,7 @@ NAMES = ["system_a", "system_b", "group_a", "group_b", *KEYS[:8], "n_simultaneou
 TRIALS = ("compare", "--key", "key", "a", "b")
 SPEAKERS = ("--speaker-columns", "by,of")
 FEW = ("--resamples", "60")
+QUICK = ("--metrics", "EER,Cllr")
 
 
 @pytest.fixture(autouse=True)
@@ -45,12 +46,15 @@ def check(metrics, a, b, **options):
     """Whether what was written is what the library finds for two predictions."""
     rows = strict_json("t.json")["differences"]
     assert [row["metric"] for row in rows] == list(metrics)
+    with_interval = {name: metrics[name] for name in metrics if name != "RCL bound"}
+    compared = fp.compare(with_interval, a, b, **({"n_resamples": 60, "seed": 0} | options))
+    by_name = dict(zip(with_interval, compared, strict=True))
     for row, metric in zip(rows, metrics.values(), strict=True):
         assert list(row) == NAMES
         if row["metric"] == "RCL bound":  # of these samples, without interval
             assert row["low"] is None
             continue
-        found = fp.compare(metric, a, b, **({"n_resamples": 60, "seed": 0} | options))
+        found = by_name[row["metric"]]
         low, high = found.interval
         expected = [metric(a), metric(b), found.value, low, high, found.bias, found.n_undefined]
         numbers = [np.nan if row[name] is None else row[name] for name in KEYS[1:8]]
@@ -94,12 +98,15 @@ SCHEMES = {
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_trials(scheme):
-    """The scores of b stand in another order."""
+    """The scores of b stand in another order; all metrics where speakers are drawn."""
     options, resampling = SCHEMES[scheme]
     trials = write_trials()
     run = [*TRIALS, *options, *FEW, "--ci", 0.9, "--resample", scheme, "--dcf", "sre16"]
-    out = succeed(*run, "--seed", 4, "--json", "t.json")
     metrics = metrics_of_trials(trials.speakers() if options else None, "sre16")
+    if scheme != "speaker":
+        metrics = {name: metrics[name] for name in ("EER", "actDCF(sre16)", "Cllr", "NBS")}
+        run += ["--metrics", ",".join(metrics)]
+    out = succeed(*run, "--seed", 4, "--json", "t.json")
     check(metrics, trials.predictions("a"), trials.predictions("b"),
           confidence_level=0.9, resampling=resampling(trials), seed=4)  # fmt: skip
     content = strict_json("t.json")
@@ -126,10 +133,11 @@ def test_trials(scheme):
 
 def test_usual_intervals():
     write_trials()
-    out = succeed(*TRIALS)
+    run = [*TRIALS, "--metrics", "EER,minDCF(0.01),Cllr,minCllr,AUC"]
+    out = succeed(*run)
     assert "95 % intervals: subsampling of EER, minDCF(0.01), minCllr, AUC; percentile of " in out
     assert "; 1,000 replicates, resampling iid, seed 0\n" in out
-    assert out.split("\n95 %")[1] == succeed(*TRIALS, "--seed", 0).split("\n95 %")[1]
+    assert out.split("\n95 %")[1] == succeed(*run, "--seed", 0).split("\n95 %")[1]
 
 
 @pytest.mark.parametrize("method", ["basic", "bca", "normal"])
@@ -160,10 +168,11 @@ def test_trials_that_only_one_system_scores():
         del lines[gone]
         Path(name).write_text("".join(lines), "utf-8")
     check_refusal({}, TRIALS, ["key and a do not fit", "3 trials", "--missing drop"])
-    out = succeed(*TRIALS, *FEW, "--missing", "drop", "--json", "t.json")
+    out = succeed(*TRIALS, *FEW, *QUICK, "--missing", "drop", "--json", "t.json")
     assert "1,793 trials have all scores; left out: 4 of a, 1 of b\n" in out
     rows = slice(7, None)
-    check(metrics_of_trials(), trials.predictions("a", rows), trials.predictions("b", rows))
+    metrics = {"EER": fp.EER(), "Cllr": fp.Cllr()}
+    check(metrics, trials.predictions("a", rows), trials.predictions("b", rows))
 
 
 def test_trials_that_differ_by_side_alone():
@@ -179,27 +188,30 @@ def test_trials_that_differ_by_side_alone():
     for name, order in (("a", np.arange(3, 200)), ("b", np.arange(200)[::-1])):
         lines = [f"{ids[k]}\t{llrs[name][k]}\n" for k in order]
         Path(name).write_text(f"{head}LLR\n" + "".join(lines), "utf-8")
-    succeed(*TRIALS, *FEW, "--missing", "drop", "--json", "t.json")
+    succeed(*TRIALS, *FEW, *QUICK, "--missing", "drop", "--json", "t.json")
     both = [fp.Predictions.from_llrs(y[3:], llrs[name][3:]) for name in "ab"]
-    check(metrics_of_trials(), *both)
+    check({"EER": fp.EER(), "Cllr": fp.Cllr()}, *both)
 
 
 def test_equalized_trials():
     trials = write_trials()
-    succeed(*TRIALS, *FEW, "--equalize", "session", "--json", "t.json")
+    asked = ("EER", "Cllr", "NBS")
+    run = [*TRIALS, *FEW, "--metrics", ",".join(asked)]
+    succeed(*run, "--equalize", "session", "--json", "t.json")
     y, weights = trials.made.y_true, np.zeros(trials.session.size)
     for k in (0, 1):
         for session in "01234":
             cell = (y == k) & (trials.session == session)
             weights[cell] = (y == k).sum() / 5 / cell.sum()
     systems = [trials.predictions(name, sample_weight=weights) for name in "ab"]
-    check(metrics_of_trials(), *systems)
+    metrics = metrics_of_trials()
+    check({name: metrics[name] for name in asked}, *systems)
 
 
 def test_a_system_and_itself():
     write_trials()
     Path("c").write_bytes(Path("a").read_bytes())
-    out = succeed("compare", "--key", "key", "a", "c", *FEW, "--json", "t.json")
+    out = succeed("compare", "--key", "key", "a", "c", *FEW, *QUICK, "--json", "t.json")
     for row in strict_json("t.json")["differences"]:
         assert [row[name] for name in KEYS[3:]] == [0.0, 0.0, 0.0, 0.0, 0, False]
         assert row["equal"]
@@ -212,7 +224,7 @@ def test_every_kind_of_table():
     for name in "ab":
         Path(f"{name}_1").write_bytes(Path(name).read_bytes())
     files = ["--csv", "t.csv", "--markdown", "t.md", "--latex", "t.tex", "--json", "t.json"]
-    succeed("compare", "--key", "key", "a_1", "b_1", *FEW, *files)
+    succeed("compare", "--key", "key", "a_1", "b_1", *FEW, *QUICK, *files)
     rows = strict_json("t.json")["differences"]
     assert polars.read_csv("t.csv").to_dicts() == rows
     markdown = [line.strip("| ").split(" | ") for line in Path("t.md").read_text().splitlines()]
@@ -253,7 +265,7 @@ def test_warnings_name_the_system():
     write_trials()
     lines = [line.rsplit(" ", 1) for line in Path("b").read_text("utf-8").splitlines()]
     Path("b").write_text("".join(f"{i} {-float(x)}\n" for i, x in lines), "utf-8")
-    err = fastpsr(*TRIALS, *FEW).err
+    err = fastpsr(*TRIALS, *FEW, "--metrics", "RCL").err
     assert re.match(r"warning: b: the fitted scale is -", err)
 
 
@@ -280,8 +292,11 @@ def test_tables(ending, scheme):
     labels = ["--labels", "label.npy"] if ending == ".npy" else []
     drawn = "cluster.npy" if ending == ".npy" and more else scheme
     run = ["compare", f"a{ending}", f"b{ending}", "--scores-are", "logits", *labels, *FEW]
-    out = succeed(*run, "--resample", drawn, "--dcf", "0.1", "--json", "t.json")
     metrics = default_metrics(2) | costs_of(0.1)
+    if scheme != "cluster":
+        metrics = {name: metrics[name] for name in ("NCE", "ECE", "minDCF(0.1)")}
+        run += ["--metrics", ",".join(metrics)]
+    out = succeed(*run, "--resample", drawn, "--dcf", "0.1", "--json", "t.json")
     named = {"iid": fp.IID(), "stratified": fp.Stratified(), "cluster": fp.Clusters(cluster)}
     check(metrics, *systems, resampling=named[scheme])
     assert re.search(r"(?m)^targets +120 +120$", out)
@@ -468,7 +483,7 @@ def test_what_is_said_once():
 def test_the_first_with_each_other():
     write_trials()
     write_third()
-    succeed("compare", "--key", "key", "b", "a", "c", *FEW, "--json", "t.json")
+    succeed("compare", "--key", "key", "b", "a", "c", *FEW, *QUICK, "--json", "t.json")
     rows = strict_json("t.json")["differences"]
     assert {(row["system_a"], row["system_b"]) for row in rows} == {("b", "a"), ("b", "c")}
 
@@ -609,10 +624,10 @@ def test_three_tables():
 
 def test_scores_are_systems_as_files_are():
     write_trials()
-    succeed(*TRIALS, *FEW, "--json", "t.json")
+    succeed(*TRIALS, *FEW, *QUICK, "--json", "t.json")
     expected = strict_json("t.json")
     for given in (("--scores", "a", "b"), ("--scores", "a", "--scores", "b")):
-        succeed("compare", "--key", "key", *given, *FEW, "--json", "t.json")
+        succeed("compare", "--key", "key", *given, *FEW, *QUICK, "--json", "t.json")
         assert strict_json("t.json") == expected
     check_refusal({}, ["compare", "--scores", "a", "b"], ["--scores needs --key"])
     check_refusal({}, ["compare", "--key", "key", "--scores", "a"], ["--scores must name two"])

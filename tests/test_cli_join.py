@@ -164,14 +164,16 @@ sys.exit(app.run())
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(
     ("scores", "kind", "where"),
     [
         ("a", "ParquetWriter", "add"),
-        ("b", "Database", "load"),
+        pytest.param("b", "Database", "load", marks=pytest.mark.slow),
         ("b", "Database", "match"),
-        ("b", "Database", "rows_between"),
+        pytest.param("b", "Database", "rows_between", marks=pytest.mark.slow),
     ],
 )
 def test_stopped_it_leaves_nothing(how, scores, kind, where):

@@ -79,6 +79,8 @@ def test_values_are_those_of_memory(options, monkeypatch, tmp_path):
 def test_several_systems_are_columns_of_one_file(command, monkeypatch):
     systems = ("x=a.txt", "b.txt")
     more = ("--scores-are", "log10-llr", "--scores-are", "llr", "--by", "channel")
+    if command == "compare":
+        more += ("--metrics", "EER,Cllr", "--resamples", "40")
     given = (command, "--key", "the key.csv", "--scores")
     assert SAID in succeed(*given, *systems, *more, "--json", "parts.json")
     assert list(Path().glob("*.parquet")) == []

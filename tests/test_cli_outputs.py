@@ -315,11 +315,13 @@ runpy.run_module("fastpsr", run_name="__main__", alter_sys=True)
 """
 
 
+LATER = ("typer", "rich.console", "fastpsr.cli.evaluate", "numpy", "fastpsr.bootstrap")
+
+
 @pytest.mark.parametrize(
     "module",
-    ["polars", "typer", "fastpsr.cli.app", "rich.console", "fastpsr.cli.evaluate", "numpy",
-     "fastpsr.bootstrap"],
-)  # fmt: skip
+    ["polars", "fastpsr.cli.app", *(pytest.param(m, marks=pytest.mark.slow) for m in LATER)],
+)
 def test_ctrl_c_while_importing(module):
     done = program("evaluate", "--help", code=f"MODULE = {module!r}\n{WHILE_IMPORTING}")
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")
@@ -348,6 +350,7 @@ def test_importing_sets_no_hooks():
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs a locale of ASCII")
 def test_names_that_a_locale_has_no_letters_for():
     Path("\xfc.npz").write_bytes(GOOD)
@@ -386,6 +389,7 @@ def test_messages_are_a_line_each_in_a_pipe():
     assert actual.startswith("at the threshold of calibrated LLRs: ")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
 def test_ctrl_c_from_outside():
     run = ["simulate", "trials", "o.npz", "--nontargets", "5000000"]

@@ -58,7 +58,7 @@ def test_of_a_table(rule):
 
 
 def test_of_trials_with_speakers():
-    made = fp.simulate.trial_list(800, 4_000, n_speakers=60, seed=1)
+    made = fp.simulate.trial_list(400, 1_600, n_speakers=40, seed=1)
     lines = [f"e{i} t{i} {'target' if y else 'nontarget'}\n" for i, y in enumerate(made.y_true)]
     Path("key").write_text("".join(lines))
     scores = [f"e{i} t{i} {2.0 * llr!r}\n" for i, llr in enumerate(made.llr.tolist())]
@@ -68,13 +68,13 @@ def test_of_trials_with_speakers():
     Path("speakers").write_text("".join(f"{a} s{b}\n" for a, b in names.items()))
     run = ["select", "--key", "key", "--scores", "scores", "--calibrators", "none,dp,beta"]
     out = succeed(*run, "--speakers", "speakers", "--simplest", "--resamples", 40, "--ci", 0.95,
-                  "--save", "m.json")  # fmt: skip
+                  "--folds", 6, "--save", "m.json")  # fmt: skip
     data = fp.Predictions.from_llrs(made.y_true, 2.0 * made.llr)
     speakers = (made.enroll_speaker, made.test_speaker)
     found = fp.select(
         data,
         {"none": None, "dp": fp.DirectionPreserving(), "beta": fp.BetaCalibration()},
-        train=fp.CrossFit(10, groups=tuple(np.array([f"s{i}" for i in s]) for s in speakers)),
+        train=fp.CrossFit(6, groups=tuple(np.array([f"s{i}" for i in s]) for s in speakers)),
     )
     assert f"chosen: {found.chosen}; nested NCE {found.score:.4f}" in out
     assert "simplest: dp" in out

@@ -244,9 +244,8 @@ def test_systems_are_named_by_what_tells_them_apart():
     assert re.search(r"(?m)^ +dev/x/s +eval/x/s +t *$", out)
 
 
-def test_a_narrow_screen_gets_several_tables(monkeypatch):
-    monkeypatch.setattr("fastpsr.cli.show.console._width", 28)  # of `width` undoing sets this too
-    out = evaluated("--by", "take")
+def test_a_narrow_screen_gets_several_tables():
+    out = succeed(*RUN, "--by", "take", "--json", "t.json", columns=28)
     *table, sentence, written = out.splitlines()[-26:]
     assert written.startswith("written: t.json")
     assert max(map(len, table)) <= 28
@@ -880,13 +879,21 @@ def test_targets_and_nontargets_are_calibrated_and_have_a_threshold():
 
 
 def test_scores_through_pipes_are_calibrated():
-    succeed("calibrate", "--key", "key", "--scores", "s", "--output", "o", "--save", "m.json")
-    run = ("calibrate", "--key", "key", "--scores", "-")
-    done = program(*run, "--output", "-", stdin=SCORES)
+    succeed("calibrate", "--key", "key", "--scores", "s", "--output", "o")
+    done = program("calibrate", *RUN[1:-1], "-", "--output", "-", stdin=SCORES)
     assert done.returncode == 0, done.stderr
     assert done.stdout == Path("o").read_text()
     assert "-: " in done.stderr
-    done = program(*run, "--save", "-", stdin=SCORES)
+    for command in (["evaluate"], ["threshold", "--dcf", "0.1"], ["calibrate", "--output", "new"]):
+        check_refusal(
+            {}, [*command, "--key", "-", "--scores", "-"], ["standard input (-) can be read once"]
+        )
+
+
+@pytest.mark.slow
+def test_maps_and_keys_through_pipes():
+    succeed("calibrate", "--key", "key", "--scores", "s", "--save", "m.json")
+    done = program("calibrate", *RUN[1:-1], "-", "--save", "-", stdin=SCORES)
     assert done.stdout == Path("m.json").read_text()
     done = program("calibrate", "--load", "m.json", "--apply", "-", "--output", "-", stdin=SCORES)
     succeed("calibrate", "--load", "m.json", "--apply", "s", "--output", "o")
@@ -894,10 +901,6 @@ def test_scores_through_pipes_are_calibrated():
     done = program("threshold", "--dcf", "0.1", "--key", "-", "--scores", "s", stdin=KEYS["kaldi"])
     assert done.stdout.replace("/dev/stdin: kaldi", "key: kaldi").startswith("calibrated LLRs: ")
     assert "best for these trials: " in done.stdout
-    for command in (["evaluate"], ["threshold", "--dcf", "0.1"], ["calibrate", "--output", "new"]):
-        check_refusal(
-            {}, [*command, "--key", "-", "--scores", "-"], ["standard input (-) can be read once"]
-        )
 
 
 SASV5 = "spk\tfilename\tcm-score\tasv-score\tsasv-score\n"  # as ASVspoof 5 has them
@@ -923,7 +926,7 @@ def test_files_of_asvspoof_5():
     assert Path("o.tsv").read_text().startswith(SASV5 + "s00/m\ts00/a\t-\t-\t")
 
 
-@pytest.mark.parametrize("option", ["--json", "--csv"])
+@pytest.mark.parametrize("option", ["--json", pytest.param("--csv", marks=pytest.mark.slow)])
 def test_standard_input_and_output(option):
     done = program(
         *("evaluate", "--key", "key", "--scores", "-", option, "-", "--metrics", "EER"),

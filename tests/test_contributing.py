@@ -41,7 +41,8 @@ def test_every_pattern_names_a_file():
     assert [each for each in patterns if not any(fnmatch(file, each) for file in FILES)] == []
 
 
-def test_large_tests_are_left_out_but_where_everything_is_checked():
+@pytest.mark.slow
+def test_slow_tests_are_left_out_but_where_everything_is_checked():
     if not (script := ROOT / ".ci" / "run").exists():
         pytest.skip("not in this distribution")
     pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))

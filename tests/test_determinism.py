@@ -1,6 +1,5 @@
 """The same bits whatever the number of threads, run after run, in this thread or another."""
 
-import hashlib
 import inspect
 import re
 import threading
@@ -20,7 +19,7 @@ from tests.test_concurrency import LAYERS, SHARED, run_here, run_on_layer
 def expected():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FASTPSR_NUM_THREADS", "1")
-        return everything.bits_of(everything.everything())
+        return everything.digests_of(everything.everything())
 
 
 def differing(found, expected):
@@ -44,19 +43,16 @@ def test_everything_names_everything():
     assert set(fp.__all__) - named == files | held | results | sources
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("threads", ["1", "2", "4"])
-def test_same_bits(expected, threads, monkeypatch):
-    monkeypatch.setenv("FASTPSR_NUM_THREADS", threads)
-    assert differing(everything.bits_of(everything.everything()), expected) == []
-
-
-def test_same_bits_again(monkeypatch):
+@pytest.mark.parametrize("intervals", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_same_bits_again(monkeypatch, intervals):
     """Of few samples, by the ways that are for many."""
     monkeypatch.setattr(smooth, "_MANY", 200)
     monkeypatch.setattr(sampling, "_THIN", 50)
     monkeypatch.setattr(row_fits, "_THIN", 60)
-    runs = [everything.bits_of(everything.everything(210, n_resamples=4)) for _ in range(2)]
+    runs = [
+        everything.digests_of(everything.everything(210, n_resamples=4, intervals=intervals))
+        for _ in range(2)
+    ]
     assert differing(*runs) == []
 
 
@@ -67,7 +63,7 @@ def test_same_bits_from_many_threads_at_once(expected, monkeypatch):
 
     def call(place):
         barrier.wait(60)
-        found[place] = everything.bits_of(everything.everything(intervals=False))
+        found[place] = everything.digests_of(everything.everything(intervals=False))
 
     threads = [threading.Thread(target=call, args=(place,)) for place in range(4)]
     for thread in threads:
@@ -80,23 +76,20 @@ def test_same_bits_from_many_threads_at_once(expected, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("layer", LAYERS)
-def test_same_bits_on_every_threading_layer(expected, layer):
+@pytest.mark.parametrize(("threads", "layer"), [*zip("423", LAYERS, strict=True)])
+def test_same_bits_with_any_number_of_threads_on_every_threading_layer(expected, threads, layer):
     code = f"""{SHARED}
-import hashlib
-found = everything.bits_of(everything.everything(intervals=False))
-for name, bits in found.items():
-    print(hashlib.sha256(bits).hexdigest(), name.replace(" ", "_"))
+for name, digest in everything.digests_of(everything.everything()).items():
+    print(digest, name.replace(" ", "_"))
 """
-    printed = run_on_layer(layer, code, FASTPSR_NUM_THREADS="2")
+    printed = run_on_layer(layer, code, FASTPSR_NUM_THREADS=threads)
     found = dict(zip(printed[1::2], printed[::2], strict=True))
     assert len(found) > 100
-    digests = {
-        name.replace(" ", "_"): hashlib.sha256(expected[name]).hexdigest() for name in expected
-    }
-    assert {name: digest for name, digest in found.items() if digests[name] != digest} == {}
+    spelled = {name.replace(" ", "_"): digest for name, digest in expected.items()}
+    assert differing(found, spelled) == []
 
 
+@pytest.mark.slow
 def test_same_bits_whether_compiled_or_loaded_from_the_cache(tmp_path):
     """In a process that compiles, and in the next one, which loads less."""
     code = f"""{SHARED}

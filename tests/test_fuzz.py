@@ -1,8 +1,5 @@
 """Hostile arguments for every public function; more of them with ``python -m tests.fuzz``."""
 
-import os
-import time
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,9 +9,7 @@ from hypothesis.extra import numpy as hnp
 import fastpsr as fp
 from tests import fuzz
 
-SECONDS = float(os.environ.get("FASTPSR_FUZZ_SECONDS", "15"))  # for all cases together
-MOST_SEEDS = int(20 * SECONDS)
-FEWEST_SEEDS = 3
+N_SEEDS = 40  # of each case
 
 # they read files, draw figures and run on schedulers
 READ_ELSEWHERE = {"calibration", "trials", "plotting", "scan_parquet", "from_dask", "read_table"}
@@ -26,14 +21,11 @@ def test_every_public_name_has_a_case():
 
 @pytest.mark.parametrize("name", fuzz.CASES)
 def test_hostile_arguments(name):
-    stop = time.monotonic() + SECONDS / len(fuzz.CASES)
     outcomes = set()
-    for seed in range(MOST_SEEDS):
+    for seed in range(N_SEEDS):
         found = fuzz.run(name, seed)
         assert found in ("fine", "refused"), f"python -m tests.fuzz --only {name} --seed {seed}"
         outcomes.add(found)
-        if seed >= FEWEST_SEEDS and time.monotonic() > stop and "fine" in outcomes:
-            break
     assert "fine" in outcomes, "arguments that are all refused test nothing"
 
 
