@@ -321,7 +321,7 @@ runpy.run_module("fastpsr", run_name="__main__", alter_sys=True)
      "fastpsr.bootstrap"],
 )  # fmt: skip
 def test_ctrl_c_while_importing(module):
-    done = program("evaluate", "--help", code=f"MODULE = {module!r}\n{WHILE_IMPORTING}")
+    done = program("evaluate", "none.npz", code=f"MODULE = {module!r}\n{WHILE_IMPORTING}")
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")
 
 

@@ -1,6 +1,6 @@
 """`fastpsr select`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,7 +31,9 @@ _NONE = "none"
 _FEW = ("none", "temperature", "dp", "beta", "spline", "pav-laplace", "venn-abers")
 _OF_CLASSES = ("none", "temperature", "dp", "vector", "matrix")
 _FOLDS, _FOLDS_OF_SPEAKERS = 5, 10  # an inner fit leaves out the speakers of up to four folds
-_RULES = {"log": lambda: fp.rules.Log(), "brier": lambda: fp.rules.Brier()}
+_RULES: "dict[str, Callable[[], fp.rules.ScoringRule]]" = {
+    "log": lambda: fp.rules.Log(), "brier": lambda: fp.rules.Brier()
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
