@@ -9,8 +9,10 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -18,17 +20,38 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.data import SITW, make_trials
+from benchmarks.data import SITW, Size, make_trials
 
 PROMISED_IMPORT = 0.1  # seconds beyond those of NumPy
 NOT_ON_IMPORT = (
     "numba", "llvmlite", "scipy", "typer", "rich", "polars", "matplotlib", "sklearn", "torch",
 )  # fmt: skip
-_PROMISED = {"help": 0.4, "second": 2.0, "first": 30.0}  # seconds
 _ALL_NAMES = "from fastpsr import *"
+_METRIC = "import fastpsr as fp; fp.CrossEntropy()([0, 1] * 200, [0.25, 0.5] * 200)"
+_TABLE = _METRIC.replace("fp.CrossEntropy()(", "fp.evaluate(fp.Predictions.from_posteriors(") + ")"
+_SMALL = Size(400, 100)
 _ROOT = Path(__file__).parent.parent
 _ROUNDS = 11
 _NAMED = 20  # kernels that the table names
+
+
+@dataclass(frozen=True, eq=False)
+class Processes:
+    """Whole processes that do the same, one after the other.
+
+    Attributes
+    ----------
+    what : str
+    promised : float or None
+        Seconds until one ends.
+    seconds, cpu_seconds : list of float
+        Until each ended, and on all processors.
+    """
+
+    what: str
+    promised: float | None
+    seconds: list[float]
+    cpu_seconds: list[float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +64,8 @@ class StartUp:
         Importing fastpsr, NumPy, and all names of fastpsr, each in a process of its own, in turn.
     unasked : list of str
         What all names import and should not.
-    help, second : list of float
-        Whole processes: `fastpsr --help`, and `fastpsr evaluate` once everything is compiled.
-    first, warmup : float
-        `fastpsr evaluate`, and `fastpsr warmup`, with an empty cache.
+    compiled_before, first : list of Processes
+        What a user waits for, with all kernels in the cache, and with an empty cache.
     compiled : list of (str, int, float)
         Each kernel with its number of signatures and what compiling these took, callees apart.
     """
@@ -53,10 +74,8 @@ class StartUp:
     numpy: list[float]
     names: list[float]
     unasked: list[str]
-    help: list[float]
-    second: list[float]
-    first: float
-    warmup: float
+    compiled_before: list[Processes]
+    first: list[Processes]
     compiled: list[tuple[str, int, float]]
 
     @property
@@ -69,36 +88,45 @@ def measure_start_up() -> StartUp:
     fastpsr, numpy, names = [], [], []
     _run("-c", _ALL_NAMES)  # writes the byte code
     for _ in range(_ROUNDS):
-        fastpsr.append(_seconds("-c", "import fastpsr"))
-        numpy.append(_seconds("-c", "import numpy"))
-        names.append(_seconds("-c", _ALL_NAMES))
+        fastpsr.append(_seconds("-c", "import fastpsr")[0])
+        numpy.append(_seconds("-c", "import numpy")[0])
+        names.append(_seconds("-c", _ALL_NAMES)[0])
     code = f"{_ALL_NAMES}; import sys; print(*[m for m in {NOT_ON_IMPORT!r} if m in sys.modules])"
     unasked = _run("-c", code).split()
-    help_page = _repeated("-m", "fastpsr", "--help")
     with TemporaryDirectory() as folder:
-        trials = make_trials(SITW)
-        scores = Path(folder) / "trials.npz"
-        np.savez(scores, y_true=trials.y, llr=trials.log_odds)
-        evaluate = ["-m", "fastpsr", "evaluate", str(scores), "--columns", "llr",
-                    "--scores-are", "llr"]  # fmt: skip
-        first = _seconds(*evaluate, cache=f"{folder}/first")
-        second = _repeated(*evaluate, cache=f"{folder}/first")
-        warmup = _seconds("-m", "fastpsr", "warmup", cache=f"{folder}/warmup")
-        compiled = json.loads(_run("-m", __name__, cache=f"{folder}/compiled"))
-    return StartUp(fastpsr, numpy, names, unasked, help_page, second, first, warmup, compiled)
+        small, sitw = (_write(Path(folder), size) for size in (_SMALL, SITW))
+        text = _write_text(Path(folder), _SMALL)
+        evaluate, demo = ("-m", "fastpsr", "evaluate"), ("-m", "fastpsr", "demo")
+        of_sitw = (*evaluate, sitw, "--columns", "llr", "--scores-are", "llr")
+        caches = (f"{folder}/{k}" for k in range(10))
+        first = [
+            _measured("`fastpsr demo`", 12.0, demo, next(caches)),
+            _measured(f"`fastpsr evaluate` of {SITW}", None, of_sitw, next(caches)),
+            _measured("`fp.evaluate` of binary data", 5.0, ("-c", _TABLE), next(caches)),
+            _measured("`fp.CrossEntropy()` of binary data", 2.0, ("-c", _METRIC), next(caches)),
+            _measured("`fastpsr warmup`", None, ("-m", "fastpsr", "warmup"), next(caches)),
+        ]
+        filled = next(caches)
+        compiled_before = [
+            _measured(what, promised, arguments, filled, rounds)
+            for what, promised, arguments, rounds in (
+                ("`fastpsr --help`", 0.4, ("-m", "fastpsr", "--help"), _ROUNDS),
+                ("`fastpsr evaluate --hlep`", 0.4, (*evaluate, "--hlep"), _ROUNDS),
+                (f"`fastpsr evaluate` of {_SMALL} in .npz", 1.0,
+                 (*evaluate, small, "--scores-are", "llr"), _ROUNDS),
+                (f"`fastpsr evaluate` of {_SMALL} in text", 1.0,
+                 (*evaluate, "--scores", text), _ROUNDS),
+                (f"`fastpsr evaluate` of {SITW} in .npz", 2.0, of_sitw, _ROUNDS),
+                ("`fastpsr demo`", 4.0, demo, 3),
+            )
+        ]  # fmt: skip
+        compiled = json.loads(_run("-m", __name__, cache=next(caches)))
+    return StartUp(fastpsr, numpy, names, unasked, compiled_before, first, compiled)
 
 
 def describe_start_up(cost: StartUp) -> str:
     """Return two sentences and the tables."""
     unasked = ", ".join(cost.unasked) or "none"
-    rows = [
-        ("`fastpsr --help`", median(cost.help), _PROMISED["help"]),
-        (f"`fastpsr evaluate` of {SITW}, compiled before", median(cost.second),
-         _PROMISED["second"]),
-        ("the same with an empty compile cache", cost.first, _PROMISED["first"]),
-        ("`fastpsr warmup`, which compiles everything, with an empty cache", cost.warmup,
-         None),
-    ]  # fmt: skip
     total = sum(seconds for _, _, seconds in cost.compiled)
     named = sorted(cost.compiled, key=lambda kernel: -kernel[2])
     others = named[_NAMED:]
@@ -111,12 +139,9 @@ def describe_start_up(cost: StartUp) -> str:
             f"{1000 * PROMISED_IMPORT:.0f} ms. "
             f"Of {', '.join(NOT_ON_IMPORT)} these import: {unasked}.",
             "",
-            "| whole process | takes | promised |",
-            "|---|--:|--:|",
-            *(
-                f"| {name} | {seconds:.2f} s | {f'{promised:g} s' if promised else '-'} |"
-                for name, seconds, promised in rows
-            ),
+            *_rows("whole process, compiled before", cost.compiled_before),
+            "",
+            *_rows("whole process, with an empty compile cache", cost.first),
             "",
             f"Compilation of {len(cost.compiled)} functions with "
             f"{sum(n for _, n, _ in cost.compiled)} signatures takes {total:.1f} s in all. By "
@@ -129,6 +154,18 @@ def describe_start_up(cost: StartUp) -> str:
             f"{sum(seconds for _, _, seconds in others):.2f} |",
         ]
     )
+
+
+def _rows(heading: str, processes: Sequence[Processes]) -> list[str]:
+    return [
+        f"| {heading} | takes | of all processors | promised |",
+        "|---|--:|--:|--:|",
+        *(
+            f"| {each.what} | {median(each.seconds):.2f} s | {median(each.cpu_seconds):.2f} s | "
+            f"{f'{each.promised:g} s' if each.promised else '-'} |"
+            for each in processes
+        ),
+    ]
 
 
 def compile_everything() -> list[tuple[str, int, float]]:
@@ -157,24 +194,48 @@ def compile_everything() -> list[tuple[str, int, float]]:
     return [(name, signatures[name], seconds[name]) for name in signatures]
 
 
-def _repeated(*arguments: str, cache: str | None = None) -> list[float]:
-    _run(*arguments, cache=cache)
-    return [_seconds(*arguments, cache=cache) for _ in range(_ROUNDS)]
+def _write(folder: Path, size: Size) -> str:
+    trials = make_trials(size)
+    path = folder / f"{size.n_trials}.npz"
+    np.savez(path, y_true=trials.y, llr=trials.log_odds)
+    return str(path)
 
 
-def _seconds(*arguments: str, cache: str | None = None) -> float:
-    start = perf_counter()
+def _write_text(folder: Path, size: Size) -> str:
+    """Write scores with labels, as Kaldi's compute-eer reads them."""
+    trials = make_trials(size)
+    path = folder / f"{size.n_trials}.txt"
+    rows = zip(trials.log_odds.tolist(), trials.y.tolist(), strict=True)
+    path.write_text("".join(f"{x} {'' if y else 'non'}target\n" for x, y in rows), "utf-8")
+    return str(path)
+
+
+def _measured(
+    what: str, promised: float | None, arguments: Sequence[str], cache: str, rounds: int = 0
+) -> Processes:
+    """Run a process often, after a first run; with 0 rounds only once."""
+    if rounds:
+        _seconds(*arguments, cache=cache)
+    measured = [_seconds(*arguments, cache=cache) for _ in range(max(1, rounds))]
+    return Processes(what, promised, [each[0] for each in measured], [each[1] for each in measured])
+
+
+def _seconds(*arguments: str, cache: str | None = None) -> tuple[float, float]:
+    """Return the seconds of a process, and those of all processors."""
+    start, before = perf_counter(), getrusage(RUSAGE_CHILDREN)
     _run(*arguments, cache=cache)
-    return perf_counter() - start
+    seconds, after = perf_counter() - start, getrusage(RUSAGE_CHILDREN)
+    return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def _run(*arguments: str, cache: str | None = None) -> str:
     environment = dict(os.environ) | ({"NUMBA_CACHE_DIR": cache} if cache else {})
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its byte code
     done = subprocess.run(
-        [sys.executable, *arguments], cwd=_ROOT, env=environment, check=True, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        [sys.executable, *arguments], cwd=_ROOT, env=environment, text=True, capture_output=True
+    )
+    if done.returncode and "No such option" not in done.stderr:
+        raise RuntimeError(done.stderr)
     return done.stdout
 
 

@@ -1,4 +1,4 @@
-"""The module of each public name, written by ``python -m tests.exports``."""
+"""Public names with their modules, and choices, written by ``python -m tests.exports``."""
 
 MODULE_OF = {
     "IID": "bootstrap",
@@ -96,4 +96,58 @@ SUBPACKAGES = (
 WITH_EXTRAS = (
     "compat",
     "plotting",
+)
+CALIBRATORS = (
+    "dp",
+    "temperature",
+    "vector",
+    "matrix",
+    "beta",
+    "spline",
+    "pav",
+    "venn-abers",
+    "histogram",
+    "pav-laplace",
+)
+FORMATS = (
+    "kaldi-trials",
+    "sitw",
+    "voxceleb",
+    "kaldi-scores",
+    "voxsrc",
+    "wespeaker",
+    "3dspeaker",
+    "kaldi-eer",
+    "bob",
+    "sasv",
+    "numbers",
+    "pairs",
+    "nist",
+    "csv",
+    "bare-csv",
+    "parquet",
+    "npz",
+    "bosaris",
+    "sidekit",
+    "dca-plda",
+)
+PRESETS = (
+    "sre08",
+    "sre10",
+    "sre12",
+    "sre16",
+    "sre18",
+    "sre18-vast",
+    "sre19",
+    "sre19-av",
+    "sre21",
+    "sre24",
+    "voxceleb",
+    "voxsrc",
+    "cnceleb",
+)
+QUALITY_TERMS = (
+    "min,max",
+    "bilinear",
+    "scale",
 )

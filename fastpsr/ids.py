@@ -9,7 +9,10 @@ from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.kernels.sizes import index_type
 
-__all__ = ["as_ids", "coded", "numbered", "type_of"]
+__all__ = ["SPEAKER_COLUMNS", "as_ids", "coded", "numbered", "type_of"]
+
+#: Columns of tables that name the speakers of both sides.
+SPEAKER_COLUMNS = ("enroll_speaker", "test_speaker")
 
 _ROOMY = 4  # range of integer ids, relative to their number, up to which a table beats sorting
 _MOST = int(np.iinfo(np.int64).max)

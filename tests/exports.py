@@ -1,7 +1,8 @@
 """Write what is exported: names of ``fastpsr`` and ``fastpsr.kernels``, with their modules.
 
 ``python -m tests.exports`` writes `exports.py` of both, by which the module of a name is found
-without importing it, and `__init__.pyi`, by which type checkers and editors find its type.
+without importing it, and `__init__.pyi`, by which type checkers and editors find its type. That of
+the package also has the names that the help of commands lists.
 """
 
 import ast
@@ -9,6 +10,8 @@ import importlib
 from pathlib import Path
 
 import fastpsr
+from fastpsr import calibration, metrics, trials
+from fastpsr.calibration import quality
 
 PACKAGE = Path(fastpsr.__file__).parent
 KERNELS = PACKAGE / "kernels"
@@ -38,6 +41,13 @@ _PUBLIC = {
 _SUBPACKAGES = ["calibration", "curves", "metrics", "rules", "simulate", "trials"]
 #: Subpackages that ``from fastpsr import *`` leaves out: some need what is not installed.
 _WITH_EXTRAS = ["compat", "plotting"]
+#: Names of what commands take, which their help lists, by the name of that in the library.
+_CHOICES = {
+    "CALIBRATORS": calibration.NAMED,
+    "FORMATS": trials.FORMATS,
+    "PRESETS": metrics.PRESETS,
+    "QUALITY_TERMS": quality.TERMS,
+}
 
 
 def of_kernels() -> dict[Path, str]:
@@ -64,10 +74,11 @@ def of_package() -> dict[Path, str]:
     module_of = {name: module for module in listed for name in listed[module]}
     public = sorted([*module_of, *_SUBPACKAGES], key=_in_order)
     return {
-        PACKAGE / "exports.py": _HEAD.format("The module of each public name")
+        PACKAGE / "exports.py": _HEAD.format("Public names with their modules, and choices")
         + f"MODULE_OF = {_lines(module_of, '{}')}"
         + f"SUBPACKAGES = {_lines(_SUBPACKAGES, '()')}"
-        + f"WITH_EXTRAS = {_lines(_WITH_EXTRAS, '()')}",
+        + f"WITH_EXTRAS = {_lines(_WITH_EXTRAS, '()')}"
+        + "".join(f"{name} = {_lines([*each], '()')}" for name, each in _CHOICES.items()),
         PACKAGE / "__init__.pyi": _HEAD.format("Types of the public names")
         + f"from fastpsr import {_lines(_SUBPACKAGES, '()', quote='')}"
         + "".join(f"from fastpsr import {name} as {name}\n" for name in _WITH_EXTRAS)

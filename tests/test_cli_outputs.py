@@ -323,7 +323,7 @@ LATER = ("typer", "rich.console", "fastpsr.cli.evaluate", "numpy", "fastpsr.boot
     ["polars", "fastpsr.cli.app", *(pytest.param(m, marks=pytest.mark.slow) for m in LATER)],
 )
 def test_ctrl_c_while_importing(module):
-    done = program("evaluate", "--help", code=f"MODULE = {module!r}\n{WHILE_IMPORTING}")
+    done = program("evaluate", "none.npz", code=f"MODULE = {module!r}\n{WHILE_IMPORTING}")
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")
 
 

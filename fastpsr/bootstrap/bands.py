@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,14 +12,15 @@ from fastpsr.bootstrap.methods import Percentile
 from fastpsr.bootstrap.replicates import Job, Progress, draw_replicates, in_silence
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.settings import Intervals, as_progress
-from fastpsr.curves import BANDS
-from fastpsr.curves.at_points import AtPoints
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.options import with_hints
 from fastpsr.plans import Data, Plan, begin, check_data, run
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
 from fastpsr.version import __version__
+
+if TYPE_CHECKING:
+    from fastpsr.curves.at_points import AtPoints
 
 __all__ = ["Band", "band"]
 
@@ -174,6 +175,8 @@ def band(
     >>> found.low.p_miss.round(3).tolist(), found.high.p_miss.round(3).tolist()
     ([0.051, 0.0], [0.225, 0.135])
     """
+    from fastpsr.curves import BANDS  # all curves, which metrics and their intervals do not use
+
     if not callable(curve) or curve not in BANDS:
         known = ", ".join(f"fp.{each.__name__}" for each in BANDS)
         is_plain = isinstance(curve, (str, int, float))
@@ -205,10 +208,10 @@ def band(
 
 
 def _prepared(
-    at_points: Callable[[Data, ArrayLike | None], Plan[AtPoints]],
+    at_points: "Callable[[Data, ArrayLike | None], Plan[AtPoints]]",
     data: Data,
     points: ArrayLike | None,
-) -> Plan[tuple[AtPoints, Any, list[Job]]]:
+) -> "Plan[tuple[AtPoints, Any, list[Job]]]":
     """Plan: return the curve at points, its values on the data, and jobs that replicate it."""
     yield from begin(data)
     at = yield from at_points(data, points)

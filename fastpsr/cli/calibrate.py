@@ -2,35 +2,31 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fastpsr.calibration import (
-    NAMED,
-    ByCondition,
-    CrossFit,
-    LinearFusion,
-    cross_fit,
-    load_calibrator,
-    save_calibrator,
-)
-from fastpsr.calibration.base import Calibrator
+import fastpsr as fp
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.modes import FOR_RCL, SPEAKERS, refuse, refuse_for_mode
 from fastpsr.cli.options.conditions import CONDITIONS, ConditionOptions
-from fastpsr.cli.options.files import check_inputs, check_outputs, from_stdin, to_stdout
+from fastpsr.cli.options.files import (
+    check_inputs,
+    check_outputs,
+    check_written_ending,
+    from_stdin,
+    to_stdout,
+)
 from fastpsr.cli.options.measures import CalibratorOptions
 from fastpsr.cli.options.scores import ScoresAre
 from fastpsr.cli.options.sources import KeyOptions
-from fastpsr.cli.score_files import check_written_ending
+from fastpsr.cli.options.training import TrainingOptions
 from fastpsr.cli.show import console, print_suspicions, warnings_as_lines
-from fastpsr.cli.training_scores import LabeledScores, TrainingOptions
-from fastpsr.cli.trial_files import check_ending
 from fastpsr.cli.wording import worded
-from fastpsr.metrics import CrossEntropy
-from fastpsr.predictions import Predictions
-from fastpsr.tables import is_table
+
+if TYPE_CHECKING:
+    from fastpsr.calibration.base import Calibrator
+    from fastpsr.cli.training_scores import LabeledScores
 
 __all__ = ["calibrate"]
 
@@ -90,6 +86,8 @@ def calibrate(
     on trials keeps the speakers of both sides apart. With --by each condition has a calibrator of
     its own; scores of --apply must have the columns of conditions beside them.
     """
+    from fastpsr.cli.trial_files import check_ending
+
     of_trials = _check_options(context, train, options, files)
     one = _untrained(chosen, options.scores_are, files.prior)
     untrained: Any = conditions.of(one) if conditions.columns else one
@@ -100,7 +98,7 @@ def calibrate(
         check_written_ending(files.output)
     check_inputs(inputs)
     fitted: Any = None if files.load is None else _loaded(files.load)
-    if isinstance(fitted, ByCondition):
+    if isinstance(fitted, fp.ByCondition):
         source = replace(source, conditions=fitted.columns_)
     path = options.path(train)
     training = None if path is None else source.read(path)
@@ -118,43 +116,45 @@ def calibrate(
     with warnings_as_lines(), worded(prior="--prior"):
         if training is not None:
             fitted = untrained.fit(training.predictions, *_by(training))
-        if isinstance(fitted, ByCondition):
+        if isinstance(fitted, fp.ByCondition):
             console.print(str(fitted), soft_wrap=True)
         if files.output is not None and written is not None:
             if others is not None:
                 with worded(predictions="scores (--scores-are)"):
                     calibrated = fitted.transform(others.predictions, *_by(others))
             else:
-                crossed = CrossFit(folds=chosen.folds, groups=written.groups)
-                calibrated = cross_fit(one, written.predictions, crossed)
+                crossed = fp.CrossFit(folds=chosen.folds, groups=written.groups)
+                calibrated = fp.cross_fit(one, written.predictions, crossed)
                 if written.by is not None:
                     pooled = calibrated
-                    calibrated = cross_fit(untrained, written.predictions, crossed, by=written.by)
+                    calibrated = fp.cross_fit(
+                        untrained, written.predictions, crossed, by=written.by
+                    )
                     _print_gain(pooled, calibrated)
             with to_stdout(files.output) as target:
                 said = written.write(calibrated, target)
             console.print(f"{files.output}: {said}")
         if files.save is not None:
             with to_stdout(files.save) as target:
-                save_calibrator(fitted, target)
+                fp.save_calibrator(fitted, target)
             console.print(f"{files.save}: fitted {type(fitted).__name__}")
 
 
-def _by(scores: LabeledScores) -> tuple[Any, ...]:
+def _by(scores: "LabeledScores") -> tuple[Any, ...]:
     """Return the columns of conditions as a further argument, if there are any."""
     return () if scores.by is None else (scores.by,)
 
 
-def _print_gain(pooled: Predictions, by_condition: Predictions) -> None:
+def _print_gain(pooled: "fp.Predictions", by_condition: "fp.Predictions") -> None:
     """Print what one calibrator for all is worth, and one for each condition."""
-    one, own = (CrossEntropy()(each) for each in (pooled, by_condition))
+    one, own = (fp.CrossEntropy()(each) for each in (pooled, by_condition))
     console.print(f"cross-fitted NCE: one calibrator for all {one:.4f}, by condition {own:.4f}")
 
 
 def _loaded(path: Path) -> Any:
     """Return a saved calibrator; raise if it is a fusion."""
-    fitted = load_calibrator(path)
-    if isinstance(getattr(fitted, "pooled_", fitted), LinearFusion):
+    fitted = fp.load_calibrator(path)
+    if isinstance(getattr(fitted, "pooled_", fitted), fp.LinearFusion):
         raise ValueError(f"{path} is a fusion of several systems: use fastpsr fuse --load")
     return fitted
 
@@ -163,6 +163,8 @@ def _check_options(
     context: typer.Context, train: Path | None, options: TrainingOptions, files: _Files
 ) -> bool:
     """Raise if options do not go together; return whether the scores are of trials."""
+    from fastpsr.tables import is_table
+
     of_trials = options.of_trials
     _check_files(train, options.keys, options.scores, files.others, files.load)
     if files.apply is not None and files.output is None:
@@ -182,12 +184,14 @@ def _check_options(
 
 def _untrained(
     chosen: CalibratorOptions, scores_are: ScoresAre | None, prior: float | None
-) -> Calibrator:
+) -> "Calibrator":
     """Return the calibrator; raise if scores are not for it."""
     with worded(prior="--prior"):
         untrained = chosen.untrained(prior)
     if scores_are in (ScoresAre.RAW, ScoresAre.COSINE) and untrained.needs_posteriors:
-        *names, last = (name for name, each in NAMED.items() if not each.needs_posteriors)
+        *names, last = (
+            name for name, each in fp.calibration.NAMED.items() if not each.needs_posteriors
+        )
         raise ValueError(
             f"--calibrator {chosen.calibrator} must not be given raw scores, which have no "
             f"posteriors: use {', '.join(names)} or {last}"

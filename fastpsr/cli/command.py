@@ -8,8 +8,6 @@ from typing import Any, get_type_hints
 
 from typer.core import TyperCommand
 
-from fastpsr.kernels.blocks import thread_count
-
 __all__ = ["Command", "in_groups"]
 
 
@@ -42,6 +40,8 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command after checking the environment, so that its errors name no file."""
+        from fastpsr.kernels.blocks import thread_count  # brings NumPy, which refusals need not
+
         thread_count()
         return super().invoke(ctx)
 

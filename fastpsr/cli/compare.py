@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from fastpsr.cli.command import in_groups
-from fastpsr.cli.evaluation import evaluate_systems
 from fastpsr.cli.options.evaluation import OptionsOfDifferences
 from fastpsr.cli.options.files import named_files
 from fastpsr.cli.options.scores import Scores
@@ -40,6 +39,8 @@ def compare(
 
     All systems are evaluated on the same bootstrap draws (paired comparison).
     """
+    from fastpsr.cli.evaluation import evaluate_systems
+
     if scores is not None and not options.keys.files:
         raise ValueError("--scores needs --key KEY, or --targets and --nontargets")
     given, what = [*(scores or []), *(files or [])], "FILE" if scores is None else "--scores"

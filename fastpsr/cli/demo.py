@@ -2,17 +2,18 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 from rich.table import Table
 
 import fastpsr as fp
-from fastpsr.bootstrap import Resampling
 from fastpsr.cli.options.files import Report, check_outputs
 from fastpsr.cli.reports import require_report, write_report
 from fastpsr.cli.show import Steps, console, off_the_bar, steps
+
+if TYPE_CHECKING:
+    from fastpsr.bootstrap import Resampling
 
 __all__ = ["demo"]
 
@@ -33,6 +34,8 @@ def demo(
     to_report: Report = None,
 ) -> None:
     """Simulate a speaker-verification test the size of SITW, evaluate it, and explain the table."""
+    import numpy as np
+
     check_outputs({"--report": to_report}, [])
     require_report(to_report)
     with steps(6 + (to_report is not None)) as begin:
@@ -74,8 +77,8 @@ def demo(
 
 
 def _with_intervals(
-    raw: fp.Predictions, resampling: Resampling, seed: int, drawing: str, begin: Steps
-) -> fp.Evaluation:
+    raw: "fp.Predictions", resampling: "Resampling", seed: int, drawing: str, begin: Steps
+) -> "fp.Evaluation":
     """Evaluate with intervals, as a step of the command."""
     begin(drawing)
     return fp.evaluate(
@@ -90,9 +93,9 @@ def _with_intervals(
 
 def _write_report(
     path: Path,
-    evaluations: dict[str, fp.Evaluation],
-    by_speaker: fp.Evaluation,
-    predictions: dict[str, fp.Predictions],
+    evaluations: "dict[str, fp.Evaluation]",
+    by_speaker: "fp.Evaluation",
+    predictions: "dict[str, fp.Predictions]",
     simulated: str,
     reading: str,
     begin: Steps,
@@ -112,7 +115,7 @@ def _write_report(
     )  # fmt: skip
 
 
-def _print_systems(rows: dict[str, fp.Evaluation]) -> None:
+def _print_systems(rows: "dict[str, fp.Evaluation]") -> None:
     """Print Table 2 of Ferrer and Ramos (2024) for the simulated trials, and the original."""
     table = Table(box=None, pad_edge=False)
     table.add_column("system")
@@ -126,7 +129,7 @@ def _print_systems(rows: dict[str, fp.Evaluation]) -> None:
     console.print(table, soft_wrap=False)
 
 
-def _print_intervals(by_trial: fp.Evaluation, by_speaker: fp.Evaluation) -> None:
+def _print_intervals(by_trial: "fp.Evaluation", by_speaker: "fp.Evaluation") -> None:
     """Print the intervals of both resampling schemes in adjacent columns."""
     table = Table(box=None, pad_edge=False)
     table.add_column("95 % intervals, raw")
@@ -141,7 +144,7 @@ def _print_intervals(by_trial: fp.Evaluation, by_speaker: fp.Evaluation) -> None
     console.print(table, soft_wrap=False)
 
 
-def _metrics() -> dict[str, fp.metrics.Metric]:  # type: ignore[type-arg]
+def _metrics() -> "dict[str, fp.metrics.Metric]":  # type: ignore[type-arg]
     """Return the columns of Table 2 in Ferrer and Ramos (2024)."""
     return {
         "C01": fp.BayesRisk(fp.CostMatrix.zero_one(2)),

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from fastpsr.cli.command import in_groups
-from fastpsr.cli.evaluation import evaluate_systems
 from fastpsr.cli.options.evaluation import EvaluationOptions
 from fastpsr.cli.options.panels import TABLES
 from fastpsr.cli.options.scores import Scores
@@ -39,6 +38,8 @@ def evaluate(
     ] = False,
 ) -> None:
     """Evaluate a table of scores with labels, or systems on a trial list (--key and --scores)."""
+    from fastpsr.cli.evaluation import evaluate_systems
+
     systems, keys = [*(scores or []), *(files or [])], options.keys
     of_trials = bool(keys.files) or scores is not None
     evaluate_systems(

@@ -10,7 +10,6 @@ from fastpsr.calibration import CrossFit
 from fastpsr.cli.options.evaluation import EvaluationOptions
 from fastpsr.cli.options.intervals import arguments, drawn_name
 from fastpsr.cli.options.measures import parse_priors
-from fastpsr.cli.options.scores import TrialScale
 from fastpsr.cli.results import show_evaluation, shown_names
 from fastpsr.cli.show import (
     print_line,
@@ -24,6 +23,7 @@ from fastpsr.cli.trial_files import TrialReader
 from fastpsr.evaluation import Evaluation, Pairs
 from fastpsr.groups import SharedTargets, groups_of
 from fastpsr.metrics import EER
+from fastpsr.predictions import Scale
 from fastpsr.trials import TrialSet
 from fastpsr.trials.common import common_trials
 from fastpsr.trials.conditions import conditions, spoofed_trials
@@ -37,7 +37,7 @@ _OF_FIGURES = ("predictions", "by_condition", "resampling", "spoof")
 def evaluate_trials(
     options: EvaluationOptions,
     systems: Mapping[Path, str | None],
-    scales: Mapping[Path, TrialScale],
+    scales: Mapping[Path, Scale],
     reader: TrialReader,
     intervals: Intervals | None,
     inputs: Sequence[Path | None],
@@ -135,7 +135,7 @@ def _add_figures(
     options: EvaluationOptions,
     names: Mapping[str, str],
     sets: Mapping[str, TrialSet],
-    scales: Mapping[str, TrialScale],
+    scales: Mapping[str, Scale],
     evaluation: Evaluation,
 ) -> None:
     """Add the predictions of all trials, and those of each condition, whose trials count alike."""

@@ -6,16 +6,12 @@ from typing import Any
 
 import typer
 
-from fastpsr.cli.evaluate_tables import evaluate_tables
-from fastpsr.cli.evaluate_trials import evaluate_trials
-from fastpsr.cli.larger_than_memory import evaluated_in_parts
 from fastpsr.cli.modes import FOR_RCL, given, refuse, refuse_for_mode
 from fastpsr.cli.options.evaluation import EvaluationOptions
 from fastpsr.cli.options.files import arrays_beside, check_inputs, check_outputs
 from fastpsr.cli.options.measures import parse_priors
 from fastpsr.cli.options.scores import ScoresAre, kinds_of, table_scale, trial_scale
 from fastpsr.cli.reports import require_report
-from fastpsr.cli.trial_files import TrialReader
 from fastpsr.evaluation import Pairs
 from fastpsr.tables import is_table
 
@@ -69,11 +65,17 @@ def evaluate_systems(
         # raises before a file is read
         options.metrics(some, of_table=not of_trials, has_spoof=of_trials)
     if not of_trials:
+        from fastpsr.cli.evaluate_tables import evaluate_tables
+
         check_inputs(inputs)
         evaluate_tables(
             options, systems, scales, intervals, inputs, pairs=pairs, folds=folds, explain=explain
         )
         return
+    from fastpsr.cli.evaluate_trials import evaluate_trials
+    from fastpsr.cli.larger_than_memory import evaluated_in_parts
+    from fastpsr.cli.trial_files import TrialReader
+
     reader = TrialReader(
         keys, options.trials, options.columns, options.speakers, has_scores=has_scores
     )

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fastpsr import trials
+import fastpsr as fp
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.options.files import check_inputs, check_outputs, named_files
 from fastpsr.cli.options.sources import (
@@ -16,7 +16,6 @@ from fastpsr.cli.options.sources import (
     SpeakerOptions,
 )
 from fastpsr.cli.show import console, print_line, steps
-from fastpsr.cli.trial_files import columns_by_role
 from fastpsr.cli.wording import note_in_options, worded
 
 __all__ = ["join"]
@@ -47,6 +46,8 @@ def join(
     The memory is limited by FASTPSR_MEMORY, plus what the libraries use; text of a pipe is held.
     `fastpsr evaluate` and fp.scan_parquet read the file part by part.
     """
+    from fastpsr.cli.trial_files import columns_by_role
+
     if not keys.files:
         raise ValueError("give --key, or --targets with --nontargets")
     key: list[Path] | dict[Any, Path] = keys.keys
@@ -64,7 +65,7 @@ def join(
     score_columns = columns_by_role("--columns", columns)
     check_inputs(inputs)
     with steps(None) as begin, worded(scores="--scores"):
-        joined = trials.join(
+        joined = fp.trials.join(
             key,
             [*systems] if None in systems.values() else {f"{n}": p for p, n in systems.items()},
             output,
@@ -85,7 +86,7 @@ def join(
     _print_joined(joined)
 
 
-def _print_joined(joined: trials.JoinedFile) -> None:
+def _print_joined(joined: "fp.trials.JoinedFile") -> None:
     """Print how files were interpreted, and what was written."""
     for line in joined.notes:
         print_line(note_in_options(line))

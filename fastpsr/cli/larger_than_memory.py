@@ -11,9 +11,10 @@ import typer
 
 from fastpsr.cli.modes import SPEAKERS, given
 from fastpsr.cli.options.evaluation import EvaluationOptions
-from fastpsr.cli.options.scores import TrialScale
 from fastpsr.cli.show import print_line
+from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.plans.budget import memory_of_data
+from fastpsr.predictions import Scale
 from fastpsr.tables.table import LABELS, WEIGHTS
 from fastpsr.trials.detect import first_look
 from fastpsr.trials.joining.stopping import both_interrupts
@@ -21,7 +22,6 @@ from fastpsr.trials.labels import VOCABULARIES
 from fastpsr.trials.names import KIND, WITH_SPOOF
 from fastpsr.trials.optional import polars
 from fastpsr.trials.size import least_memory
-from fastpsr.trials.speakers import SPEAKER_COLUMNS
 
 __all__ = ["evaluated_in_parts"]
 
@@ -38,7 +38,7 @@ def evaluated_in_parts(
     context: typer.Context,
     options: EvaluationOptions,
     systems: Mapping[Path, str | None],
-    scales: Mapping[Path, TrialScale],
+    scales: Mapping[Path, Scale],
 ) -> bool:
     """Evaluate trials that memory cannot hold, joined into a temporary file; return if they are so.
 
@@ -87,7 +87,7 @@ def _commands(
     context: typer.Context,
     keys: Sequence[Path],
     systems: Mapping[Path, str | None],
-    scales: Mapping[Path, TrialScale],
+    scales: Mapping[Path, Scale],
 ) -> tuple[Callable[[str], list[str]], ...]:
     """Return what makes the words of both commands, given the name of the joined file."""
     columns = [name or path.stem for path, name in systems.items()]

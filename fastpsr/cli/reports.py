@@ -4,10 +4,12 @@ import shlex
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastpsr.cli.show import Steps
-from fastpsr.evaluation import Evaluation
+
+if TYPE_CHECKING:
+    from fastpsr.evaluation import Evaluation
 
 __all__ = ["require_report", "write_report"]
 
@@ -21,7 +23,7 @@ def require_report(path: Path | None) -> None:
             raise ValueError(f"--report: {error}") from None
 
 
-def write_report(path: Path, evaluation: Evaluation, begin: Steps, **content: Any) -> None:
+def write_report(path: Path, evaluation: "Evaluation", begin: Steps, **content: Any) -> None:
     """Write a report that includes the command and the current time, as a step of the command."""
     from fastpsr import report
 

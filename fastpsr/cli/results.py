@@ -2,17 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastpsr.cli.options.evaluation import EvaluationOptions
 from fastpsr.cli.reports import write_report
 from fastpsr.cli.show import Steps, off_the_bar, print_error, print_line, recorded_lines
 from fastpsr.cli.tables import print_evaluation, short_names, write_evaluation
-from fastpsr.cli.trial_files import Clock
 from fastpsr.cli.wording import in_words
 from fastpsr.evaluation import Evaluation
 from fastpsr.evaluation.defaults import common_kind, operating_points
 from fastpsr.metrics import MinDCF
+
+if TYPE_CHECKING:
+    from fastpsr.cli.trial_files import Clock
 
 __all__ = ["Figures", "show_evaluation", "shown_names"]
 
@@ -36,7 +38,7 @@ def show_evaluation(
     lines: Sequence[str],
     begin: Steps,
     *,
-    clock: Clock | None = None,
+    clock: "Clock | None" = None,
     drawn: str | None = None,
     caution: str = "",
 ) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fastpsr.bootstrap import IID, Resampling
 from fastpsr.bootstrap.resampling import names_of_ids, with_ids
+from fastpsr.cli.options.files import check_written_ending
 from fastpsr.cli.options.intervals import IntervalOptions
 from fastpsr.cli.options.scores import kind_of
 from fastpsr.cli.wording import in_options
@@ -17,7 +18,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.files import whole_file
 from fastpsr.tables import Table, open_table
 
-__all__ = ["ReadTable", "check_written_ending", "read_scores", "write_columns"]
+__all__ = ["ReadTable", "read_scores", "write_columns"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +64,6 @@ def read_scores(
     by = {"by": conditions}
     chosen = table.choose(kinds, columns, labels, weights, ids, by, in_parts=in_parts)
     return {name: ReadTable(each, scales[name], scheme) for name, each in chosen.items()}
-
-
-def check_written_ending(path: Path) -> None:
-    """Raise unless a table can be written to a file with this extension."""
-    if path.suffix not in (".npz", ".csv", ".parquet"):
-        raise ValueError(f"{path} must end in .npz, .csv or .parquet to be written")
 
 
 def write_columns(path: Path, columns: dict[str, NDArray[Any]]) -> None:

@@ -1,29 +1,29 @@
 """`fastpsr select`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fastpsr.bootstrap.settings import Intervals
-from fastpsr.calibration import NAMED, ByCondition, CrossFit, save_calibrator
-from fastpsr.calibration.base import Calibrator
+import fastpsr as fp
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.modes import SPEAKERS, refuse, refuse_for_mode
 from fastpsr.cli.options.conditions import ConditionOptions
 from fastpsr.cli.options.files import arrays_beside, check_inputs, check_outputs, to_stdout
 from fastpsr.cli.options.intervals import IntervalOptions
+from fastpsr.cli.options.training import TrainingOptions
 from fastpsr.cli.show import console, print_error, print_suspicions, steps, warnings_as_lines
-from fastpsr.cli.training_scores import LabeledScores, TrainingOptions
 from fastpsr.cli.wording import worded
-from fastpsr.evaluation import Selection
-from fastpsr.evaluation import select as choose
+from fastpsr.exports import CALIBRATORS
 from fastpsr.files import whole_file
-from fastpsr.plans import Data
-from fastpsr.rules import Brier, Log
-from fastpsr.strict_json import as_json
+
+if TYPE_CHECKING:
+    from fastpsr.bootstrap.settings import Intervals
+    from fastpsr.calibration.base import Calibrator
+    from fastpsr.cli.training_scores import LabeledScores
+    from fastpsr.plans import Data
 
 __all__ = ["select"]
 
@@ -31,7 +31,9 @@ _NONE = "none"
 _FEW = ("none", "temperature", "dp", "beta", "spline", "pav-laplace", "venn-abers")
 _OF_CLASSES = ("none", "temperature", "dp", "vector", "matrix")
 _FOLDS, _FOLDS_OF_SPEAKERS = 5, 10  # an inner fit leaves out the speakers of up to four folds
-_RULES = {"log": Log(), "brier": Brier()}
+_RULES: "dict[str, Callable[[], fp.rules.ScoringRule]]" = {
+    "log": lambda: fp.rules.Log(), "brier": lambda: fp.rules.Brier()
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,9 @@ class _Choice:
         str | None,
         typer.Option(
             metavar="NAME,NAME...",
-            help=f"Candidates: {_NONE}, {', '.join(NAMED)}. By default {','.join(_FEW)}, and for "
-            f"more than two classes {','.join(_OF_CLASSES)}, without those that the scores are not "
-            "for.",
+            help=f"Candidates: {_NONE}, {', '.join(CALIBRATORS)}. By default {','.join(_FEW)}, and "
+            f"for more than two classes {','.join(_OF_CLASSES)}, without those that the scores are "
+            "not for.",
         ),
     ] = None
     rule: Annotated[
@@ -125,11 +127,11 @@ def select(
         print_error(caution)
     with warnings_as_lines(), worded(candidates="--calibrators"), steps(None) as begin:
         candidates = _with_conditions(_candidates(names, data), conditions)
-        found = choose(
+        found = fp.select(
             data,
             candidates,
-            _RULES[choice.rule],
-            CrossFit(folds=n_folds, groups=read.groups),
+            _RULES[choice.rule](),
+            fp.CrossFit(folds=n_folds, groups=read.groups),
             by=read.by,
             n_resamples=0 if intervals is None else intervals.n_resamples,
             confidence_level=0.95 if intervals is None else intervals.confidence_level,
@@ -147,7 +149,7 @@ def _check_options(
     options: TrainingOptions,
     choice: _Choice,
     drawn: IntervalOptions,
-) -> Intervals | None:
+) -> "Intervals | None":
     """Raise if options do not go together; return the settings of intervals."""
     of_trials = options.of_trials
     if train is not None and of_trials:
@@ -167,9 +169,11 @@ def _check_options(
 
 
 def _write(
-    found: Selection, read: LabeledScores, candidates: Mapping[str, Any], choice: _Choice
+    found: "fp.Selection", read: "LabeledScores", candidates: Mapping[str, Any], choice: _Choice
 ) -> None:
     """Write the table, and the calibrator that is chosen."""
+    from fastpsr.strict_json import as_json
+
     if choice.to_json is not None:
         with to_stdout(choice.to_json) as target, whole_file(target) as part:
             part.write_text(as_json(found.to_dict()), "utf-8")
@@ -180,10 +184,10 @@ def _write(
     if calibrator is None:
         which = "simplest" if choice.simplest else "best"
         raise ValueError(f"{choice.save} is not written: the {which} is {name}, which is no map")
-    by = (read.by,) if isinstance(calibrator, ByCondition) else ()
+    by = (read.by,) if isinstance(calibrator, fp.ByCondition) else ()
     fitted = calibrator.fit(read.predictions, *by)
     with to_stdout(choice.save) as target:
-        save_calibrator(fitted, target)
+        fp.save_calibrator(fitted, target)
     console.print(f"{choice.save}: fitted {type(fitted).__name__}")
 
 
@@ -191,8 +195,8 @@ def _named(text: str) -> list[str]:
     """Return the names of candidates, all of which are known."""
     names = [name.strip() for name in text.split(",")]
     for place, name in enumerate(names):
-        if name != _NONE and name not in NAMED:
-            known = ", ".join([_NONE, *NAMED])
+        if name != _NONE and name not in CALIBRATORS:
+            known = ", ".join([_NONE, *CALIBRATORS])
             raise ValueError(f"--calibrators must be among {known}, not {name!r}")
         if name in names[:place]:
             raise ValueError(f"--calibrators must not name {name} twice")
@@ -200,7 +204,7 @@ def _named(text: str) -> list[str]:
 
 
 def _with_conditions(
-    candidates: dict[str, Calibrator | None], conditions: ConditionOptions
+    candidates: "dict[str, Calibrator | None]", conditions: ConditionOptions
 ) -> dict[str, Any]:
     """Return candidates for all samples, and those with a calibrator for each condition."""
     if not conditions.columns:
@@ -213,12 +217,13 @@ def _with_conditions(
     return {**candidates, **own}
 
 
-def _candidates(names: list[str] | None, data: Data) -> dict[str, Calibrator | None]:
+def _candidates(names: list[str] | None, data: "Data") -> "dict[str, Calibrator | None]":
     """Return candidates by name, by default those that suit the data."""
+    known = fp.calibration.NAMED
     if names is not None:
-        return {name: None if name == _NONE else NAMED[name] for name in names}
+        return {name: None if name == _NONE else known[name] for name in names}
     usual = _FEW if data.n_classes == 2 else _OF_CLASSES
-    suits = [name for name in usual if name == _NONE or NAMED[name].suits(data)]
+    suits = [name for name in usual if name == _NONE or known[name].suits(data)]
     if data.kind == "raw scores":
         suits.remove(_NONE)
     left_out = [name for name in usual if name not in suits]

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from fastpsr.cli.wording import warning_in_options
 from fastpsr.errors import PackageWarning, Subject
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from fastpsr.plans import Data
 
 __all__ = [
@@ -38,7 +39,7 @@ errors = Console(stderr=True, highlight=False, markup=False, emoji=False)
 _MOST_EXAMPLES = 3  # of further warnings of a kind
 
 _records: list[list[str]] = []
-_bars: list[Progress] = []  # those that are shown
+_bars: "list[Progress]" = []  # those that are shown
 
 
 def print_error(message: str) -> None:
@@ -156,10 +157,11 @@ def print_suspicions(path: Path, predictions: "Data") -> None:
 
 
 class Steps:
-    """A progress bar over the steps of a command."""
+    """A progress bar over the steps of a command, where there is a bar to show them."""
 
-    def __init__(self, bar: Progress, total: int | None) -> None:
-        self._bar, self._task = bar, bar.add_task("", total=total, within="")
+    def __init__(self, bar: "Progress | None", total: int | None) -> None:
+        self._bar = bar
+        self._task = None if bar is None else bar.add_task("", total=total, within="")
         self._total, self._n_begun = total, 0
         self._part, self._begun = "", 0.0
 
@@ -168,6 +170,8 @@ class Steps:
 
         A part may be the step itself.
         """
+        if self._bar is None or self._task is None:
+            return
         now = time.monotonic()
         if name != self._part or done is None:
             self._part, self._begun = name, now
@@ -190,12 +194,17 @@ class Steps:
 
 @contextmanager
 def steps(total: int | None = None) -> Iterator[Steps]:
-    """Show a progress bar of `total` steps, if known, with the time that has elapsed."""
+    """Show on a terminal a bar of `total` steps, if known, with the time that has elapsed."""
+    if not errors.is_terminal:
+        yield Steps(None, total)
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     name, within = (
         TextColumn(f"{{task.{field}}}", markup=False) for field in ("description", "fields[within]")
     )
     with Progress(name, BarColumn(bar_width=20), TimeElapsedColumn(), within, console=errors,
-                  transient=True, disable=not errors.is_terminal) as bar:  # fmt: skip
+                  transient=True) as bar:  # fmt: skip
         _bars.append(bar)
         try:
             yield Steps(bar, total)

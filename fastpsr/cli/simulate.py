@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fastpsr import simulate
+import fastpsr as fp
 from fastpsr.cli.command import Command
-from fastpsr.cli.score_files import check_written_ending, write_columns
+from fastpsr.cli.options.files import check_written_ending
 from fastpsr.cli.show import console, steps
 from fastpsr.files import check_place, whole_file
 
@@ -42,10 +42,12 @@ def trials(
     seed: Seed = 0,
 ) -> None:
     """Write a speaker-verification trial list: labels, LLRs, models, segments and speakers."""
+    from fastpsr.cli.score_files import write_columns
+
     _check_output(output)
     with steps(2) as begin:
         begin("simulating")
-        made = simulate.trial_list(targets, nontargets, seed=seed)
+        made = fp.simulate.trial_list(targets, nontargets, seed=seed)
         begin("writing")
         columns = {
             "y_true": made.y_true,
@@ -76,7 +78,7 @@ def challenge(
     _check_folder(folder)
     with steps(2) as begin:
         begin("simulating")
-        lists = simulate.challenge(targets, nontargets, seed=seed)
+        lists = fp.simulate.challenge(targets, nontargets, seed=seed)
         begin("writing")
         written = _texts(dict(zip(("dev", "eval"), lists, strict=True)))
         folder.mkdir(exist_ok=True)
@@ -88,7 +90,7 @@ def challenge(
         console.print(f"{folder / name}: {len(rows):,} {what}")
 
 
-def _texts(lists: dict[str, simulate.ChallengeList]) -> "dict[str, DataFrame]":
+def _texts(lists: "dict[str, fp.simulate.ChallengeList]") -> "dict[str, DataFrame]":
     """Return the lines of each file of a challenge."""
     import polars
 
@@ -126,8 +128,10 @@ def classes(
     seed: Seed = 0,
 ) -> None:
     """Write labels and log-posteriors of a synthetic system (Ferrer and Ramos, 2024)."""
+    from fastpsr.cli.score_files import write_columns
+
     _check_output(output)
-    made = simulate.gaussian_classes(samples, n_classes=n_classes, variance=variance, seed=seed)
+    made = fp.simulate.gaussian_classes(samples, n_classes=n_classes, variance=variance, seed=seed)
     write_columns(output, {"y_true": made.y_true, "log_posterior": getattr(made, system.value)})
     n_samples = made.y_true.size
     console.print(f"{output}: {n_samples:,} samples of {n_classes} classes, system {system.value}")

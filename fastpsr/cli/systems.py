@@ -11,10 +11,9 @@ from fastpsr import trials
 from fastpsr.calibration import Quality
 from fastpsr.cli.options.files import to_stdout
 from fastpsr.cli.options.fusion import Measure
-from fastpsr.cli.options.scores import TrialScale
 from fastpsr.cli.show import console, print_line
 from fastpsr.cli.trial_files import TrialReader, check_ending
-from fastpsr.predictions import Predictions
+from fastpsr.predictions import Predictions, Scale
 from fastpsr.trials import TrialSet
 from fastpsr.trials.common import common_trials, lacking_trial
 from fastpsr.trials.conditions import grouping
@@ -59,7 +58,7 @@ class Systems:
 def read_systems(
     reader: TrialReader,
     paths: Mapping[Path, str],
-    scales: Mapping[str, TrialScale],
+    scales: Mapping[str, Scale],
     measures: Mapping[str, Measure],
     output: Path | None = None,
     conditions: Sequence[str] = (),

@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
-from fastpsr.bootstrap.settings import Intervals
+import fastpsr as fp
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.modes import given, refuse, refuse_for_mode
 from fastpsr.cli.options.files import OutputOptions, check_inputs, check_outputs
@@ -16,16 +15,12 @@ from fastpsr.cli.options.measures import parse_dcf
 from fastpsr.cli.options.scores import ScoresAre, trial_scale
 from fastpsr.cli.options.sources import Columns, KeyOptions, SpeakerOptions, TrialOptions
 from fastpsr.cli.show import console, print_error, print_suspicions, print_written
-from fastpsr.cli.tables import write_evaluation
-from fastpsr.cli.trial_files import TrialReader
 from fastpsr.cli.wording import in_words, worded
-from fastpsr.evaluation import Evaluation, evaluate_systems
-from fastpsr.evaluation.layout import with_interval
-from fastpsr.metrics import FalseAlarmRate, MinDCF, MissRate, OperatingPoint, Threshold
-from fastpsr.metrics.detection_costs import DetectionCost
-from fastpsr.predictions import Predictions
-from fastpsr.trials import TrialSet
-from fastpsr.trials.evaluate import predictions_of, units_of
+
+if TYPE_CHECKING:
+    from fastpsr.bootstrap.settings import Intervals
+    from fastpsr.metrics.detection_costs import DetectionCost
+    from fastpsr.trials import TrialSet
 
 __all__ = ["threshold"]
 
@@ -69,6 +64,10 @@ def threshold(
     --dcf prints the threshold of calibrated LLRs, and with --scores the best one for these trials.
     Scores at or above the threshold are accepted.
     """
+    from fastpsr.cli.tables import write_evaluation
+    from fastpsr.cli.trial_files import TrialReader
+    from fastpsr.trials.evaluate import predictions_of
+
     metric = _metric_of(dcf, fa, miss)
     scale = trial_scale(scores_are)
     systems = [] if scores is None else [scores]
@@ -79,7 +78,7 @@ def threshold(
     inputs = [*keys.inputs(systems), speakers.speakers]
     check_outputs(outputs.files, inputs)
     reader = TrialReader(keys, trials, columns, speakers, has_scores=bool(systems))
-    cost = metric.costs[0] if isinstance(metric, MinDCF) else None
+    cost = metric.costs[0] if isinstance(metric, fp.MinDCF) else None
     if cost is not None:
         console.print(f"calibrated LLRs: {cost.threshold:.6g} (natural logarithm)")
     check_inputs(inputs)
@@ -101,18 +100,21 @@ def threshold(
 
 
 def _table(
-    metric: MinDCF | MissRate | FalseAlarmRate,
-    made: TrialSet,
-    intervals: Intervals | None,
+    metric: "fp.MinDCF | fp.MissRate | fp.FalseAlarmRate",
+    made: "TrialSet",
+    intervals: "Intervals | None",
     drawn: IntervalOptions,
     speakers: SpeakerOptions,
-) -> Evaluation:
+) -> "fp.Evaluation":
     """Return the threshold and the metric, with intervals, which are printed, if asked for."""
+    from fastpsr.evaluation import evaluate_systems
+    from fastpsr.trials.evaluate import units_of
+
     if intervals is not None:
         intervals = intervals.drawing(units_of(made, drawn.of_trials(made)))
     table = evaluate_systems(
         {None: made.predictions("raw")},
-        {"threshold": Threshold(metric), metric.label: metric},
+        {"threshold": fp.Threshold(metric), metric.label: metric},
         intervals=intervals,
     )
     table = in_words(table, drawn_name(drawn.scheme, has_speakers=speakers.are_known))
@@ -125,15 +127,15 @@ def _table(
 
 def _metric_of(
     dcf: str | None, fa: float | None, miss: float | None
-) -> MinDCF | MissRate | FalseAlarmRate:
+) -> "fp.MinDCF | fp.MissRate | fp.FalseAlarmRate":
     """Return the metric with the operating point that is asked for."""
     if sum(choice is not None for choice in (dcf, fa, miss)) != 1:
         raise ValueError(f"give one of {', '.join(_CHOICES)}")
     with worded(p_fa="--fa", p_miss="--miss"):
         if fa is not None:
-            return MissRate(fa)
+            return fp.MissRate(fa)
         if miss is not None:
-            return FalseAlarmRate(miss)
+            return fp.FalseAlarmRate(miss)
     assert dcf is not None
     at = parse_dcf(dcf)
     if len(at.costs) != 1:
@@ -142,13 +144,13 @@ def _metric_of(
 
 
 def _print_point(
-    metric: MinDCF | MissRate | FalseAlarmRate, point: OperatingPoint, scale: str
+    metric: "fp.MinDCF | fp.MissRate | fp.FalseAlarmRate", point: "fp.OperatingPoint", scale: str
 ) -> None:
     """Print a threshold for these trials, in the units of the file."""
     what, cost = "best for these trials", ""
-    if isinstance(metric, MissRate):
+    if isinstance(metric, fp.MissRate):
         what = f"lowest with P_fa of at most {metric.p_fa:g} on these trials"
-    elif isinstance(metric, FalseAlarmRate):
+    elif isinstance(metric, fp.FalseAlarmRate):
         what = f"highest with P_miss of at most {metric.p_miss:g} on these trials"
     else:
         cost = f"normalized cost {metric.costs[0].normalized(point.p_miss, point.p_fa):.4f}, "
@@ -160,20 +162,22 @@ def _print_point(
     )
 
 
-def _print_intervals(table: Evaluation) -> None:
+def _print_intervals(table: "fp.Evaluation") -> None:
     """Print the threshold and the metric on which it is based, with intervals."""
+    from fastpsr.evaluation.layout import with_interval
+
     console.print(table.settings)
     for row in table.rows:
         shown = with_interval(row.value, row.low, row.high, row.unit)
         console.print(f"{row.metric}: {' '.join(shown)}")
 
 
-def _print_actual(cost: DetectionCost, predictions: Predictions) -> None:
+def _print_actual(cost: "DetectionCost", predictions: "fp.Predictions") -> None:
     """Print the cost at the threshold of calibrated LLRs on these trials."""
     is_target = predictions.labels == 1
     accepted = predictions.llrs >= cost.threshold
-    p_miss = float(np.mean(~accepted[is_target]))
-    p_fa = float(np.mean(accepted[~is_target]))
+    p_miss = float((~accepted[is_target]).mean())
+    p_fa = float(accepted[~is_target].mean())
     console.print(
         f"at the threshold of calibrated LLRs: normalized cost "
         f"{cost.normalized(p_miss, p_fa):.4f}, P_miss {p_miss:.4f}, P_fa {p_fa:.6f}"

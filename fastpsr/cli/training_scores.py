@@ -3,91 +3,25 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 
 from fastpsr import trials
 from fastpsr.bootstrap import IID, Resampling
-from fastpsr.cli.options.files import arrays_beside
 from fastpsr.cli.options.intervals import IntervalOptions
-from fastpsr.cli.options.scores import ScoresMean, TrialScale, table_scale, trial_scale
-from fastpsr.cli.options.sources import (
-    Columns,
-    KeyOptions,
-    SpeakerOptions,
-    TableOptions,
-    TrialOptions,
-    parse_columns,
-)
+from fastpsr.cli.options.sources import TableOptions, parse_columns
 from fastpsr.cli.score_files import ReadTable, read_scores, write_columns
 from fastpsr.cli.show import console
 from fastpsr.cli.trial_files import TrialReader
-from fastpsr.predictions import Predictions
+from fastpsr.predictions import Predictions, Scale
 from fastpsr.tables import Table
 from fastpsr.trials import TrialSet
 from fastpsr.trials.conditions import grouping
 from fastpsr.trials.evaluate import predictions_of, units_of
 
-__all__ = ["LabeledScores", "TableScores", "TrainingOptions", "TrialScores"]
-
-TrainingTrials = Annotated[
-    Path | None,
-    typer.Option(
-        help="Score file of trials to train on, - for standard input; without --key it must "
-        "contain labels."
-    ),
-]
-
-
-@dataclass(frozen=True)
-class TrainingOptions:
-    """Where the scores are that calibrators are trained on, and what they are."""
-
-    scores: TrainingTrials = None
-    keys: KeyOptions = field(default_factory=KeyOptions)
-    scores_are: ScoresMean = None
-    columns: Columns = None
-    tables: TableOptions = field(default_factory=TableOptions)
-    speakers: SpeakerOptions = field(default_factory=SpeakerOptions)
-    trials: TrialOptions = field(default_factory=TrialOptions)
-
-    @property
-    def systems(self) -> list[Path]:
-        """The file of --scores."""
-        return [] if self.scores is None else [self.scores]
-
-    @property
-    def of_trials(self) -> bool:
-        """Whether the scores are of trials."""
-        return bool(self.keys.files or self.systems)
-
-    @property
-    def files(self) -> list[Path | None]:
-        """All files to read that these options name."""
-        beside = arrays_beside(self.tables.labels, self.tables.weights)
-        return [*self.keys.inputs(self.systems), self.speakers.speakers, *beside]
-
-    def path(self, table: Path | None) -> Path | None:
-        """Return the file of the scores to train on: that of a table, if one is given."""
-        return table or next(iter(self.keys.systems(self.systems)), None)
-
-    def source(
-        self,
-        *,
-        of_trials: bool,
-        drawn: IntervalOptions | None = None,
-        conditions: Sequence[str] = (),
-    ) -> "TableScores | TrialScores":
-        """Return what reads the scores; also what is `drawn` of them, and their conditions."""
-        if not of_trials:
-            scale = table_scale(self.scores_are)
-            return TableScores(scale, self.tables, self.columns, drawn, conditions)
-        has_scores = bool(self.systems)
-        reader = TrialReader(self.keys, self.trials, self.columns, self.speakers, has_scores)
-        return TrialScores(reader, trial_scale(self.scores_are), drawn, conditions)
+__all__ = ["LabeledScores", "TableScores", "TrialScores"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +77,7 @@ class TrialScores:
     """Reads score files of trials."""
 
     reader: TrialReader
-    scale: TrialScale
+    scale: Scale
     drawn: IntervalOptions | None = None
     conditions: Sequence[str] = ()
 

@@ -8,7 +8,10 @@ from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError
 
-__all__ = ["KINDS", "Floats", "Kind", "LabeledData", "ScoreKind", "log_prior_ratio"]
+__all__ = [
+    "KINDS", "KINDS_OF_SCALES", "Floats", "Kind", "LabeledData", "Scale", "ScoreKind",
+    "log_prior_ratio",
+]  # fmt: skip
 
 Floats = NDArray[np.float64]
 Kind = Literal["posteriors", "likelihoods", "raw scores"]
@@ -21,6 +24,11 @@ KINDS: dict[ScoreKind, Kind] = {
     "posteriors": "posteriors", "log-posteriors": "posteriors", "logits": "posteriors",
     "likelihoods": "likelihoods", "log-likelihoods": "likelihoods", "llrs": "likelihoods",
     "log10 llrs": "likelihoods", "raw scores": "raw scores",
+}  # fmt: skip
+Scale = Literal["llr", "log10-llr", "posteriors", "raw"]
+#: What scores of trials are called, and their kind for :meth:`fastpsr.Predictions.of`.
+KINDS_OF_SCALES: dict[str, ScoreKind] = {
+    "llr": "llrs", "log10-llr": "log10 llrs", "posteriors": "posteriors", "raw": "raw scores",
 }  # fmt: skip
 
 

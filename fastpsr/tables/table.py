@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr.errors import ArgumentError
+from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.plans import PartitionedPredictions
 from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.parquet import ParquetFiles
@@ -243,8 +244,6 @@ class OpenTable:
         Those of speakers and ids of trials are not scores, and LLRs in Parquet files are in the
         column of this name, if it exists.
         """
-        from fastpsr.trials.speakers import SPEAKER_COLUMNS
-
         if self.names is None:
             if columns is not None:
                 raise ArgumentError("columns", f"names columns, and {self.path} has none")

@@ -21,11 +21,11 @@ from fastpsr.evaluation.task import Progress
 from fastpsr.groups import Bins, SharedTargets
 from fastpsr.metrics import ActADCF, CalibrationLoss, MinADCF
 from fastpsr.plans import run
-from fastpsr.predictions import Kind, Predictions
+from fastpsr.predictions import Kind, Predictions, Scale
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.common import common_trials
 from fastpsr.trials.conditions import Conditions, conditions, known_column, spoofed_trials
-from fastpsr.trials.trial_set import Scale, TrialSet
+from fastpsr.trials.trial_set import TrialSet
 
 __all__ = [
     "evaluate",

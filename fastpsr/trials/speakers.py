@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError, warn
+from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.trials.by_id import ById, check_none_lacks
 from fastpsr.trials.coded import Coded, Column, encode, recode
 from fastpsr.trials.optional import polars
@@ -19,15 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AS_SPEAKERS",
-    "SPEAKER_COLUMNS",
     "Agreement",
     "SpeakerFinder",
     "Speakers",
     "taken_as_conditions",
 ]
-
-#: Columns of tables that name the speakers of both sides.
-SPEAKER_COLUMNS = ("enroll_speaker", "test_speaker")
 
 #: How columns become speakers in memory; the braces are a pair of names.
 AS_SPEAKERS = "with_speakers(column={})"

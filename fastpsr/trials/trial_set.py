@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr import checks
 from fastpsr.calibration import Quality
 from fastpsr.errors import ArgumentError
-from fastpsr.predictions import Predictions, ScoreKind
+from fastpsr.predictions import KINDS_OF_SCALES, Predictions, Scale
 from fastpsr.trials.coded import Coded, Column, pick
 from fastpsr.trials.quality import quality_of_columns, quality_of_ids
 from fastpsr.trials.speakers import (
@@ -23,14 +23,7 @@ from fastpsr.trials.speakers import (
 )
 from fastpsr.trials.weights import equalized_weights
 
-__all__ = ["KINDS_OF_SCALES", "Scale", "Source", "TrialSet"]
-
-Scale = Literal["llr", "log10-llr", "posteriors", "raw"]
-
-#: What scores of trials are called, and their kind for :meth:`fastpsr.Predictions.of`.
-KINDS_OF_SCALES: dict[str, ScoreKind] = {
-    "llr": "llrs", "log10-llr": "log10 llrs", "posteriors": "posteriors", "raw": "raw scores",
-}  # fmt: skip
+__all__ = ["Source", "TrialSet"]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fastpsr.calibration import ByCondition
+import fastpsr as fp
 from fastpsr.cli.options.sources import Binned, parse_bins, parse_by
 
 __all__ = ["CONDITIONS", "ConditionOptions"]
@@ -48,7 +48,7 @@ class ConditionOptions:
         found = [[each] if isinstance(each, str) else each for each in parse_by(self.by) or ()]
         return [*dict.fromkeys(name for names in found for name in names)]
 
-    def of(self, calibrator: Any) -> ByCondition:
+    def of(self, calibrator: Any) -> "fp.ByCondition":
         """Return a calibrator by condition."""
         more = {} if self.min_per_class is None else {"min_per_class": self.min_per_class}
-        return ByCondition(calibrator, bins=parse_bins(self.bins), **more)
+        return fp.ByCondition(calibrator, bins=parse_bins(self.bins), **more)

@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from fastpsr.calibration import CrossFit
+import fastpsr as fp
 from fastpsr.cli.options.files import OutputOptions, Report
 from fastpsr.cli.options.intervals import ComparisonOptions, IntervalOptions
 from fastpsr.cli.options.measures import CalibratorOptions, MeasureOptions, Metrics
@@ -26,8 +24,9 @@ from fastpsr.cli.options.sources import (
     parse_by,
     parse_systems,
 )
-from fastpsr.evaluation import GroupPairs
-from fastpsr.predictions import KINDS
+
+if TYPE_CHECKING:
+    from fastpsr.evaluation import GroupPairs
 
 __all__ = ["EvaluationOptions", "OptionsOfDifferences"]
 
@@ -61,13 +60,15 @@ class EvaluationOptions:
         has_spoof: bool = False,
     ) -> Metrics:
         """Return the metrics of systems, which share them, by the kinds of their scores."""
+        from fastpsr.predictions import KINDS
+
         has_floor = of_table and all(scale in OF_POSTERIORS for scale in scales)
         return self.measures.of_kinds(
             [KINDS[kind_of(scale)] for scale in scales],
             n_classes,
             spoofing=self.measures.spoofing(has_spoof=has_spoof),
             calibrator=self.loss.untrained(has_floor=has_floor),
-            train=CrossFit(folds=self.loss.folds),
+            train=fp.CrossFit(folds=self.loss.folds),
         )
 
     @property
@@ -87,10 +88,11 @@ class EvaluationOptions:
     def columns_of_conditions(self) -> list[str]:
         """The columns of the conditions, each once."""
         by = self.conditions["by"] or ()
-        return [*dict.fromkeys(name for each in by for name in np.atleast_1d(each).tolist())]
+        found = [[each] if isinstance(each, str) else each for each in by]
+        return [*dict.fromkeys(name for names in found for name in names)]
 
     @property
-    def pairs_of_groups(self) -> GroupPairs | None:
+    def pairs_of_groups(self) -> "GroupPairs | None":
         """Which conditions are compared."""
         return None if self.group_differences is None else self.group_differences.value
 

@@ -23,6 +23,7 @@ __all__ = [
     "arrays_beside",
     "check_inputs",
     "check_outputs",
+    "check_written_ending",
     "from_stdin",
     "named_files",
     "to_stdout",
@@ -79,6 +80,12 @@ def check_outputs(outputs: dict[str, Path | None], inputs: Sequence[Path | None]
         other = taken.setdefault(path.resolve(), option)
         if other != option:
             raise ValueError(f"{option} must not be {other} too: {path}")
+
+
+def check_written_ending(path: Path) -> None:
+    """Raise unless a table can be written to a file with this extension."""
+    if path.suffix not in (".npz", ".csv", ".parquet"):
+        raise ValueError(f"{path} must end in .npz, .csv or .parquet to be written")
 
 
 def check_inputs(inputs: Sequence[Path | None]) -> None:

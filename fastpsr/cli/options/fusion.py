@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fastpsr.calibration import ByCondition, LinearFusion, Quality
-from fastpsr.calibration.quality import TERMS
+import fastpsr as fp
 from fastpsr.cli.modes import refuse
 from fastpsr.cli.options.conditions import ConditionOptions
 from fastpsr.cli.options.files import OutputOptions, Report, named_files
@@ -17,11 +16,12 @@ from fastpsr.cli.options.measures import Costs, Names, parse_dcf
 from fastpsr.cli.options.panels import METRICS, of
 from fastpsr.cli.options.scores import KindsOfScores
 from fastpsr.cli.options.sources import Columns, KeyOptions, SpeakerOptions, TrialOptions
-from fastpsr.cli.tables import short_names
 from fastpsr.cli.wording import worded
-from fastpsr.metrics import MinDCF
-from fastpsr.trials import TrialSet
+from fastpsr.exports import QUALITY_TERMS
 from fastpsr.wording import counted
+
+if TYPE_CHECKING:
+    from fastpsr.trials import TrialSet
 
 __all__ = ["FusionOptions", "Measure", "QualityOptions"]
 
@@ -41,7 +41,7 @@ class Measure:
         """What is done, as in the option: a part of the name, so that it is never another."""
         return ":log" * self.log + (f":cap={self.cap:g}" if self.cap is not None else "")
 
-    def of(self, made: TrialSet) -> Quality:
+    def of(self, made: "TrialSet") -> "fp.Quality":
         """Return the measure of trials."""
         treatment: dict[str, Any] = {"cap": self.cap, "log": self.log}
         if isinstance(self.source, Path):
@@ -75,11 +75,11 @@ class QualityOptions:
     quality_terms: Annotated[
         str,
         typer.Option(
-            metavar=f"[{'|'.join(TERMS)}]",
+            metavar=f"[{'|'.join(QUALITY_TERMS)}]",
             help="Columns that each measure makes of both sides: the smaller and the larger value; "
             "product and sum; or the first, also times each score.",
         ),
-    ] = TERMS[0]
+    ] = QUALITY_TERMS[0]
 
     def parse(self, context: typer.Context) -> dict[str, Measure]:
         """Return the measures by name; raise where one cannot be meant."""
@@ -93,6 +93,8 @@ class QualityOptions:
         return found
 
     def _of_files(self) -> Iterator[tuple[str, Measure]]:
+        from fastpsr.cli.tables import short_names
+
         treated = [_treated("--quality", text) for text in self.quality or []]
         named = named_files([Path(text) for text, _, _ in treated], "--quality")
         short = short_names([str(path) for path in named])
@@ -167,14 +169,14 @@ class FusionOptions:
     trials: TrialOptions = field(default_factory=TrialOptions)
 
     @property
-    def fusion(self) -> LinearFusion | ByCondition:
+    def fusion(self) -> "fp.LinearFusion | fp.ByCondition":
         """The fusion, not fitted yet."""
         with worded(prior="--prior", quality="--quality-terms"):
-            one = LinearFusion(self.prior, self.measures.quality_terms)
+            one = fp.LinearFusion(self.prior, self.measures.quality_terms)
         return self.conditions.of(one) if self.conditions.columns else one
 
     @property
-    def detection(self) -> list[MinDCF] | None:
+    def detection(self) -> "list[fp.MinDCF] | None":
         """The detection costs of --dcf."""
         return [parse_dcf(text) for text in self.dcf] if self.dcf else None
 

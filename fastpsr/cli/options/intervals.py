@@ -3,26 +3,24 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fastpsr.bootstrap import IID, Clusters, Nested, Resampling, Stratified, TwoWay
-from fastpsr.bootstrap.resampling import names_of_ids
-from fastpsr.bootstrap.settings import Intervals
+import fastpsr as fp
 from fastpsr.cli.modes import refuse
 from fastpsr.cli.options.panels import INTERVALS, of
 from fastpsr.cli.options.sources import SpeakerOptions
-from fastpsr.tables import OpenTable
-from fastpsr.trials import TrialSet
-from fastpsr.trials.speakers import SPEAKER_COLUMNS
+
+if TYPE_CHECKING:
+    from fastpsr.bootstrap import Resampling
+    from fastpsr.bootstrap.settings import Intervals
+    from fastpsr.tables import OpenTable
+    from fastpsr.trials import TrialSet
 
 __all__ = ["ComparisonOptions", "IntervalOptions", "arguments", "check_method", "drawn_name"]
 
 _SPEAKERS, _NESTED = "speaker", "nested:"  # the latter before the name of a column of cluster ids
-_BY_NAME: dict[str, Resampling] = {
-    "iid": IID(), "stratified": Stratified(), _SPEAKERS: TwoWay(*SPEAKER_COLUMNS)
-}  # fmt: skip
 _TELL_SPEAKERS = "--speakers, --speaker-columns or --speaker-pattern"
 
 
@@ -77,13 +75,15 @@ class IntervalOptions:
     ] = 0
 
     @property
-    def scheme(self) -> Resampling | None:
+    def scheme(self) -> "Resampling | None":
         """What is drawn, with names of columns as ids; None by default."""
         text = self.resample
-        if text is None or text in _BY_NAME:
-            return None if text is None else _BY_NAME[text]
+        if text is None:
+            return None
+        if known := _by_name().get(text):
+            return known
         column = text.removeprefix(_NESTED)
-        return Nested(column) if text.startswith(_NESTED) else Clusters(column)
+        return fp.Nested(column) if text.startswith(_NESTED) else fp.Clusters(column)
 
     @property
     def column(self) -> str | None:
@@ -92,7 +92,7 @@ class IntervalOptions:
 
     def parse(
         self, context: typer.Context, *, of_trials: bool, speakers: SpeakerOptions
-    ) -> Intervals | None:
+    ) -> "Intervals | None":
         """Return the settings of intervals, validated before any computation; None without.
 
         What they draw is known when the data are.
@@ -101,24 +101,28 @@ class IntervalOptions:
             reason = "is for intervals: give --ci or --resamples too"
             refuse(context, ("--resample", "--interval", "--seed"), reason)
             return None
+        from fastpsr.bootstrap.settings import Intervals
+
         level = 0.95 if self.ci is None else self.ci
         n_resamples = 1000 if self.resamples is None else self.resamples
         intervals = Intervals.of(n_resamples, level, self.interval.value, None, self.seed)
         if of_trials:
-            drawn = _BY_NAME[_SPEAKERS] if self._draws_known(speakers) else self.scheme
-            if isinstance(drawn, TwoWay) and not speakers.are_known:
+            drawn = _by_name()[_SPEAKERS] if self._draws_known(speakers) else self.scheme
+            if isinstance(drawn, fp.TwoWay) and not speakers.are_known:
                 raise ValueError(
                     f"--resample speaker needs to know the speakers: give {_TELL_SPEAKERS}"
                 )
             check_method(intervals, drawn)
-        if isinstance(self.scheme, Nested):
+        if isinstance(self.scheme, fp.Nested):
             check_method(intervals, self.scheme)
         return intervals
 
-    def of_trials(self, made: TrialSet) -> Resampling | None:
+    def of_trials(self, made: "TrialSet") -> "Resampling | None":
         """Return what is drawn of trials, None for their speakers, or all trials."""
+        from fastpsr.bootstrap.resampling import names_of_ids
+
         scheme = self.scheme
-        if scheme is None or isinstance(scheme, TwoWay):
+        if scheme is None or isinstance(scheme, fp.TwoWay):
             return None
         for name in names_of_ids(scheme).values():
             if name not in made.columns:
@@ -129,16 +133,19 @@ class IntervalOptions:
                 )
         return scheme
 
-    def of_table(self, table: OpenTable) -> Resampling:
+    def of_table(self, table: "OpenTable") -> "Resampling":
         """Return what is drawn of a table, by default its speakers, if columns have their names."""
+        from fastpsr.bootstrap.resampling import names_of_ids
+        from fastpsr.ids import SPEAKER_COLUMNS
+
         names, scheme = table.names or (), self.scheme
         has_speakers = set(SPEAKER_COLUMNS) <= set(names)
         if scheme is None:
-            return _BY_NAME[_SPEAKERS if has_speakers else "iid"]
-        if isinstance(scheme, TwoWay) and not has_speakers:
-            scheme = Clusters(_SPEAKERS)
+            return _by_name()[_SPEAKERS if has_speakers else "iid"]
+        if isinstance(scheme, fp.TwoWay) and not has_speakers:
+            scheme = fp.Clusters(_SPEAKERS)
         for column in names_of_ids(scheme).values():
-            if isinstance(scheme, Nested) and column == _SPEAKERS and has_speakers:
+            if isinstance(scheme, fp.Nested) and column == _SPEAKERS and has_speakers:
                 raise ValueError(
                     f"--resample {self.resample} must name one column of cluster ids, not the "
                     "speakers of both sides: rename the column, or use --resample speaker"
@@ -147,7 +154,7 @@ class IntervalOptions:
                 raise ValueError(_unknown_column(column, table, names))
         return scheme
 
-    def caution(self, intervals: Intervals | None, speakers: SpeakerOptions) -> str:
+    def caution(self, intervals: "Intervals | None", speakers: SpeakerOptions) -> str:
         """Return what is to be said of intervals of trials whose speakers are unknown, or ""."""
         if intervals is None or self.resample is not None or speakers.are_known:
             return ""
@@ -169,7 +176,7 @@ class ComparisonOptions(IntervalOptions):
 
 
 def arguments(
-    intervals: Intervals | None, drawn: IntervalOptions, made: TrialSet
+    intervals: "Intervals | None", drawn: IntervalOptions, made: "TrialSet"
 ) -> dict[str, Any]:
     """Return settings of intervals of trials as arguments of the library."""
     if intervals is None:
@@ -179,34 +186,47 @@ def arguments(
     return settings | {"resampling": drawn.of_trials(made)}
 
 
-def drawn_name(scheme: Resampling | None, *, has_speakers: bool = False) -> str:
+def drawn_name(scheme: "Resampling | None", *, has_speakers: bool = False) -> str:
     """Return what the commands call a scheme whose ids are names of columns."""
+    from fastpsr.bootstrap.resampling import names_of_ids
+
     if scheme is None:
         return _SPEAKERS if has_speakers else "iid"
     columns = [*names_of_ids(scheme).values()]
     if len(columns) != 1:
-        return next(name for name, each in _BY_NAME.items() if type(each) is type(scheme))
-    return f"{_NESTED}{columns[0]}" if isinstance(scheme, Nested) else columns[0]
+        return next(name for name, each in _by_name().items() if type(each) is type(scheme))
+    return f"{_NESTED}{columns[0]}" if isinstance(scheme, fp.Nested) else columns[0]
 
 
-def check_method(intervals: Intervals, drawn: Resampling | None) -> None:
+def check_method(intervals: "Intervals", drawn: "Resampling | None") -> None:
     """Raise where intervals are made in a way that a scheme does not allow."""
     if intervals.method != "bca" or drawn is None:
         return
-    if isinstance(drawn, TwoWay):
+    if isinstance(drawn, fp.TwoWay):
         raise ValueError(
             "--interval must not be bca with --resample speaker (the default where speakers are "
             "known): use auto or percentile, or --resample iid"
         )
-    if isinstance(drawn, Nested):
+    if isinstance(drawn, fp.Nested):
         raise ValueError(
             f"--interval must not be bca with --resample {drawn_name(drawn)}: use auto or "
             "percentile"
         )
 
 
-def _unknown_column(asked: str, table: OpenTable, names: Collection[str]) -> str:
+def _by_name() -> "dict[str, Resampling]":
+    """Return what is drawn by the names of --resample, with names of columns as ids."""
+    from fastpsr.ids import SPEAKER_COLUMNS
+
+    return {
+        "iid": fp.IID(), "stratified": fp.Stratified(), _SPEAKERS: fp.TwoWay(*SPEAKER_COLUMNS)
+    }  # fmt: skip
+
+
+def _unknown_column(asked: str, table: "OpenTable", names: Collection[str]) -> str:
     """Return what is wrong with a column that a table has not."""
+    from fastpsr.ids import SPEAKER_COLUMNS
+
     what = f"a column of {table.path} ({', '.join(names)})"
     lacking = f", which needs columns {' and '.join(SPEAKER_COLUMNS)}" * (asked == _SPEAKERS)
     if table.names is None:

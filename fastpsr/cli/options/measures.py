@@ -5,20 +5,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fastpsr import checks
+import fastpsr as fp
 from fastpsr.caching import cached_property
-from fastpsr.calibration import NAMED
-from fastpsr.calibration.base import Calibrator
 from fastpsr.cli.options.panels import METRICS, TABLES, TRIALS, of
 from fastpsr.cli.options.scores import OF_POSTERIORS
-from fastpsr.costs import CostMatrix
-from fastpsr.evaluation.evaluate import named_metrics
-from fastpsr.metrics import EER, PRESETS, MinADCF, MinDCF
-from fastpsr.predictions import Kind
+from fastpsr.exports import CALIBRATORS, PRESETS
+
+if TYPE_CHECKING:
+    from fastpsr.calibration.base import Calibrator
+    from fastpsr.predictions import Kind
 
 Metrics = Mapping[str, Any]
 Costs = Annotated[
@@ -94,11 +93,11 @@ class MeasureOptions:
     ] = None
 
     @property
-    def detection(self) -> list[MinDCF] | None:
+    def detection(self) -> "list[fp.MinDCF] | None":
         """The requested detection costs, None for those of the kind of the scores."""
         return [parse_dcf(text) for text in self.dcf] if self.dcf else None
 
-    def spoofing(self, *, has_spoof: bool) -> list[MinADCF]:
+    def spoofing(self, *, has_spoof: bool) -> "list[fp.MinADCF]":
         """Return the requested detection costs of a list with spoofed trials, or without."""
         if has_spoof:
             return [parse_adcf(text) for text in self.adcf or ["asvspoof5"]]
@@ -115,17 +114,19 @@ class MeasureOptions:
         return None if self.equalize is None else self.equalize.split(",")
 
     @cached_property
-    def cost_matrix(self) -> CostMatrix | None:
+    def cost_matrix(self) -> "fp.CostMatrix | None":
         """The costs of --costs."""
         return read_costs(self.costs)
 
     @property
-    def equal_rates(self) -> EER:
+    def equal_rates(self) -> "fp.EER":
         """The EER by its definition."""
-        return EER() if self.eer is None else EER(self.eer.value)
+        return fp.EER() if self.eer is None else fp.EER(self.eer.value)
 
-    def of_kinds(self, kinds: Iterable[Kind], n_classes: int, **options: Any) -> Metrics:
+    def of_kinds(self, kinds: "Iterable[Kind]", n_classes: int, **options: Any) -> Metrics:
         """Return the requested metrics by name, by default those of scores of these kinds."""
+        from fastpsr.evaluation.evaluate import named_metrics
+
         names = None if self.metrics is None else self.metrics.split(",")
         found = named_metrics(
             names, n_classes, kinds, eer=self.equal_rates, detection=self.detection,
@@ -140,8 +141,8 @@ class MeasureOptions:
 
 
 def _known_calibrator(name: str) -> str:
-    if name not in NAMED:
-        raise typer.BadParameter(f"it must be one of {', '.join(NAMED)}, not {name!r}")
+    if name not in CALIBRATORS:
+        raise typer.BadParameter(f"it must be one of {', '.join(CALIBRATORS)}, not {name!r}")
     return name
 
 
@@ -153,7 +154,7 @@ class CalibratorOptions:
         str,
         of(
             METRICS,
-            f"Calibrator of the scores, or of the calibration loss: {', '.join(NAMED)}.",
+            f"Calibrator of the scores, or of the calibration loss: {', '.join(CALIBRATORS)}.",
             callback=_known_calibrator,
             metavar="NAME",
         ),
@@ -174,12 +175,12 @@ class CalibratorOptions:
         """Return the floor of posteriors that are read of a table."""
         return (self.floor or 0.0) if scale in OF_POSTERIORS else 0.0
 
-    def untrained(self, prior: float | None = None, *, has_floor: bool = False) -> Calibrator:
+    def untrained(self, prior: float | None = None, *, has_floor: bool = False) -> "Calibrator":
         """Return the unfitted calibrator, with a floor and a prior if they were given.
 
         Where posteriors that are read have the floor (`has_floor`), it need not have one.
         """
-        calibrator: Any = NAMED[self.calibrator]
+        calibrator: Any = fp.calibration.NAMED[self.calibrator]
         for name, value in (("floor", self.floor), ("prior", prior)):
             if value is None:
                 continue
@@ -192,6 +193,8 @@ class CalibratorOptions:
 
 def parse_priors(text: str | None, scale: str, *, of_trials: bool = False) -> list[float] | None:
     """Return class priors, with the checks that are possible for the kind of the scores."""
+    from fastpsr import checks
+
     if text is None:
         return None
     if scale == "raw":
@@ -211,15 +214,15 @@ def parse_priors(text: str | None, scale: str, *, of_trials: bool = False) -> li
     return priors
 
 
-def parse_dcf(text: str) -> MinDCF:
+def parse_dcf(text: str) -> "fp.MinDCF":
     """Return the cost at the operating points of a preset, or of ``P`` or ``P:CMISS:CFA``."""
     if text in PRESETS:
-        return MinDCF(text)
+        return fp.MinDCF(text)
     try:
         numbers = [float(part) for part in text.split(":")]
         if len(numbers) not in (1, 3):
             raise ValueError
-        return MinDCF(*numbers)
+        return fp.MinDCF(*numbers)
     except ValueError:
         raise ValueError(
             f"--dcf must be {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA, with a prior "
@@ -227,13 +230,13 @@ def parse_dcf(text: str) -> MinDCF:
         ) from None
 
 
-def parse_adcf(text: str) -> MinADCF:
+def parse_adcf(text: str) -> "fp.MinADCF":
     """Return the cost at ``asvspoof5``, or at ``PNON:PSPOOF:CMISS:CFA:CFASPOOF``."""
     try:
         numbers = [] if text == "asvspoof5" else [float(part) for part in text.split(":")]
         if len(numbers) not in (0, 5):
             raise ValueError
-        return MinADCF("spoof", *numbers)
+        return fp.MinADCF("spoof", *numbers)
     except ValueError:
         raise ValueError(
             "--adcf must be asvspoof5, or PNON:PSPOOF:CMISS:CFA:CFASPOOF, with positive costs, and "
@@ -241,7 +244,7 @@ def parse_adcf(text: str) -> MinADCF:
         ) from None
 
 
-def read_costs(path: Path | None) -> CostMatrix | None:
+def read_costs(path: Path | None) -> "fp.CostMatrix | None":
     """Read a cost matrix, a row per class, from a JSON list of lists or a CSV without header."""
     if path is None:
         return None
@@ -252,7 +255,7 @@ def read_costs(path: Path | None) -> CostMatrix | None:
         else:
             rows = [[float(c) for c in line.split(",")] for line in text.splitlines() if line]
         _check_rows(rows)
-        return CostMatrix(rows)
+        return fp.CostMatrix(rows)
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path} must be a matrix of costs (JSON or CSV): {error}") from None
 

@@ -2,13 +2,12 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from fastpsr.predictions import ScoreKind
-from fastpsr.trials.trial_set import KINDS_OF_SCALES
-from fastpsr.trials.trial_set import Scale as TrialScale
+if TYPE_CHECKING:
+    from fastpsr.predictions import Scale, ScoreKind
 
 __all__ = [
     "OF_POSTERIORS",
@@ -16,7 +15,6 @@ __all__ = [
     "Scores",
     "ScoresAre",
     "ScoresMean",
-    "TrialScale",
     "kind_of",
     "kinds_of",
     "table_scale",
@@ -76,19 +74,23 @@ def table_scale(scores_are: ScoresAre | None) -> str:
     return _SAME.get(given, given).value
 
 
-def trial_scale(scores_are: ScoresAre | None) -> TrialScale:
+def trial_scale(scores_are: ScoresAre | None) -> "Scale":
     """Return the kind of the scores of trials."""
+    from fastpsr.predictions import KINDS_OF_SCALES
+
     given = scores_are or ScoresAre.LLR
     scale = _SAME.get(given, given).value
     if scale not in KINDS_OF_SCALES:
         allowed = "llr, log10-llr, posteriors or raw"
         raise ValueError(f"--scores-are must be {allowed} for trials, not {scale}")
-    return cast(TrialScale, scale)
+    return cast("Scale", scale)
 
 
-def kind_of(scale: str) -> ScoreKind:
+def kind_of(scale: str) -> "ScoreKind":
     """Return what the library calls a kind of scores."""
-    return KINDS_OF_SCALES.get(scale) or cast(ScoreKind, scale)
+    from fastpsr.predictions import KINDS_OF_SCALES
+
+    return KINDS_OF_SCALES.get(scale) or cast("ScoreKind", scale)
 
 
 def kinds_of(scores_are: list[ScoresAre] | None, n_systems: int) -> list[ScoresAre | None]:

@@ -11,7 +11,7 @@ import typer
 
 from fastpsr.cli.options.files import from_stdin, named_files
 from fastpsr.cli.options.panels import FILES, METRICS, TABLES, TRIALS, of
-from fastpsr.trials import FORMATS
+from fastpsr.exports import FORMATS
 
 __all__ = [
     "Binned",

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fastpsr.errors import ArgumentError
-from fastpsr.trials.speakers import SPEAKER_COLUMNS, SpeakerFinder
+from fastpsr.ids import SPEAKER_COLUMNS
+from fastpsr.trials.speakers import SpeakerFinder
 from fastpsr.trials.trial_file import TrialFile
 
 __all__ = ["column_names", "named"]

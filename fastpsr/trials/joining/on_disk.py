@@ -10,6 +10,7 @@ from typing import Literal
 
 from fastpsr.errors import ArgumentError
 from fastpsr.files import check_place, whole_file
+from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.plans.budget import memory_budget
 from fastpsr.trials.joining.columns import column_names, named
 from fastpsr.trials.joining.database import Database
@@ -21,7 +22,7 @@ from fastpsr.trials.optional import polars, pyarrow
 from fastpsr.trials.reading import Progress, Reading, open_file
 from fastpsr.trials.request import Label, Request
 from fastpsr.trials.several import files_of, open_as_one, transposes
-from fastpsr.trials.speakers import SPEAKER_COLUMNS, SpeakerFinder, taken_as_conditions
+from fastpsr.trials.speakers import SpeakerFinder, taken_as_conditions
 from fastpsr.trials.text import Progress as Told
 from fastpsr.trials.trial_file import TrialFile
 
