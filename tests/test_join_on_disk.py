@@ -44,7 +44,7 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.fixture(params=["whole files", "tiny pieces"])
+@pytest.fixture(params=[pytest.param("whole files", marks=pytest.mark.slow), "tiny pieces"])
 def pieces(request, monkeypatch):
     """Files that are read whole, and in pieces of a line or two."""
     if request.param == "tiny pieces":
