@@ -604,8 +604,11 @@ except OSError as error:
 """
 
 
-@pytest.mark.parametrize("order", ["same", "other"])
-@pytest.mark.parametrize("limit", [0, 5_000, 40_000])
+@pytest.mark.parametrize("order", [pytest.param("same", marks=pytest.mark.slow), "other"])
+@pytest.mark.parametrize(
+    "limit", [pytest.param(0, marks=pytest.mark.slow), 5_000,
+              pytest.param(40_000, marks=pytest.mark.slow)],
+)  # fmt: skip
 def test_nothing_is_left_where_the_disk_is_full(order, limit):
     """Files may not grow beyond a limit: as on a full disk, writing fails."""
     many(40_000, order)
