@@ -44,7 +44,7 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.fixture(params=["whole files", "tiny pieces"])
+@pytest.fixture(params=[pytest.param("whole files", marks=pytest.mark.slow), "tiny pieces"])
 def pieces(request, monkeypatch):
     """Files that are read whole, and in pieces of a line or two."""
     if request.param == "tiny pieces":
@@ -604,8 +604,11 @@ except OSError as error:
 """
 
 
-@pytest.mark.parametrize("order", ["same", "other"])
-@pytest.mark.parametrize("limit", [0, 5_000, 40_000])
+@pytest.mark.parametrize("order", [pytest.param("same", marks=pytest.mark.slow), "other"])
+@pytest.mark.parametrize(
+    "limit", [pytest.param(0, marks=pytest.mark.slow), 5_000,
+              pytest.param(40_000, marks=pytest.mark.slow)],
+)  # fmt: skip
 def test_nothing_is_left_where_the_disk_is_full(order, limit):
     """Files may not grow beyond a limit: as on a full disk, writing fails."""
     many(40_000, order)

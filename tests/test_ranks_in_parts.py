@@ -514,13 +514,21 @@ def assert_alike(found, expected, is_exact):
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("kind", ["llrs", "raw scores", "logits", "posteriors"])
-@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
-@pytest.mark.parametrize("priors", [None, [0.8, 0.2]], ids=["", "priors"])
-@pytest.mark.parametrize("how", ["as it is", "sorted", "by class"])
+FORMS = [
+    (kind, weighted, priors)
+    for kind, weighted in itertools.product(("llrs", "raw scores", "logits", "posteriors"),
+                                            (False, True))
+    for priors in ((None,) if kind == "raw scores" else (None, [0.8, 0.2]))
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "weighted", "priors", "how"),
+    [pytest.param(*form, how, marks=[] if place % 3 == order else [pytest.mark.slow])
+     for place, form in enumerate(FORMS)
+     for order, how in enumerate(("as it is", "sorted", "by class"))],
+)  # fmt: skip
 def test_metrics_and_curves_in_parts(kind, weighted, priors, how):
-    if kind == "raw scores" and priors is not None:
-        pytest.skip("raw scores have no priors")
     rng = np.random.default_rng(7)
     for n, shape in [(2, "plain"), (40, "tied"), (3_000, "infinite"), (9_000, "plain")]:
         scores, y = make_scores(shape, n, rng)

@@ -341,7 +341,15 @@ def plain():
                                       read=["x"], text=["x"], command="x", made="x")))  # fmt: skip
 
 
-@pytest.mark.parametrize("name", reports.NAMES)
+#: Elements, comments, characters that no page may hold, and no character at all.
+QUICK = reports.NAMES[:10:2]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*QUICK, *(pytest.param(name, marks=pytest.mark.slow)
+               for name in reports.NAMES if name not in QUICK)],
+)  # fmt: skip
 def test_names_are_text(name, plain):
     samples = reports.llrs(60)
     content = reports.report(
