@@ -71,7 +71,13 @@ def bits(metrics, data, n=40, **options):
 # Seeds
 
 
-@pytest.mark.parametrize("scheme", range(5), ids=NAMES)
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        pytest.param(place, id=name, marks=[] if place in (0, 4) else pytest.mark.slow)
+        for place, name in enumerate(NAMES)
+    ],
+)
 def test_replicates_do_not_depend_on_threads_chunks_company_or_number(monkeypatch, scheme):
     data = detector()
     resampling = schemes(data)[scheme]

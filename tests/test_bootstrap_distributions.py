@@ -14,11 +14,12 @@ SCHEMES = ("iid", "stratified", "clusters", "nested", "two-way")
 LOG, BRIER = fp.rules.Log(), fp.rules.Brier()
 
 
+SLOW = pytest.mark.slow
 #: Quick are the schemes with and without weights in turn.
 by_scheme_and_weights = pytest.mark.parametrize(
     ("scheme", "weights"),
     [
-        pytest.param(scheme, weights, marks=[] if weights == place % 2 else pytest.mark.slow)
+        pytest.param(scheme, weights, marks=[] if weights == place % 2 else SLOW)
         for place, scheme in enumerate(SCHEMES)
         for weights in (False, True)
     ],
@@ -107,7 +108,7 @@ def test_every_outcome_of_metrics_of_llrs(scheme, weights):
     check_all_outcomes(RANKS + MEANS + REFITS, data, w, scheme, ids)
 
 
-@pytest.mark.parametrize("scheme", ["iid", "two-way"])
+@pytest.mark.parametrize("scheme", [pytest.param("iid", marks=SLOW), "two-way"])
 def test_every_outcome_at_given_priors(scheme):
     data, w, ids = small(scheme, priors=True)
     check_all_outcomes([fp.EER(), *MEANS, *REFITS], data, w, scheme, ids)
@@ -122,13 +123,15 @@ def test_every_outcome_of_metrics_of_posteriors(scheme, weights):
     check_all_outcomes(metrics, data, w, scheme, ids)
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize(
+    "scheme", ["iid", "two-way", *(pytest.param(each, marks=SLOW) for each in SCHEMES[1:4])]
+)
 def test_every_outcome_of_metrics_that_need_the_samples(scheme):
     data, w, ids = small(scheme, weights=scheme == "iid")
     check_all_outcomes(OTHERS, data, w, scheme, ids, n=600)
 
 
-@pytest.mark.parametrize("reach", [pytest.param(5.0, marks=pytest.mark.slow), 0.1])
+@pytest.mark.parametrize("reach", [pytest.param(5.0, marks=SLOW), 0.1])
 @by_scheme_and_weights
 def test_every_outcome_of_operating_points(scheme, weights, reach, monkeypatch):
     """Also where most replicates step at scores that were not expected."""
@@ -220,7 +223,15 @@ def large(n=5_000):
     return y, np.round(z, 2), one, other
 
 
-@by_scheme_and_weights
+@pytest.mark.parametrize(
+    ("scheme", "weights"),
+    [
+        ("stratified", True), ("two-way", False),
+        *(pytest.param(scheme, weights, marks=SLOW) for scheme in SCHEMES
+          for weights in (False, True)
+          if (scheme, weights) not in (("stratified", True), ("two-way", False))),
+    ],
+)  # fmt: skip
 def test_large_sets_against_a_naive_bootstrap(scheme, weights):
     """Means, counts, bins and ranks: their whole distribution, and the first two moments."""
     y, z, one, other = large()

@@ -188,12 +188,20 @@ def reference(rules, signs, systems, scheme, level=0.95):
     return low, min(high, most), df
 
 
+QUICK = ("iid", "clusters", "two-way")  # a center of its own each
+by_scheme = pytest.mark.parametrize(
+    "scheme",
+    [pytest.param(each, marks=[] if each in QUICK else pytest.mark.slow) for each in schemes()],
+)
+
+
 def rules_by_scheme():
     """All rules; single scores are dealt in an order of their own where they decide the value."""
     for name, rule in zip(NAMES, RULES, strict=True):
         for scheme, chosen in schemes().items():
             if not (draws_rows(chosen) and name in ("nearest", "threshold")):
-                yield pytest.param(rule, scheme, id=f"{name}-{scheme}")
+                marks = [] if scheme in QUICK else pytest.mark.slow
+                yield pytest.param(rule, scheme, id=f"{name}-{scheme}", marks=marks)
 
 
 @pytest.mark.parametrize(("rule", "scheme"), list(rules_by_scheme()))
@@ -221,7 +229,7 @@ def test_weights_are_kept(rule, scheme):
     np.testing.assert_allclose(found.interval, [low, high], rtol=1e-9)
 
 
-@pytest.mark.parametrize("scheme", schemes())
+@by_scheme
 @pytest.mark.parametrize("rule", RULES[:4], ids=NAMES[:4])
 def test_differences_are_paired(rule, scheme):
     a, b = sample(), sample(seed=1)

@@ -228,7 +228,7 @@ def test_standard_output_has_the_scores_alone(made):
     done = program(*RUN, *FEW, "--metrics", "EER", "--output", "-")
     lines = done.stdout.splitlines()
     assert len(lines) == 1800
-    succeed(*RUN, *FEW, "--output", "f")
+    succeed(*RUN, *FEW, "--metrics", "EER", "--output", "f")
     assert Path("f").read_text().splitlines() == lines
 
 
@@ -372,6 +372,6 @@ def test_classes_that_are_separated(made):
 
 
 def test_json_is_strict(made):
-    succeed(*RUN, *FEW, "--json", "t.json", "--csv", "t.csv", "--markdown", "t.md")
+    succeed(*RUN, *FEW, "--metrics", "EER,Cllr", "--json", "t.json", "--markdown", "t.md")
     assert json.loads(Path("t.json").read_text())["inputs"][0]["path"] == "a"
     assert "fused - without b" in Path("t.md").read_text()

@@ -303,12 +303,15 @@ def test_tables_with_speakers(ending):
     for name, scores in (("s", made.llr), ("o", 0.9 * made.llr)):
         ids = {"enroll": made.enroll, "test": made.test}
         write(f"{name}{ending}", label=made.y_true, llr=scores, **ids, **speakers)
-    run = ["evaluate", f"s{ending}", "--scores-are", "llr", "--resamples", 40, "--json", "t.json"]
+    asked = ["EER", "Cllr"]
+    run = ["evaluate", f"s{ending}", "--scores-are", "llr", "--resamples", 40, "--metrics"]
+    run += [",".join(asked), "--json", "t.json"]
     out = succeed(*run)
     assert "scores: llr; labels: label; weights: none; clusters: enroll_speaker, test_sp" in out
     assert strict_json("t.json")["intervals"]["resampling"] == "speaker"
     data = fp.Predictions.from_llrs(made.y_true, made.llr)
-    table = fp.evaluate(data, n_resamples=40, resampling=fp.TwoWay(*speakers.values()), seed=0)
+    resampling = fp.TwoWay(*speakers.values())
+    table = fp.evaluate(data, asked, n_resamples=40, resampling=resampling, seed=0)
     check(strict_json("t.json")["rows"], table)
     refused = fastpsr(*run, "--interval", "bca")
     assert refused.err.startswith("error: --interval must not be bca with --resample speaker")
@@ -528,7 +531,7 @@ def test_a_bar_with_the_time_that_is_left():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a terminal")
-@pytest.mark.parametrize("command", ["evaluate", "compare"])
+@pytest.mark.parametrize("command", [pytest.param("evaluate", marks=pytest.mark.slow), "compare"])
 def test_nothing_of_a_bar_is_left_on_a_terminal(command):
     write_trials()
     files = ["--scores", "a", "b"] if command == "evaluate" else ["a", "b"]
@@ -551,7 +554,7 @@ def test_nothing_of_a_bar_is_left_on_a_terminal(command):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
-@pytest.mark.parametrize("mode", ["evaluate", "compare"])
+@pytest.mark.parametrize("mode", ["evaluate", pytest.param("compare", marks=pytest.mark.slow)])
 def test_ctrl_c_between_replicates(mode):
     write_trials()
     files = ["a", "b"] if mode == "compare" else ["--scores", "a"]

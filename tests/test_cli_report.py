@@ -103,8 +103,8 @@ def test_trials():
     text = page().text
     for words in ("Evaluation of a and b", "Metrics by system", "scores taken as llr", "key: "):
         assert words in text
-    assert "pooled" not in text
-    assert "0.0 s" not in text
+    for words in ("pooled", "Difference", "0.0 s"):
+        assert words not in text
     assert len(page().all("svg")) == 8
     succeed(*run, "--by", "session", "--ci", 0.9, "--resamples", 20)
     text = page().text
@@ -170,6 +170,7 @@ def test_wrong_places_are_errors_before_any_work():
     assert outcome.err == "error: --report must not be --json too: t\n"
 
 
+@pytest.mark.slow
 def test_the_demo():
     succeed("demo", "--report", "r.html")
     text = page().text
@@ -201,8 +202,6 @@ def test_a_comparison():
     for words in ("Comparison of a, b and c", "Differences by condition", "a - c pooled equal",
                   "session=3"):  # fmt: skip
         assert words in text
-    succeed("evaluate", "--key", "key", "--scores", "a", "b", *few[2:])
-    assert "Difference" not in page().text
 
 
 def test_a_comparison_of_tables():

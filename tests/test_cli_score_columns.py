@@ -76,8 +76,15 @@ def without_system(rows):
     return [{name: row[name] for name in row if name not in names} for row in rows]
 
 
-@pytest.mark.parametrize("how", HOW)
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def files_and_options():
+    """All pairs; quick is what each kind of file, and a large one with each option, has."""
+    for name, options in OPTIONS.items():
+        for how in HOW:
+            marks = [] if name == "conditions" or how == "large" else pytest.mark.slow
+            yield pytest.param(how, options, id=f"{name}-{how}", marks=marks)
+
+
+@pytest.mark.parametrize(("how", "options"), [*files_and_options()])
 def test_values_are_those_of_each_column_alone(how, options, monkeypatch):
     path = table(how, monkeypatch)
     both = written("evaluate", path, *BOTH, *options)

@@ -18,9 +18,12 @@ _DOCS = (
     "embedding", "wespeaker",
 )  # fmt: skip
 PAGES = ("README.md", *(f"docs/{name}.md" for name in _DOCS))
+LONG = ("docs/guide.md", "docs/clusters.md", "docs/fusion.md")
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] if n in LONG else []) for n in PAGES]
+)
 def test_examples_print_what_the_page_shows(name, tmp_path, monkeypatch):
     page = (ROOT / name).read_text("utf-8")
     monkeypatch.chdir(tmp_path)
