@@ -128,10 +128,11 @@ def test_infinite_log_posteriors_are_fitted_finite_and_stay_infinite():
     assert np.isfinite(log_odds[4:]).all()
 
 
-def test_a_finite_score_beyond_the_floor_sets_the_floor():
+@pytest.mark.parametrize("farthest", [-120.0, 120.0])
+def test_a_finite_score_beyond_the_floor_sets_the_floor(farthest):
     _, y, s = samples.make_scores("distinct")
-    s[:3] = [-np.inf, -120.0, np.inf]
-    y[:3] = [0, 0, 1]
+    s[:3] = [-np.inf, farthest, np.inf]
+    y[:3] = [0, farthest > 0.0, 1]
     fitted = fp.DirectionPreserving().fit(fp.Predictions.from_logits(y, s))
     rows = reference.finite_for_fitting(reference.log_sigmoid_columns(s))
     scale, bias = reference.fit_affine(rows, y, np.ones(y.size))

@@ -205,6 +205,12 @@ def test_acceleration_of_metrics_that_need_the_samples(scheme):
         assert found == pytest.approx(expected, rel=1e-5, abs=1e-7)
 
 
+def test_intervals_of_gains_may_lie_below_0():
+    gain = fp.BayesRisk([[-1.0, 1.0], [1.0, -1.0]], normalized=False)
+    found = fp.bootstrap(gain, detector(), n_resamples=100, seed=0)
+    assert found.interval.low < found.value < found.interval.high < 0.0
+
+
 def test_acceleration_by_parts_of_many_units():
     """1,600 units in 400 parts: skewness of sums of 4, whose own chance spread is 0.0016."""
     data = detector(1_600, seed=3)

@@ -445,6 +445,16 @@ def test_few_samples_of_a_class_have_no_interval():
 
 
 @pytest.mark.parametrize("scheme", ["clusters", "two-way"])
+def test_eight_units_are_enough(scheme):
+    one, other = ids_of(n_ids=8)
+    chosen = fp.Clusters(one) if scheme == "clusters" else fp.TwoWay(one, other)
+    with pytest.warns(RuntimeWarning, match="^few samples or speakers"):
+        found = fp.bootstrap(fp.EER(), sample(), resampling=chosen, seed=0, n_resamples=100)
+    assert found.method == "subsampling"
+    assert found.interval.low < found.interval.high
+
+
+@pytest.mark.parametrize("scheme", ["clusters", "two-way"])
 def test_few_units_have_no_interval(scheme):
     one, other = ids_of(n_ids=6)
     chosen = fp.Clusters(one) if scheme == "clusters" else fp.TwoWay(one, other)

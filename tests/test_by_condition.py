@@ -280,6 +280,15 @@ def test_small_conditions_use_the_pooled_calibrator():
     assert (crossed[group == "large"] != plain[group == "large"]).all()
 
 
+def test_as_many_samples_as_are_needed_are_enough():
+    data, by = sample("llr"), conditions()
+    fewest = int(np.bincount(data.labels[by["gender"] == "f"]).min())
+    for more, own in ((0, True), (1, False)):
+        maker = fp.ByCondition(min_per_class=fewest + more)
+        fitted = maker.fit(data, {"gender": by["gender"]})
+        assert (fitted["gender=f"] is not fitted.pooled_) == own
+
+
 def test_each_training_set_decides():
     """A group that is large enough outside of some folds only, or separable outside of one."""
     data, group = sample("llr", 600), np.repeat(["a", "b"], [200, 400])

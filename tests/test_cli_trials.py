@@ -745,6 +745,9 @@ def test_threshold_of_posteriors_and_of_scores_with_labels():
     actual = fp.ActDCF(0.5)(llrs(x=x * np.log(10)))
     assert f"of calibrated LLRs: normalized cost {actual:.4f}" in base10
     assert "scores taken as log10-llr" in base10
+    save(s=lines(X.round()))  # some lie at the threshold, and are accepted
+    actual = fp.ActDCF(0.5)(llrs(x=X.round()))
+    assert f"of calibrated LLRs: normalized cost {actual:.4f}" in succeed(*run, "llr")
 
 
 LIMITS = {

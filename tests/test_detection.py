@@ -73,6 +73,15 @@ def test_metrics_of_llrs_against_reference(kind):
         assert metric(data) == pytest.approx(expected, rel=1e-12, abs=1e-14), metric
 
 
+@pytest.mark.parametrize("priors", [None, [0.2, 0.8]])
+def test_devpav_of_posteriors_is_that_of_their_llrs(priors):
+    y, log_odds, _ = make("plain", n=200)
+    data = fp.Predictions.from_logits(y, log_odds, priors=priors)
+    prior = np.array([np.mean(y == 0), np.mean(y)]) if priors is None else np.array(priors)
+    llrs = log_odds - np.log(prior[1] / prior[0])
+    assert fp.DevPAV()(data) == pytest.approx(fp.DevPAV()(y, llrs), rel=1e-9)
+
+
 @pytest.mark.parametrize("kind", ["plain", "tied", "weighted"])
 def test_devpav_against_reference(kind):
     y, llrs, weights = make(kind, n=200)

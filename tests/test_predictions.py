@@ -137,6 +137,15 @@ def test_priors_are_the_weighted_class_frequencies_unless_given():
     assert given.priors.tolist() == [0.1, 0.9]
 
 
+def test_balanced_weights_give_classes_their_priors():
+    y, llrs, weights = [0, 0, 1], [0.0, 1.0, 2.0], [1.0, 2.0, 3.0]
+    alike, weighted = (
+        fp.Predictions.from_llrs(y, llrs, prior=0.75, sample_weight=w) for w in (None, weights)
+    )
+    np.testing.assert_allclose(alike.balanced_weights(), [0.375, 0.375, 2.25], rtol=1e-15)
+    np.testing.assert_allclose(weighted.balanced_weights(), [0.5, 1.0, 4.5], rtol=1e-15)
+
+
 def test_a_subset_estimates_frequencies_anew_and_keeps_given_priors():
     index = [0, 1, 3]
     assert_close(fp.Predictions.from_posteriors(Y, Q)[index].priors, [2 / 3, 1 / 3])

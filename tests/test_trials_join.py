@@ -308,7 +308,7 @@ def test_speakers_of_columns_patterns_and_maps(tmp_path):
         )
         assert made.select([1, 2]).speakers[1].tolist() == [1, 0]
     with pytest.warns(RuntimeWarning, match="^all 2 target trials are of two speakers: the names "):
-        by_letter = found.with_speakers(pattern=("^.", "(.)$"))
+        by_letter = found.with_speakers(pattern=("^[ab]", "([xy])$"))
     assert by_letter.speaker_names == ["a", "b", "x", "y"]
 
 
