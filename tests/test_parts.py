@@ -444,8 +444,8 @@ def test_laws_of_replicates(kind):
 @pytest.mark.parametrize("kind", RESAMPLINGS, ids=lambda kind: kind.__name__)
 def test_laws_of_replicates_of_all_metrics(kind, case):
     others = [metric for metric in METRICS if metric not in REFITTED]
-    check_replicates(kind, others, case, 8 if kind in SHARED else 400)
-    check_replicates(kind, REFITTED, case, 8 if kind in SHARED else 60)
+    check_replicates(kind, others, case, 8 if kind in SHARED else 400, "percentile")
+    check_replicates(kind, REFITTED, case, 8 if kind in SHARED else 60, "percentile")
 
 
 # What is compared are values, not only refusals

@@ -187,7 +187,7 @@ def test_classes(write, coded):
 
 @pytest.mark.parametrize("compression", ["none", "snappy"])
 @pytest.mark.parametrize("part_bytes", [1, 700, 8_000, 20_000, 1 << 25])
-@pytest.mark.parametrize("row_group_size", [1, 7, 333, 1_000])
+@pytest.mark.parametrize("row_group_size", [pytest.param(1, marks=pytest.mark.slow), 7, 333, 1_000])
 def test_row_groups_are_split_and_fused(
     tmp_path, monkeypatch, part_bytes, row_group_size, compression
 ):
