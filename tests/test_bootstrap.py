@@ -224,8 +224,16 @@ CALIBRATORS = [fp.PAV(0.01), fp.HistogramBinning(4, 0.05), fp.DirectionPreservin
                fp.TemperatureScaling()]  # fmt: skip
 
 
-@pytest.mark.parametrize("training", TRAININGS)
-@pytest.mark.parametrize("calibrator", CALIBRATORS, ids=lambda c: type(c).__name__)
+def calibrators_and_trainings():
+    """All pairs; quick are those of half of the trainings in turn."""
+    for c, calibrator in enumerate(CALIBRATORS):
+        for t, training in enumerate(TRAININGS):
+            marks = [] if (c + t) % 2 == 0 else pytest.mark.slow
+            name = f"{type(calibrator).__name__}-{training}"
+            yield pytest.param(calibrator, training, id=name, marks=marks)
+
+
+@pytest.mark.parametrize(("calibrator", "training"), [*calibrators_and_trainings()])
 def test_calibrators_are_trained_anew_with_the_folds_of_the_original(calibrator, training):
     n = 150
     data = detector(n, seed=2)
@@ -345,7 +353,7 @@ def test_scores_that_are_all_alike(K):
         assert set(eer) == set(auc) == {0.5}
 
 
-@pytest.mark.parametrize("scale", [1e-280, 1e-200, 1e200, 1e295])
+@pytest.mark.parametrize("scale", [1e-280, 1e295])
 def test_weights_of_any_magnitude(scale):
     """All metrics are of ratios of weights; a power of two changes no bit."""
     scale = 2.0 ** round(math.log2(scale))

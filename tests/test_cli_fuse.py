@@ -20,6 +20,7 @@ from tests.commands import (
 
 RUN = ("fuse", "--key", "key", "--scores", "a", "--scores", "b")
 FEW = ("--resamples", "40")
+QUICK = (*FEW, "--metrics", "EER,Cllr")
 
 
 @pytest.fixture(autouse=True)
@@ -151,7 +152,7 @@ def test_further_files_and_names(made):
 
 
 def test_cross_fitted_output_in_the_format_of_the_first(made):
-    succeed(*RUN, *FEW, "--output", "f", "--speaker-columns", "by,of")
+    succeed(*RUN, *QUICK, "--output", "f", "--speaker-columns", "by,of")
     train = fp.CrossFit(groups=made.speakers())
     expected = fp.cross_fit(fp.LinearFusion(), given(), train)
     np.testing.assert_array_equal(scores_in("f"), expected.llrs)
@@ -166,7 +167,7 @@ def test_scores_that_hold_labels(made):
     for name, order in (("a", 1), ("b", -1)):
         lines = zip(Path(name).read_text().splitlines(), labels[::order], strict=True)
         Path(f"{name}.l").write_text("".join(f"{line} {label}\n" for line, label in lines))
-    run = ["fuse", "--scores", "a.l", "--scores", "b.l", *FEW, "--json", "t.json"]
+    run = ["fuse", "--scores", "a.l", "--scores", "b.l", *QUICK, "--json", "t.json"]
     succeed(*run)
     expected = fp.evaluate_fusion(given())["fused", None, "Cllr"]
     assert of_row(strict_json("t.json"), "fused")["Cllr"] == pytest.approx(expected, rel=1e-12)
@@ -176,7 +177,7 @@ def test_negative_weights_are_told(made):
     changed("b", 0, str, "c")
     lines = [line.split() for line in Path("b").read_text().splitlines()]
     Path("c").write_text("".join(f"{e} {t} {-float(x)}\n" for e, t, x in lines))
-    outcome = fastpsr("fuse", "--key", "key", "--scores", "a", "c", *FEW)
+    outcome = fastpsr("fuse", "--key", "key", "--scores", "a", "c", *QUICK)
     assert outcome.code == 0
     assert "weights of c are negative" in outcome.err
 
@@ -184,7 +185,7 @@ def test_negative_weights_are_told(made):
 def test_dropped_trials(made):
     lines = Path("b").read_text().splitlines(keepends=True)
     Path("c").write_text("".join(lines[3:]))
-    run = ["fuse", "--key", "key", "--scores", "a", "c", *FEW, "--output", "f"]
+    run = ["fuse", "--key", "key", "--scores", "a", "c", *QUICK, "--output", "f"]
     outcome = fastpsr(*run)
     assert "3 trials without a score" in outcome.err
     assert not Path("f").exists()
@@ -203,7 +204,7 @@ def test_apply_and_load(made):
         Path(f"{name}.new").write_text("".join(lines[k] for k in rows))
     measure = ["--quality", "duration=seconds:log", "--scores-are", "raw"]
     apply = ["--apply", "a.new", "--apply", "b.new", *measure]
-    succeed(*RUN, *FEW, *apply, "--output", "f", "--save", "m.json")
+    succeed(*RUN, *QUICK, *apply, "--output", "f", "--save", "m.json")
     first = trials.read("key", "a")
     systems = given("raw") | {"duration:log": first.quality("seconds", log=True)}
     fitted = fp.LinearFusion().fit(systems)

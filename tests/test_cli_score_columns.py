@@ -142,6 +142,7 @@ def test_every_file_has_the_names(monkeypatch):
     files = ["--json", "t.json", "--csv", "t.csv", "--markdown", "t.md", "--latex", "t.tex",
              "--report", "t.html"]  # fmt: skip
     run = ["--score", "col_a", "--score", "my system=col_b", "--scores-are", "llr"]
+    run += ["--metrics", "EER,NCE"]
     names = ["col_a", "my system"]
     for command in ("evaluate", "compare"):
         out = succeed(command, path, *run, *files, *(FEW if command == "compare" else ()))
