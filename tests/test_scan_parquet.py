@@ -324,7 +324,7 @@ def test_ids(write, form):
     speakers = held["session"] if form == "integers" else held["speaker"]
     held["speaker"] = {
         "strings": lambda: pa.array(speakers),
-        "large strings": lambda: pa.array(speakers, pa.large_string()),
+        "large strings": lambda: pa.array(speakers).cast(pa.large_string()),
         "dictionary": lambda: pa.array(speakers).dictionary_encode(),
         "integers": lambda: speakers,
     }[form]()
