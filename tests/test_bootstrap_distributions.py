@@ -1,5 +1,6 @@
 """Replicates are distributed as the schemes say: every outcome of small sets, and large ones."""
 
+import itertools
 import warnings
 from collections import Counter
 
@@ -223,15 +224,16 @@ def large(n=5_000):
     return y, np.round(z, 2), one, other
 
 
+QUICK = (("stratified", True), ("two-way", False))
+
+
 @pytest.mark.parametrize(
     ("scheme", "weights"),
     [
-        ("stratified", True), ("two-way", False),
-        *(pytest.param(scheme, weights, marks=SLOW) for scheme in SCHEMES
-          for weights in (False, True)
-          if (scheme, weights) not in (("stratified", True), ("two-way", False))),
+        pytest.param(*each, marks=[] if each in QUICK else SLOW)
+        for each in itertools.product(SCHEMES, (False, True))
     ],
-)  # fmt: skip
+)
 def test_large_sets_against_a_naive_bootstrap(scheme, weights):
     """Means, counts, bins and ranks: their whole distribution, and the first two moments."""
     y, z, one, other = large()

@@ -43,7 +43,7 @@ def test_different_calls_at_once(predictions, monkeypatch):
     expected = values(predictions)
     with ThreadPoolExecutor(8) as pool:
         calls = [pool.submit(values, predictions[:]) for _ in range(16)]
-        assert [call.result(timeout=100) for call in calls] == [expected] * 16
+        assert [call.result() for call in calls] == [expected] * 16
 
 
 def test_calls_on_the_same_predictions_at_once(monkeypatch):
@@ -54,14 +54,14 @@ def test_calls_on_the_same_predictions_at_once(monkeypatch):
         shared, barrier, found = everything.binary(60_001), threading.Barrier(6), [None] * 6
 
         def call(place, shared=shared, barrier=barrier, found=found):
-            barrier.wait(30)
+            barrier.wait()
             found[place] = values(shared)
 
         threads = [threading.Thread(target=call, args=(place,)) for place in range(6)]
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60)
+            thread.join()
         assert found == [expected] * 6
 
 
