@@ -44,11 +44,14 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.fixture(params=[pytest.param("whole files", marks=pytest.mark.slow), "tiny pieces"])
+@pytest.fixture(
+    params=[None, 200, pytest.param(50, marks=pytest.mark.slow)],
+    ids=["whole files", "small pieces", "tiny pieces"],
+)
 def pieces(request, monkeypatch):
-    """Files that are read whole, and in pieces of a line or two."""
-    if request.param == "tiny pieces":
-        monkeypatch.setattr(on_disk, "_PIECE_BYTES", 50)
+    """Files that are read whole, and in pieces of some lines, or of a line or two."""
+    if request.param is not None:
+        monkeypatch.setattr(on_disk, "_PIECE_BYTES", request.param)
 
 
 def save(name, lines, *, ending="\n", bom=False, encoding="utf-8"):

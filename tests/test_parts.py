@@ -436,7 +436,7 @@ QUICK = (fp.BrierScore, fp.ECE, fp.DevPAV, fp.AUC, fp.CalibrationLoss)
 
 @pytest.mark.parametrize("kind", RESAMPLINGS, ids=lambda kind: kind.__name__)
 def test_laws_of_replicates(kind):
-    check_replicates(kind, QUICK, LAWFUL[1], 8 if kind in SHARED else 200, "percentile")
+    check_replicates(kind, QUICK, LAWFUL[1], 8 if kind in SHARED else 400, "percentile")
 
 
 @pytest.mark.slow
