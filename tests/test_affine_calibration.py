@@ -132,7 +132,7 @@ def test_infinite_log_posteriors_are_fitted_finite_and_stay_infinite():
 def test_a_finite_score_beyond_the_floor_sets_the_floor(farthest):
     _, y, s = samples.make_scores("distinct")
     s[:3] = [-np.inf, farthest, np.inf]
-    y[:3] = [0, farthest > 0.0, 1]
+    y[:3] = [1, farthest > 0.0, 1]  # the first is on the wrong side, so that its distance matters
     fitted = fp.DirectionPreserving().fit(fp.Predictions.from_logits(y, s))
     rows = reference.finite_for_fitting(reference.log_sigmoid_columns(s))
     scale, bias = reference.fit_affine(rows, y, np.ones(y.size))
