@@ -8,6 +8,7 @@ from typing import Any, get_type_hints
 
 from typer.core import TyperCommand
 
+from fastpsr.cli.compiling import compiling_ahead
 from fastpsr.kernels.blocks import thread_count
 
 __all__ = ["Command", "in_groups"]
@@ -43,7 +44,8 @@ class Command(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         """Run the command after checking the environment, so that its errors name no file."""
         thread_count()
-        return super().invoke(ctx)
+        with compiling_ahead(ctx.info_name):
+            return super().invoke(ctx)
 
 
 def in_groups(function: Callable[..., None]) -> Callable[..., None]:
