@@ -1,14 +1,10 @@
-"""What starting costs: imports, commands, and the compilation of every kernel.
-
-Run as a module, it is the child process that compiles everything into an empty cache:
-
-    python -m benchmarks.startup
-"""
+"""What starting costs: imports, commands, and the compilation of every kernel."""
 
 import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +63,7 @@ class StartUp:
     compiled_before, first : list of Processes
         What a user waits for, with all kernels in the cache, and with an empty cache.
     compiled : list of (str, int, float)
-        Each kernel with its number of signatures and what compiling these took, callees apart.
+        Each kernel with its number of signatures and the CPU time that compiling these took.
     """
 
     fastpsr: list[float]
@@ -120,7 +116,9 @@ def measure_start_up() -> StartUp:
                 ("`fastpsr demo`", 4.0, demo, 3),
             )
         ]  # fmt: skip
-        compiled = json.loads(_run("-m", __name__, cache=next(caches)))
+        compiled = _by_kernel(
+            json.loads(_run("-m", "fastpsr", "warmup", "--json", cache=next(caches)))
+        )
     return StartUp(fastpsr, numpy, names, unasked, compiled_before, first, compiled)
 
 
@@ -144,8 +142,8 @@ def describe_start_up(cost: StartUp) -> str:
             *_rows("whole process, with an empty compile cache", cost.first),
             "",
             f"Compilation of {len(cost.compiled)} functions with "
-            f"{sum(n for _, n, _ in cost.compiled)} signatures takes {total:.1f} s in all. By "
-            "function, without what it calls:",
+            f"{sum(n for _, n, _ in cost.compiled)} signatures takes {total:.1f} s of CPU in all, "
+            "on as many processes as there are processors. By function:",
             "",
             "| function | signatures | seconds |",
             "|---|--:|--:|",
@@ -168,30 +166,13 @@ def _rows(heading: str, processes: Sequence[Processes]) -> list[str]:
     ]
 
 
-def compile_everything() -> list[tuple[str, int, float]]:
-    """Compile every kernel; return its name, signatures and seconds without those of callees."""
-    from numba.core import event
-
-    from fastpsr.cli.warmup import compile_all
-
-    with event.install_recorder("numba:compile") as recorder:
-        compile_all(lambda _: None)
-    signatures: dict[str, int] = {}
-    seconds: dict[str, float] = {}
-    running: list[list[Any]] = []  # (name, when it began, what its callees took)
-    for when, happened in recorder.buffer:
-        if happened.is_start:
-            function = happened.data["dispatcher"].py_func
-            module = function.__module__.removeprefix("fastpsr.kernels.")
-            running.append([f"{module}.{function.__name__}", when, 0.0])
-            continue
-        name, begun, inner = running.pop()
-        took = when - begun
-        if running:
-            running[-1][2] += took
-        signatures[name] = signatures.get(name, 0) + 1
-        seconds[name] = seconds.get(name, 0.0) + took - inner
-    return [(name, signatures[name], seconds[name]) for name in signatures]
+def _by_kernel(signatures: list[dict[str, Any]]) -> list[tuple[str, int, float]]:
+    """Return each kernel with its number of signatures and their seconds."""
+    n_signatures = Counter(each["kernel"] for each in signatures)
+    return [
+        (kernel, n, sum(each["seconds"] for each in signatures if each["kernel"] == kernel))
+        for kernel, n in n_signatures.items()
+    ]
 
 
 def _write(folder: Path, size: Size) -> str:
@@ -237,7 +218,3 @@ def _run(*arguments: str, cache: str | None = None) -> str:
     if done.returncode and "No such option" not in done.stderr:
         raise RuntimeError(done.stderr)
     return done.stdout
-
-
-if __name__ == "__main__":
-    print(json.dumps(compile_everything()))

@@ -1,19 +1,42 @@
-"""`fastpsr warmup`: what it compiles, and that nothing is left to compile."""
+"""`fastpsr warmup`, the list of what it compiles, and the process that helps a command."""
 
-import importlib
 import json
 import re
+import signal
 import subprocess
 import sys
+import time
+from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-import fastpsr as fp
 from fastpsr.cli import warmup
-from tests import reference
-from tests.commands import data, succeed, surroundings, write
+from fastpsr.kernels import signatures as kernel_signatures
+from fastpsr.kernels.compiler import is_plain
+from fastpsr.kernels.signatures import Signature, listed
+from tests import signatures
+from tests.commands import INTERRUPTIBLE, program, succeed, surroundings
+
+compiled = pytest.mark.skipif(is_plain(), reason="nothing is compiled")
+
+LISTED = {f"{each.kernel}({each.types})": each for each in listed()}
+PARTS = {each.kernel for each in LISTED.values() if each.is_part}
+SMALL = [  # which compile fast; the first is a part of the others
+    Signature("elementary.exp_of_nonpositive", "float64", ("kernels",)),
+    Signature("log_space._map_exp", "int64, int64, float64[::1], float64[::1]"),
+    Signature("log_space._map_exp", "int64, int64, float32[::1], float64[::1]"),
+    Signature("isotonic._pool", "float64[::1], float64[::1], int64[::1]"),
+]
+
+# The list
+
+
+def called(*names):
+    """Signatures that runs call; parts are seen too if the cache was not filled."""
+    found = signatures.recorded(*names)
+    return {each for each in found if each in LISTED or each.partition("(")[0] not in PARTS}
 
 
 @pytest.fixture(autouse=True)
@@ -21,169 +44,188 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def dispatchers():
-    """Kernels that are compiled by themselves, by name; inlined helpers are not."""
-    from numba.core.dispatcher import Dispatcher
+@compiled
+@pytest.mark.slow
+def test_the_list_is_what_everything_calls():
+    """If not: python -m tests.signatures."""
+    signatures.write_files()
+    names = [*signatures.COMMANDS, *signatures.CALLS, "everything"]
+    assert called(*names) == {each for each in LISTED if not LISTED[each].is_part}
 
-    found = {}
-    for path in (Path(fp.__file__).parent / "kernels").glob("*.py"):
-        module = importlib.import_module(f"fastpsr.kernels.{path.stem}".removesuffix(".__init__"))
-        for name, value in vars(module).items():
-            if isinstance(value, Dispatcher) and value.targetoptions.get("inline") != "always":
-                found[f"{value.py_func.__module__}.{name}".removeprefix("fastpsr.kernels.")] = value
+
+@compiled
+def test_the_list_has_what_is_used():
+    assert called("uses") - set(LISTED) == set()
+
+
+# kernels that are compiled, those apart that are only parts of others
+BUDGETS = {
+    "demo": 35,
+    "evaluate a file": 24,
+    "evaluate trials": 25,
+    "evaluate in Python": 22,
+    "a first metric": 3,
+    "a first detection metric": 4,
+}
+
+
+@compiled
+@pytest.mark.parametrize("name", BUDGETS)
+def test_budget(name):
+    signatures.write_files()
+    found = {each for each in called(name) if not LISTED[each].is_part}
+    assert len(found) <= BUDGETS[name]
+    if command := signatures.COMMANDS.get(name):
+        assert all(command[0] in LISTED[each].callers for each in found)
+
+
+# The command
+
+
+@compiled
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_warmup_compiles_each_kernel_once(threads):
+    code = """
+from fastpsr.cli import app, warmup
+from tests.test_cli_warmup import SMALL
+warmup.listed = lambda: SMALL
+app.run()
+"""
+    surrounded = {"NUMBA_CACHE_DIR": "cache", "FASTPSR_NUM_THREADS": threads}
+    first, second = (json.loads(program("warmup", "--json", code=code, **surrounded).stdout)
+                     for _ in range(2))  # fmt: skip
+    assert {(each["kernel"], each["types"]) for each in first} == {
+        (each.kernel, each.types) for each in SMALL
+    }
+    seconds = [each["seconds"] for each in first]
+    assert seconds == sorted(seconds, reverse=True)
+    assert seconds[-1] > 0.0
+    assert {each["seconds"] for each in second} == {None}
+    names = Counter(path.name.split("-")[0] for path in Path("cache").rglob("*.nbc"))
+    assert names["log_space._map_exp"] == 2
+    assert names["isotonic._pool"] == 1
+
+
+@compiled
+def test_warmup_without_its_processes():
+    """They end at once: all is compiled in the first process."""
+    code = """
+from fastpsr.cli import compiling
+from tests.test_cli_warmup import SMALL
+start = compiling._start
+compiling._start = lambda call: start("nonsense()")
+print([seconds > 0.0 for _, seconds in compiling.compile_all(SMALL[:2])])
+"""
+    done = program(code=code, NUMBA_CACHE_DIR="cache", FASTPSR_NUM_THREADS="2")
+    assert (done.stdout, done.stderr) == ("[True, True]\n", "")
+
+
+def test_warmup_says_how_long_it_took(monkeypatch):
+    monkeypatch.setattr(warmup, "listed", lambda: SMALL)
+    assert re.fullmatch(r"compiled in \d+\.\d s\n", succeed("warmup"))
+
+
+# The process that compiles ahead of a command
+
+COMMAND = """
+import numpy as np
+from fastpsr import kernels
+from fastpsr.cli import compiling
+started = []
+def start(call, start=compiling._start):
+    started.append(start({call}))
+    return started[-1]
+compiling._start = start
+with compiling.compiling_ahead("demo"):
+    assert not started
+    assert kernels.exp(np.zeros(1)) == 1.0
+    print(len(started))
+print([process.returncode is None for process in started])
+kernels.softplus(np.zeros(1))
+assert len(started) <= 1
+"""
+
+
+@compiled
+@pytest.mark.parametrize("call", ["call", "'nonsense()'"])
+def test_a_process_compiles_ahead_until_the_command_ends(call):
+    code = COMMAND.format(call=call)
+    for expected in ("1\n[False]\n", "0\n[]\n"):  # with an empty cache, and then with a filled one
+        done = program(code=code, NUMBA_CACHE_DIR="cache", FASTPSR_NUM_THREADS="2")
+        assert (done.stdout, done.stderr) == (expected, "")
+
+
+@compiled
+@pytest.mark.parametrize("without", ["cache", "threads", "compilation"])
+def test_no_process_compiles_ahead_where_it_does_not_help(without):
+    Path("file").touch()
+    surrounded = {"NUMBA_CACHE_DIR": "cache", "FASTPSR_NUM_THREADS": "2"}
+    surrounded |= {
+        "cache": {"NUMBA_CACHE_DIR": "file/cache"},
+        "threads": {"FASTPSR_NUM_THREADS": "1"},
+        "compilation": {"NUMBA_DISABLE_JIT": "1"},
+    }[without]
+    code = COMMAND.format(call="call")
+    if without == "cache":
+        code = "from numba.core import caching\ncaching.CacheImpl._locator_classes = []" + code
+    done = program(code=code, **surrounded)
+    assert (done.stdout, done.stderr) == ("0\n[]\n", "")
+
+
+def test_it_compiles_from_the_last_kernel_to_the_first(monkeypatch):
+    done = []
+    monkeypatch.setattr(kernel_signatures, "_end_with_stdin", lambda: None)
+    monkeypatch.setattr(kernel_signatures, "compile_signature", done.append)
+    kernel_signatures.serve_command("demo")
+    assert len(done) > 10
+    assert done[::-1] == [each for each in listed() if "demo" in each.callers and not each.is_part]
+    kernel_signatures.serve_command("no command")
+    assert len(done) == len(set(done))
+
+
+@compiled
+def test_it_ends_when_the_command_has_died():
+    code = """
+from fastpsr.kernels import signatures
+signatures.listed = lambda: [signatures.Signature("a.b", "int64", ("demo",))]
+def for_ever(signature):
+    while True:
+        pass
+signatures.compile_signature = for_ever
+signatures.serve_command("demo")
+"""
+    done = program(code=code, stdin="")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@compiled
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_leaves_no_process_behind(number):
+    environment = surroundings(NUMBA_CACHE_DIR="cache", FASTPSR_NUM_THREADS="2")
+    with subprocess.Popen(
+        [sys.executable, "-P", "-c", INTERRUPTIBLE, "demo"], env=environment,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    ) as command:  # fmt: skip
+        while not (children := children_of(command.pid)):
+            assert command.poll() is None
+            time.sleep(0.02)
+        command.send_signal(number)
+    while any(is_running(child) for child in children):  # until a test's time is over
+        time.sleep(0.02)
+
+
+def children_of(process):
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = path.read_text().rpartition(")")[2].split()
+            found += [int(path.parent.name)] * (int(fields[1]) == process)
     return found
 
 
-def use_everything(predictions):
-    """Call what the library offers for such predictions."""
-    p, K = predictions, predictions.n_classes
-    raw = p.kind == "raw scores"
-    calibrators = [fp.DirectionPreserving(), fp.TemperatureScaling()]
-    calibrators += [fp.PAV()] * (K == 2) + [fp.HistogramBinning()] * (K == 2 and not raw)
-    for calibrator in calibrators:
-        assert fp.cross_fit(calibrator, p, fp.TrainOnTest()).log_posteriors.size
-        assert fp.cross_fit(calibrator, p)[:100].posteriors.size
-    fp.evaluate(p)
-    if raw:
-        return
-    costs = fp.CostMatrix.zero_one(K, reject=0.1)
-    fp.bayes_decisions(p, costs)
-    fp.BayesRisk(costs)(p)
-    fp.risk_curve(p, [0.1, 0.5] if K == 2 else np.full((2, K), 1 / K))
-    fp.expected_cost(p.y_true, p.y_true, costs, sample_weight=np.ones(len(p)))
-    rules = [fp.rules.Log(), fp.rules.Brier(), fp.rules.Cost(costs)]
-    for rule in [*rules, fp.rules.Beta(2, 3)][: 4 if K == 2 else 3]:
-        fp.ExpectedScore(rule)(p)
-        fp.SemiEmpiricalScore(rule, p)(p)
-        fp.ExpectedDivergence(rule, fp.DirectionPreserving())(p)
-    for binning in ("uniform", "quantile"):
-        fp.ECE(binning=binning, on="confidence")(p)
-        if K == 2:
-            fp.ECE(binning=binning)(p)
-    assert p.posteriors.shape == p.log_posteriors.shape
-
-
-def read_by_polars():
-    """Arrays that must not be written to."""
-    write("s.parquet", label=Y, q=Q, w=W)
-    data = fp.read_table("s.parquet", columns=["q_0", "q_1"], weights="w")
-    assert not data.sample_weight.flags.writeable
-    return data
-
-
-def detection():
-    metrics = [fp.EER(), fp.MinDCF(0.1), fp.ActDCF(0.1), fp.Cllr(), fp.MinCllr(), fp.AUC()]
-    for weights in (None, W):
-        llrs = MAKE.from_llrs(Y, X, sample_weight=weights)
-        for metric in [*metrics, fp.DevPAV()]:
-            metric(llrs)
-        assert fp.roc(llrs).hull.size
-    return llrs
-
-
-def many_classes():
-    made = MAKE.from_logits(Y300, Z300)
-    fp.BrierScore()(made)
-    return made
-
-
-MAKE = fp.Predictions
-(Y, Z, W), (Y3, Z3, W3), (Y300, Z300, _) = data(2, 600), data(3, 600), data(300, 1500)
-X, Q, Q3 = Z[:, 1] - Z[:, 0], np.exp(reference.log_softmax(Z)), np.exp(reference.log_softmax(Z3))
-CASES_OF_WARMUP = {
-    "posteriors": lambda: MAKE.from_posteriors(Y, Q),
-    "column": lambda: MAKE.from_posteriors(Y, Q[:, 1].copy(), sample_weight=W),
-    "weights": lambda: MAKE.from_posteriors(Y, Q, sample_weight=W, priors=[0.9, 0.1]),
-    "log-posteriors": lambda: MAKE.from_log_posteriors(Y, np.log(Q)),
-    "logits": lambda: MAKE.from_logits(Y, Z, sample_weight=W),
-    "log-odds": lambda: MAKE.from_logits(Y, X),
-    "log-likelihoods": lambda: MAKE.from_log_likelihoods(Y, Z, priors=[0.9, 0.1]),
-    "LLRs": lambda: MAKE.from_llrs(Y, X, prior=0.1, sample_weight=W),
-    "targets apart": lambda: MAKE.from_target_nontarget(X[Y == 1], X[Y == 0]),
-    "raw": lambda: MAKE.from_raw_scores(Y, X),
-    "weighted raw": lambda: MAKE.from_raw_scores(Y, X, sample_weight=W),
-    "other types": lambda: MAKE.from_logits(Y.astype(np.int8), X.astype(np.float32)),
-    "other layout": lambda: MAKE.from_posteriors(Y[::2], np.asfortranarray(Q)[::2]),
-    "other labels": lambda: MAKE.from_logits(Y.astype(float), Z.tolist()),
-    "3 posteriors": lambda: MAKE.from_posteriors(Y3, Q3),
-    "3 weights": lambda: MAKE.from_posteriors(Y3, Q3, sample_weight=W3),
-    "3 logits": lambda: MAKE.from_logits(Y3, Z3, sample_weight=W3),
-    "3 logits in single precision": lambda: MAKE.from_logits(Y3, Z3.astype(np.float32)),
-    "3 log-posteriors": lambda: MAKE.from_log_posteriors(Y3, np.log(Q3)),
-    "3 log-likelihoods": lambda: MAKE.from_log_likelihoods(Y3, Z3, priors=[0.2, 0.3, 0.5]),
-    "read-only": read_by_polars,
-    "300 classes": many_classes,
-    "detection": detection,
-}
-NOT_WARMED = {
-    "panels.place_on_boundaries",  # these two serve rules.Weighted of more than two classes alone
-    "panels.average_rows",
-    "embedded.log_loss",  # these are compiled into the loops of users (fastpsr.compiled)
-    "embedded.brier_loss",
-    "embedded.isotonic_fit",
-    "embedded.place_among",
-    "embedded.random_stream",
-    "embedded.draw_uniform",
-    "embedded.draw_integer",
-    "embedded.draw_binomial",
-}
-
-
-def report_on_warmup(cases):
-    """Print, as JSON, what warming up compiles and what other calls compile after it."""
-    warmup.compile_all(lambda name: None)
-    kernels = dispatchers()
-    count = {name: len(kernel.overloads) for name, kernel in kernels.items()}
-    compiled = sum(sum(kernel.stats.cache_misses.values()) for kernel in kernels.values())
-    anew = {}
-    for name in cases:
-        before = {name: len(kernel.overloads) for name, kernel in kernels.items()}
-        use_everything(CASES_OF_WARMUP[name]())
-        anew[name] = [n for n, kernel in kernels.items() if len(kernel.overloads) > before[n]]
-    print(json.dumps({"count": count, "compiled": compiled, "anew": anew}))
-
-
-def run_report(folder, cases):
-    root = Path(__file__).parents[1]
-    code = f"from tests.test_cli_warmup import report_on_warmup; report_on_warmup({cases})"
-    done = subprocess.run(
-        [sys.executable, "-P", "-W", "ignore", "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        cwd=folder,
-        env=surroundings(PYTHONPATH=str(root), NUMBA_CACHE_DIR=str(folder / "cache")),
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-@pytest.fixture(scope="module")
-def reports(tmp_path_factory):
-    """Reports of a first process with an empty cache, and of a second one."""
-    folder = tmp_path_factory.mktemp("warmup")
-    return run_report(folder, list(CASES_OF_WARMUP)), run_report(folder, [])
-
-
-def test_warmup_compiles_every_kernel(reports):
-    count = reports[0]["count"]
-    assert len(count) > 30
-    assert {name for name, signatures in count.items() if signatures == 0} == NOT_WARMED
-
-
-def test_warmup_fills_the_cache(reports):
-    assert reports[0]["compiled"] > 30
-    assert reports[1]["compiled"] == 0
-
-
-@pytest.mark.parametrize(
-    "case",
-    list(CASES_OF_WARMUP),
-)
-def test_nothing_is_compiled_after_warmup(reports, case):
-    assert set(reports[0]["anew"]) == set(CASES_OF_WARMUP)
-    assert reports[0]["anew"][case] == []
-
-
-def test_warmup_command():
-    assert re.fullmatch(r"compiled in \d+\.\d s\n", succeed("warmup"))
+def is_running(process):
+    with suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False

@@ -40,10 +40,12 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command after checking the environment, so that its errors name no file."""
-        from fastpsr.kernels.blocks import thread_count  # brings NumPy, which refusals need not
+        from fastpsr.cli.compiling import compiling_ahead  # brings NumPy, which refusals need not
+        from fastpsr.kernels.blocks import thread_count
 
         thread_count()
-        return super().invoke(ctx)
+        with compiling_ahead(ctx.info_name):
+            return super().invoke(ctx)
 
 
 def in_groups(function: Callable[..., None]) -> Callable[..., None]:

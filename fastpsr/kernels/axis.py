@@ -323,7 +323,12 @@ def _fit_features(first, last, features, negatives, positives, offset, start, pe
     for m in range(first, last):
         of_fit = features[m if features.shape[0] > 1 else 0]
         non, tar = negatives[m], positives[m]
-        total = non.sum() + tar.sum()
+        of_zero = of_one = 0.0
+        for i in range(size):
+            of_zero += non[i]
+        for i in range(size):
+            of_one += tar[i]
+        total = of_zero + of_one
         for j in range(n):
             parameters[j] = max(start[m, j], lower[j])
         damping = 0.0

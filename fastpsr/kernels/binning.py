@@ -56,11 +56,15 @@ def _sum_into_bins(
     limit = first_edge.size - 2.0
     buckets, numbers = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
     wide = np.empty(BLOCK)
-    crowded = quick.min() < 0
+    crowded = False
+    for bucket in range(quick.size):
+        crowded |= quick[bucket] < 0
     lanes = 1 if out.shape[0] > _FEW_SUMS else _LANES
     sums = np.empty((lanes, out.shape[0]))
     for part in range(first, last):
-        sums[:] = 0.0
+        for lane in range(lanes):
+            for place in range(out.shape[0]):
+                sums[lane, place] = 0.0
         for block in range(bounds[part], bounds[part + 1]):
             of_block = values[block * BLOCK : (block + 1) * BLOCK]
             classes = y[block * BLOCK : (block + 1) * BLOCK]

@@ -23,7 +23,7 @@ from fastpsr.kernels.blocks import (
     thread_count,
     writable,
 )
-from fastpsr.kernels.compiler import bits_to_float, elementary, float_to_bits, kernel
+from fastpsr.kernels.compiler import bits_to_float, float_to_bits, inlined, kernel
 from fastpsr.kernels.exact import two_sum
 from fastpsr.kernels.grid import bucket_of
 from fastpsr.kernels.types import BucketTree, Codes, Counts, Flags, Floats, Reals
@@ -401,13 +401,13 @@ def _merge_into_runs(
     return n_runs
 
 
-@elementary
+@inlined
 def _key(value):
     bits = float_to_bits(value + 0.0)  # zeros are one
     return bits ^ np.int64(0x7FFFFFFFFFFFFFFF) if bits < 0 else bits
 
 
-@elementary
+@inlined
 def _bits_of_key(key):
     return key ^ np.int64(0x7FFFFFFFFFFFFFFF) if key < 0 else key
 
@@ -429,7 +429,7 @@ def _first_keys(buckets, low, per_unit, limit, out):
         out[i] = first
 
 
-@elementary
+@inlined
 def _child(value, nodes, node):
     offset = np.uint64(_key(value)) - np.uint64(nodes[node, 1])  # may exceed int64
     return nodes[node, 0] + np.int64(offset >> np.uint64(nodes[node, 2]))

@@ -198,8 +198,11 @@ def _split_by_class(first, last, bounds, scores, y, begins, negatives, positives
                 both[1, ones] = of_block[i]
                 ones += is_one
             zeros = of_block.size - ones
-            negatives[n_negative : n_negative + zeros] = both[0, :zeros]
-            positives[n_positive : n_positive + ones] = both[1, :ones]
+            of_zero, of_one = negatives[n_negative:], positives[n_positive:]
+            for i in range(zeros):
+                of_zero[i] = both[0, i]
+            for i in range(ones):
+                of_one[i] = both[1, i]
             n_negative += zeros
             n_positive += ones
 

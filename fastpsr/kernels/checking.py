@@ -27,7 +27,8 @@ def are_posteriors(rows: Reals, tolerance: float) -> bool:
     n_rows = max(1, BLOCK // rows.shape[1])  # whose entries stay in the first-level cache
     n_blocks = -(-rows.shape[0] // n_rows)
     n_right = np.zeros(n_blocks, np.int64)
-    over_blocks(_count_posteriors, n_blocks, n_rows, rows, float(tolerance), n_right)
+    flat = rows.reshape(-1)
+    over_blocks(_count_posteriors, n_blocks, n_rows, rows, flat, float(tolerance), n_right)
     return int(n_right.sum()) == rows.size + rows.shape[0]
 
 
@@ -71,16 +72,16 @@ def _count_inside(values, low, high):
 
 
 @kernel
-def _count_posteriors(first, last, n_rows, rows, tolerance, n_right):
+def _count_posteriors(first, last, n_rows, rows, flat, tolerance, n_right):
+    size = n_rows * rows.shape[1]
     for block in range(first, last):
-        of_block = rows[block * n_rows : (block + 1) * n_rows]
-        flat = of_block.reshape(-1)
-        n_right[block] = _count_inside(flat, 0.0, 1.0)
+        of_block = flat[block * size : (block + 1) * size]
+        n_right[block] = _count_inside(of_block, 0.0, 1.0)
         if rows.shape[1] == 2:
-            n_right[block] += _count_pairs(flat, tolerance)
+            n_right[block] += _count_pairs(of_block, tolerance)
         else:
-            for row in of_block:
-                n_right[block] += abs(total(row) - 1.0) <= tolerance
+            for i in range(block * n_rows, min((block + 1) * n_rows, rows.shape[0])):
+                n_right[block] += abs(total(rows[i]) - 1.0) <= tolerance
 
 
 @summing

@@ -8,7 +8,6 @@ With NUMBA_DISABLE_JIT=1 kernels run as the Python that they are written in, slo
 and for the measurement of coverage.
 """
 
-import contextlib
 import functools
 import hashlib
 from pathlib import Path
@@ -19,12 +18,14 @@ import numpy as np
 from llvmlite import ir
 from numba.extending import intrinsic
 
-from fastpsr.kernels.notice import say_when_compiling
+from fastpsr.kernels.cache import keep
+from fastpsr.kernels.notice import listen
 
 __all__ = [
     "bits_to_float",
     "elementary",
     "float_to_bits",
+    "inlined",
     "is_plain",
     "kernel",
     "larger",
@@ -32,8 +33,11 @@ __all__ = [
 ]
 
 # LLVM inlines what kernels call. Left to choose, it may call another copy than the caller's own, if
-# one is loaded, and bits would differ between a process that compiles and the next.
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "forceinline": True}
+# one is loaded, and bits would differ between a process that compiles and the next. Nobody calls
+# kernels from C.
+_OPTIONS: dict[str, Any] = {
+    "nogil": True, "error_model": "numpy", "forceinline": True, "no_cfunc_wrapper": True,
+}  # fmt: skip
 _PLAIN = bool(getattr(numba.config, "DISABLE_JIT", 0))
 
 
@@ -47,28 +51,18 @@ def _sources_digest() -> str:
 
 _DIGEST = _sources_digest()
 if not _PLAIN:
-    say_when_compiling()
+    listen()
 
 
-def _compile(function: Any, fastmath: set[str]) -> Any:
+def _compile(function: Any, fastmath: set[str], **further: Any) -> Any:
     if _PLAIN:
         return _quiet(function)
+    options = {"fastmath": fastmath, **_OPTIONS, **further}
     try:
-        dispatcher = numba.njit(cache=True, fastmath=fastmath, **_OPTIONS)(function)
+        dispatcher = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no folder is writable: work without a cache
-        return numba.njit(fastmath=fastmath, **_OPTIONS)(function)
-    cache: Any = getattr(dispatcher, "_cache", None)
-    index: Any = getattr(cache, "_cache_file", None)
-    if hasattr(index, "_source_stamp"):  # a changed callee in another file must invalidate too
-        index._source_stamp = (index._source_stamp, _DIGEST)
-    if function.__closure__ and hasattr(cache, "_index_key"):
-        # Numba's key pickles the functions that a closure holds, anew in each process; the digest
-        # has their sources, and the closure has a name of its own
-        cache._index_key = lambda signature, codegen: (signature, codegen.magic_tuple())
-    if hasattr(cache, "save_overload") and hasattr(cache, "load_overload"):
-        # a full disk costs the cache, not the result; a damaged one is begun anew
-        cache.save_overload = _or_nothing(cache.save_overload, lambda: None)
-        cache.load_overload = _or_nothing(cache.load_overload, cache.flush)
+        return numba.njit(**options)(function)
+    keep(dispatcher, _DIGEST)
     return dispatcher
 
 
@@ -81,18 +75,6 @@ def _quiet(function: Any) -> Any:
             return function(*arguments)
 
     return call
-
-
-def _or_nothing(action: Any, mend: Any) -> Any:
-    def attempt(*arguments: Any) -> Any:
-        try:
-            return action(*arguments)
-        except Exception:  # of any kind: the index and the code in it are pickled
-            with contextlib.suppress(Exception):
-                mend()
-            return None
-
-    return attempt
 
 
 def is_plain() -> bool:
@@ -111,9 +93,16 @@ def summing(function: Any) -> Any:
 
 
 def elementary(function: Any) -> Any:
-    """Compile a function of scalars that is inlined into its callers.
+    """Compile a function of scalars, for other kernels only, which LLVM inlines."""
+    if _PLAIN:
+        return function
+    return _compile(function, {"contract"}, no_cpython_wrapper=True)
 
-    Not for arrays: inlined, they would be counted as new references in every iteration.
+
+def inlined(function: Any) -> Any:
+    """Copy a short function into the Python of its callers, each of which compiles it anew.
+
+    Not for arrays in inner loops: they would be counted as new references in every iteration.
     """
     return numba.njit(inline="always", fastmath={"contract"}, **_OPTIONS)(function)
 

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks, writable
-from fastpsr.kernels.compiler import elementary as inline
-from fastpsr.kernels.compiler import kernel
+from fastpsr.kernels.compiler import inlined, kernel
 from fastpsr.kernels.types import Codes, Counts, Flags, Floats
 
 __all__ = [
@@ -78,7 +77,7 @@ def deal_ranks(
     before = np.cumsum(counts, axis=0) - counts + ranks
     folds = np.empty(y.size, np.uint16)
     widths = np.array([_width(size) for size in sizes], np.int64)
-    deal = _deal_ranks if (places < 0).any() else _deal_from_tables  # compiles sooner
+    deal = _deal_permute if (places < 0).any() else _deal_permute_nothing  # compiles sooner
     over_blocks(deal, n_blocks, y, weights, counts, before, sizes, widths, first_folds, tables,
                 places, keys, n_folds, folds)  # fmt: skip
     return folds
@@ -273,7 +272,7 @@ def _permute(first_rank, n, size, width, keys, out):
             out[i] = np.int64(x)
 
 
-@inline
+@inlined
 def _remainder(number, divisor, inverse):
     """Return number % divisor, without a division of integers, which is slow."""
     rest = number - np.int64(number * inverse) * divisor
@@ -287,7 +286,8 @@ def _deal_in_turn(first, last, first_rank, size, width, table, keys, n_shares, s
     for begin in range(first * BLOCK, min(last * BLOCK, shares.size), BLOCK):
         n = min(BLOCK, shares.size - begin)
         if table.size:
-            places[:n] = table[first_rank + begin : first_rank + begin + n]
+            for i in range(n):
+                places[i] = table[first_rank + begin + i]
         else:
             _permute(first_rank + begin, n, size, width, keys, places)
         for i in range(n):
@@ -353,12 +353,13 @@ def _sum_by_share(first, last, shares, bounds, weights, columns, degree, out):
 def _leave_out(first, last, counts, groups, bounds, out):
     for place in range(first, last):
         of_replicate = out[place]
-        of_replicate[:] = counts
+        for g in range(counts.size):
+            of_replicate[g] = counts[g]
         for i in range(bounds[place], bounds[place + 1]):
             of_replicate[groups[i]] -= 1.0
 
 
-@inline
+@inlined
 def _permute_nothing(first_rank, n, size, width, keys, out):
     pass
 
@@ -382,7 +383,8 @@ def _dealing(permute):
                 # none are left of other data than the folds were dealt for
                 n = max(np.int64(0), min(counts[block, k], sizes[k] - before[block, k]))
                 of_class = dealt[place : place + counts[block, k]]
-                of_class[:] = 0
+                for i in range(of_class.size):
+                    of_class[i] = 0
                 if places[k] >= 0:
                     for i in range(n):
                         of_class[i] = tables[places[k] + before[block, k] + i]
@@ -402,5 +404,5 @@ def _dealing(permute):
     return kernel(deal)
 
 
-_deal_from_tables = _dealing(_permute_nothing)
-_deal_ranks = _dealing(_permute)
+_deal_permute_nothing = _dealing(_permute_nothing)
+_deal_permute = _dealing(_permute)

@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
-from fastpsr.kernels.compiler import elementary as inline
-from fastpsr.kernels.compiler import kernel
+from fastpsr.kernels.compiler import inlined, kernel
 from fastpsr.kernels.rows import largest
 from fastpsr.kernels.types import Codes, Floats, Reals
 
@@ -67,7 +66,7 @@ def _find_largest(rows, best):
     return places
 
 
-@inline
+@inlined
 def _odds(log_odds):
     """Return exp(log_odds), 0 for -inf alone: an unlikely class may still settle a tie."""
     if log_odds < _LEAST:

@@ -28,9 +28,11 @@ def _all_distinct(numbers, n_bits):
     ends = np.zeros((1 << n_bits) + 1, np.int64)
     for number in numbers:
         ends[np.int64((number * _FACTOR) >> by_part) + 1] += 1
-    most = ends.max()
-    ends = np.cumsum(ends)
-    products = np.empty_like(numbers)
+    most = 0
+    for part in range(1 << n_bits):
+        most = max(most, ends[part + 1])
+        ends[part + 1] += ends[part]
+    products = np.empty(numbers.size, np.uint64)
     for number in numbers:
         product = number * _FACTOR
         part = np.int64(product >> by_part)  # until all are dealt, its end is that of those dealt
@@ -45,7 +47,8 @@ def _all_distinct(numbers, n_bits):
     for end in ends[:-1]:
         if begin < end:
             vacant = ~products[begin]  # it begins with other bits, so it is not in this part
-            table[:] = vacant
+            for place in range(table.size):
+                table[place] = vacant
         for product in products[begin:end]:
             place = np.int64((product << np.uint64(n_bits)) >> by_place)
             while table[place] != vacant:

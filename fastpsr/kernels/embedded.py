@@ -1,6 +1,6 @@
 """Functions for compiled code of users: :mod:`fastpsr.compiled` says what each does.
 
-Kernels, and not `elementary`: Numba would inline these into the caller and compile them with its
+Kernels, and not `inlined`: Numba would copy these into the caller and compile them with its
 options, such as a fastmath that assumes away infinities.
 """
 

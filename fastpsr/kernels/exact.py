@@ -3,7 +3,7 @@
 import numpy as np
 
 from fastpsr.kernels.blocks import BLOCK, cut, over_parts
-from fastpsr.kernels.compiler import elementary, kernel
+from fastpsr.kernels.compiler import inlined, kernel
 from fastpsr.kernels.types import Codes, Floats
 
 __all__ = ["add_exactly", "sum_exactly_by_class"]
@@ -30,7 +30,7 @@ def _joined(sums):
     return out
 
 
-@elementary
+@inlined
 def two_sum(one, other):
     """Return the rounded sum, and what rounding left over of it."""
     total = one + other

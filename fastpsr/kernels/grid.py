@@ -7,7 +7,7 @@ without a branch; in the others a search does.
 
 import numpy as np
 
-from fastpsr.kernels.compiler import elementary, kernel
+from fastpsr.kernels.compiler import inlined, kernel
 from fastpsr.kernels.sizes import index_type
 from fastpsr.kernels.types import Floats, Grid
 
@@ -39,7 +39,7 @@ def bucket_grid(edges: Floats) -> Grid:
     return low, per_unit, first_edge, quick, np.append(edges, np.nan)
 
 
-@elementary
+@inlined
 def bucket_of(value, low, per_unit, limit):
     """Return the bucket of a value; `limit` is the last one."""
     position = (value - low) * per_unit
@@ -60,7 +60,7 @@ def _fill_grid(edges, low, per_unit, first_edge):
     first_edge[n_buckets] = edges.size
 
 
-@elementary
+@inlined
 def cell_at(value, edge, edge_value):
     """Return the cell of a value that lies above all edges before `edge`, and not behind it."""
     return 2 * edge + (2 if value > edge_value else 0) + (1 if value == edge_value else 0)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.kernels.compiler import elementary, kernel
+from fastpsr.kernels.compiler import inlined, kernel
 from fastpsr.kernels.sizes import index_type
 from fastpsr.kernels.types import Codes, Flags, Floats
 
@@ -174,7 +174,8 @@ def _with_one_more(misses, hits, first, backwards, at, corners, out):
             left, low = x, y
         if hits[begin] < hits[end] or end - begin == 1:  # the same in all its cells
             share = _share(low, high, left, right, share)
-            out[begin:end] = share
+            for cell in range(begin, end):
+                out[cell] = share
             while used < at.size and begin <= at[at.size - 1 - used if backwards else used] < end:
                 used += 1
             continue
@@ -192,7 +193,7 @@ def _with_one_more(misses, hits, first, backwards, at, corners, out):
             out[cell] = share
 
 
-@elementary
+@inlined
 def _point(edge, misses, hits, backwards):
     """Return the weight, and the weight of hits, on this side of an edge between cells."""
     last = misses.size - 1
@@ -201,13 +202,13 @@ def _point(edge, misses, hits, backwards):
     return np.float64(of_misses + of_hits), np.float64(of_hits)
 
 
-@elementary
+@inlined
 def _share(low, high, left, right, last):
     """Return the slope of a line, or the last where rounding has lost all of its length."""
     return min((high - low) / (right - left), 1.0) if right > left else last
 
 
-@elementary
+@inlined
 def _touch(x, y, right, high, xs, ys, size):
     """Return the corner that a line from the left touches, and how many are right of it."""
     while size > 0 and (high - y) * (xs[size - 1] - x) >= (ys[size - 1] - y) * (right - x):

@@ -32,7 +32,7 @@ def log_odds_from_posteriors(posteriors: Reals) -> Floats:
     """log(q / (1 - q)) for an array of q, or log(q_1 / q_0) for the rows of an (N, 2) array."""
     out = np.empty(posteriors.shape[0])
     step = _log_odds if posteriors.ndim == 1 else _log_odds_of_pairs
-    over_blocks(step, count_blocks(out.size), posteriors, out)
+    over_blocks(step, count_blocks(out.size), posteriors.reshape(-1), out)
     return out
 
 
@@ -48,7 +48,7 @@ def normalize_log_rows(scores: Reals, offset: Floats, out: Floats) -> Floats:
 def log_sigmoid_columns(log_odds: Floats) -> Floats:
     """(N, 2) log-posteriors of class 0 and class 1."""
     out = np.empty((log_odds.size, 2))
-    over_blocks(_log_sigmoid_columns, count_blocks(log_odds.size), log_odds, out)
+    over_blocks(_log_sigmoid_columns, count_blocks(log_odds.size), log_odds, out.reshape(-1))
     return out
 
 
@@ -62,7 +62,7 @@ def log_sigmoid_rows(log_odds: Floats) -> Floats:
 def sigmoid_columns(log_odds: Floats) -> Floats:
     """(N, 2) posteriors of class 0 and class 1."""
     out = np.empty((log_odds.size, 2))
-    over_blocks(_sigmoid_columns, count_blocks(log_odds.size), log_odds, out)
+    over_blocks(_sigmoid_columns, count_blocks(log_odds.size), log_odds, out.reshape(-1))
     return out
 
 
@@ -102,7 +102,7 @@ def _log_odds(first, last, posteriors, out):
 
 @kernel
 def _log_odds_of_pairs(first, last, posteriors, out):
-    flat = posteriors[first * BLOCK : last * BLOCK].reshape(-1)
+    flat = posteriors[2 * first * BLOCK : 2 * last * BLOCK]
     log_odds = out[first * BLOCK : last * BLOCK]
     for i in range(log_odds.size):
         log_odds[i] = _log(np.float64(flat[2 * i + 1])) - _log(np.float64(flat[2 * i]))
@@ -129,7 +129,7 @@ def _normalize_log_rows(first, last, n_rows, scores, offset, out, log_sums):
 @kernel
 def _log_sigmoid_columns(first, last, log_odds, out):
     x = log_odds[first * BLOCK : last * BLOCK]
-    flat = out[first * BLOCK : last * BLOCK].reshape(-1)
+    flat = out[2 * first * BLOCK : 2 * last * BLOCK]
     for i in range(x.size):
         upper = _log1p(_exp(-abs(x[i])))
         flat[2 * i] = (-x[i] if x[i] > 0.0 else 0.0) - upper
@@ -153,7 +153,7 @@ def _log_sigmoid_rows(first, last, log_odds, out):
 @kernel
 def _sigmoid_columns(first, last, log_odds, out):
     x = log_odds[first * BLOCK : last * BLOCK]
-    flat = out[first * BLOCK : last * BLOCK].reshape(-1)
+    flat = out[2 * first * BLOCK : 2 * last * BLOCK]
     for i in range(x.size):
         flat[2 * i], flat[2 * i + 1] = _sigmoids(x[i])
 

@@ -1,38 +1,60 @@
-"""A message in terminals and notebooks, printed once, that kernels are being compiled."""
+"""What happens when kernels are compiled: a message, printed once, and what others ask for."""
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from numba.core import event as events
+__all__ = ["at_first_compilation", "listen"]
 
-__all__ = ["say_when_compiling"]
-
-
-def say_when_compiling() -> None:
-    """Print a line on stderr, of a terminal or a notebook, when the first kernel is compiled."""
-    events.register("numba:compile", _Notice())
+_actions: list[Callable[[], None]] = []
 
 
-class _Notice(events.Listener):
-    """Hears of functions that were not found in the cache."""
+@contextmanager
+def at_first_compilation(action: Callable[[], None]) -> Iterator[None]:
+    """Call a function when, in the block, the first kernel is compiled that the cache will keep."""
+    _actions.append(action)
+    try:
+        yield
+    finally:
+        with suppress(ValueError):  # it was called
+            _actions.remove(action)
 
-    _is_said = False
 
-    def on_start(self, event: Any) -> None:  # as Numba calls it
-        function = getattr(event.data.get("dispatcher"), "py_func", None)
-        is_ours = getattr(function, "__module__", "").startswith("fastpsr.")
-        if self._is_said or not is_ours or not _is_watched():
-            return
-        self._is_said = True
-        print(
-            "fastpsr: compiling what is used for the first time; later runs find it compiled "
-            "(fastpsr warmup compiles everything)",
-            file=sys.stderr,
-            flush=True,
-        )
+def listen() -> None:
+    """Hear of kernels that are compiled, as they were not found in the cache.
 
-    def on_end(self, event: Any) -> None:
-        pass
+    The first makes a line be printed on stderr, of a terminal or a notebook.
+    """
+    from numba.core import event as events
+
+    class Notice(events.Listener):
+        _is_said = False
+
+        def on_start(self, event: Any) -> None:  # as Numba calls it
+            dispatcher = event.data.get("dispatcher")
+            function = getattr(dispatcher, "py_func", None)
+            if not getattr(function, "__module__", "").startswith("fastpsr."):
+                return
+            if not self._is_said and _is_watched():
+                self._is_said = True
+                _say()
+            while _actions and getattr(dispatcher, "stats", None) and dispatcher.stats.cache_path:
+                _actions.pop()()
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    events.register("numba:compile", Notice())
+
+
+def _say() -> None:
+    print(
+        "fastpsr: compiling what is used for the first time; later runs find it compiled "
+        "(fastpsr warmup compiles everything)",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def _is_watched() -> bool:

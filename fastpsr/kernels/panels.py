@@ -10,8 +10,7 @@ import numpy as np
 
 from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
-from fastpsr.kernels.compiler import elementary as inline
-from fastpsr.kernels.compiler import kernel
+from fastpsr.kernels.compiler import inlined, kernel
 from fastpsr.kernels.types import Codes, Counts, Flags, Floats
 
 __all__ = ["average_rows", "place_on_boundaries", "tail_integrals", "tail_slopes"]
@@ -43,7 +42,7 @@ def tail_slopes(
     return out
 
 
-@inline
+@inlined
 def _find_panel(x, label, cells, lefts, ends):
     """Return the last panel that starts at or before x, by a search in the cell of x."""
     cell = int(ends[label, _OFFSET] + math.floor((x - ends[label, _LOW]) * ends[label, _PER_UNIT]))
@@ -143,7 +142,7 @@ def place_on_boundaries(
         ends[r] = at
 
 
-@inline
+@inlined
 def _share_out(log_q, h, rest):
     """Write the posteriors of the classes other than h, divided by their sum."""
     top = -np.inf
@@ -158,7 +157,7 @@ def _share_out(log_q, h, rest):
         rest[j] /= total if total > 0.0 else 1.0
 
 
-@inline
+@inlined
 def _expm1(x):
     """exp(x) - 1 to a relative 1e-10, which is more than the sampling deserves."""
     large = _exp(-abs(x))
@@ -166,7 +165,7 @@ def _expm1(x):
     return x * (1.0 + x * (0.5 + x / 6.0)) if abs(x) < 1e-3 else large
 
 
-@inline
+@inlined
 def _mix_corners(path, h, i, rest, node, point):
     """Write a point of the simplex whose corners are q' and all classes but h and i."""
     others = node[1] * -_expm1(-path)

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from fastpsr.kernels.compiler import elementary, kernel
+from fastpsr.kernels.compiler import inlined, kernel
 
 STEP = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -26,7 +26,7 @@ _STIRLING = np.array(
 )
 
 
-@elementary
+@inlined
 def mixed(state):
     """Return the random number of a state of 64 bits."""
     z = (state ^ (state >> _S30)) * _MIX_1
@@ -34,7 +34,7 @@ def mixed(state):
     return z ^ (z >> _S31)
 
 
-@elementary
+@inlined
 def stream_of(seed, replicate, block):
     """Return the state that a stream begins with."""
     state = mixed(np.uint64(seed) + STEP)
@@ -42,7 +42,7 @@ def stream_of(seed, replicate, block):
     return mixed((state ^ np.uint64(block)) + STEP)
 
 
-@elementary
+@inlined
 def unit_of(number):
     """Return a float64 of [0, 1) made of 53 bits of a random number."""
     return np.float64(number >> _S11) * _UNIT

@@ -93,7 +93,8 @@ def refit_rows(
 def _lay_out(scores, y, fold_of_row, weights, floor, x, labels, mass, bounds, blocks, places):
     """Lay rows of positive weight side by side, those of a fold in blocks bounds[f:f + 2]."""
     n_classes, width, n_folds = scores.shape[1], mass.shape[1], blocks.size
-    places[:] = 0
+    for fold in range(n_folds):
+        places[fold] = 0
     for i in range(y.size):
         places[fold_of_row[i]] += weights[i] > 0.0
     bounds[0] = 0
@@ -128,8 +129,8 @@ def _add_losses(first, last, x, labels, mass, point, is_log, top, norm, q, out):
     for block in range(first, last):
         scores = x[block]
         _exponentials(scores, point[:1], point[1:], top, q)
-        norm[:] = 0.0
-        squares[:] = 0.0
+        for s in range(norm.size):
+            norm[s] = squares[s] = 0.0
         for k in range(n_classes):
             values = q[k]
             for s in range(norm.size):
@@ -154,8 +155,10 @@ def _add_losses(first, last, x, labels, mass, point, is_log, top, norm, q, out):
 @kernel
 def _factors(of_classes, priors, factors):
     """Write what classes weigh besides; return the total, or 0 where the priors cannot be met."""
-    total = of_classes.sum()
-    factors[:] = 1.0
+    total = 0.0
+    for k in range(factors.size):
+        total += of_classes[k]
+        factors[k] = 1.0
     if priors.size:
         for k in range(factors.size):
             factors[k] = 0.0
@@ -183,15 +186,17 @@ def _search(
         is_free[n - 1] = False
     last_length = 0.0
     for number in range(_MOST_STEPS):
-        gradient[:] = 0.0
-        hessian[:] = 0.0
+        for k in range(n):
+            gradient[k] = 0.0
+            for j in range(n):
+                hessian[k, j] = 0.0
         first_slopes, first_spreads = first_sums
         if number == 0 and first_slopes.size:
-            _add_up(folds, 1, first_slopes, first_spreads, gradient, hessian)
+            _add_up(folds, np.int64(1), first_slopes, first_spreads, gradient, hessian)
         else:
-            _sum_fit(0, folds.size, folds, bounds, x, labels, mass, factors, point, by_bias,
-                     slopes, spreads)  # fmt: skip
-            _add_up(folds, 1, slopes, spreads, gradient, hessian)
+            _sum_fit(np.int64(0), folds.size, folds, bounds, x, labels, mass, factors, point,
+                     by_bias, slopes, spreads)  # fmt: skip
+            _add_up(folds, np.int64(1), slopes, spreads, gradient, hessian)
         if not _solve_free(hessian, gradient, is_free, 0.0, factor, step):
             return False
         gain = 0.0
@@ -241,15 +246,17 @@ def _refit(
         _lay_out(scores, y, fold_of_row, own, floor, x, labels, mass, bounds, blocks, places)
         shares_first = priors.size == 0
         if shares_first:  # all begin at the fit of the first: one pass for all
-            factors[:] = 1.0
-            _sum_fit(0, n_folds, everything, bounds, x, labels, mass, factors, starts[0], by_bias,
-                     first_slopes, first_spreads)  # fmt: skip
+            for k in range(n_classes):
+                factors[k] = 1.0
+            _sum_fit(np.int64(0), n_folds, everything, bounds, x, labels, mass, factors, starts[0],
+                     by_bias, first_slopes, first_spreads)  # fmt: skip
         found = True
         for c in range(n_calibrators):
             folds = np.flatnonzero(masks[c])
             of_training = np.zeros(n_classes)
             for fold in folds:
-                of_training += of_classes[fold]
+                for k in range(n_classes):
+                    of_training[k] += of_classes[fold, k]
             total = _factors(of_training, priors, factors)
             points[c] = starts[0 if shares_first else c]
             first_sums = (first_slopes[: n_folds * shares_first], first_spreads)

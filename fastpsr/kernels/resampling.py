@@ -176,7 +176,9 @@ def sum_nested(
 @kernel
 def _divide_over_parts(first_place, last_place, seed, first, sizes, out):
     for stratum in range(sizes.shape[1]):
-        n_rows = sizes[:, stratum].sum()
+        n_rows = 0
+        for part in range(sizes.shape[0]):
+            n_rows += sizes[part, stratum]
         for place in range(first_place, last_place):
             state = stream_of(seed, first + place, stratum)
             rows_left = n_rows
@@ -439,12 +441,17 @@ def _sum_nested(
         for lane in range(n_lanes):
             state = stream_of(seed, first + begin + lane, _MULTINOMIAL)
             _divide_draws(state, start, cluster, n_draws[begin + lane], counts[lane])
-        most = counts[:n_lanes].max() if cluster.size else 0
+        most = 0
+        for lane in range(n_lanes):
+            for block in range(cluster.size):
+                most = max(most, counts[lane, block])
         places = np.empty(most + _PER_NUMBER, np.int32)
         for block in range(cluster.size):
             row = start[block]
             size = start[block + 1] - row
-            drawn[:size] = np.float32(0.0)
+            for i in range(size):
+                for lane in range(LANES):
+                    drawn[i, lane] = np.float32(0.0)
             for lane in range(n_lanes):
                 n_here = counts[lane, block]
                 if n_here == 0:

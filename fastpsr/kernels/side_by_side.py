@@ -128,7 +128,8 @@ def _place(first, last, rows, scores, y, weights, x, labels, filled):
 @kernel
 def _exponentials(x, scales, shift, top, q):
     """Write exp(scales @ x + shift) over the largest of each sample."""
-    top[:] = -math.inf
+    for s in range(top.size):
+        top[s] = -math.inf
     for k in range(x.shape[1]):
         scores, values, offset, scale = x[0, k], q[k], shift[k], scales[0]
         for s in range(top.size):
@@ -148,8 +149,10 @@ def _exponentials(x, scales, shift, top, q):
 @kernel
 def _normalize(x, q, norm, means):
     """Let q of each sample sum to 1, and write its mean scores (S, width)."""
-    norm[:] = 0.0
-    means[:] = 0.0
+    for s in range(norm.size):
+        norm[s] = 0.0
+        for system in range(x.shape[0]):
+            means[system, s] = 0.0
     for k in range(x.shape[1]):
         values = q[k]
         for s in range(norm.size):
@@ -306,8 +309,8 @@ def _sum_brier(first, last, bounds, x, y, weights, factors, point, out):
             scores = x[block]
             _exponentials(scores, point[:1], point[1:], top, q)
             _normalize(scores, q, norm, means)
-            squares[:] = 0.0
-            crossed[:] = 0.0
+            for s in range(width):
+                squares[s] = crossed[s] = 0.0
             for k in range(n_classes):
                 values, of_class = q[k], scores[0, k]
                 for s in range(width):

@@ -4,8 +4,7 @@ import numpy as np
 
 from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks, writable
-from fastpsr.kernels.compiler import elementary as inline
-from fastpsr.kernels.compiler import kernel, summing
+from fastpsr.kernels.compiler import inlined, kernel, summing
 from fastpsr.kernels.rows import sum_and_squares
 from fastpsr.kernels.types import Codes, Floats, Reals
 
@@ -58,12 +57,12 @@ def sum_brier_losses_of_posteriors(q: Reals, y: Codes, weights: Floats) -> Float
 
 def sum_log_losses_of_pairs(q: Reals, y: Codes, weights: Floats) -> Floats:
     """Sum ``-log q_y`` of each class, shape (2,), from (N, 2) posteriors, divided by their sum."""
-    return _summed(_sum_log_losses_of_pairs, 2, q, y, weights)
+    return _summed(_sum_log_losses_of_pairs, 2, q.reshape(-1), y, weights)
 
 
 def sum_brier_losses_of_pairs(q: Reals, y: Codes, weights: Floats) -> Floats:
     """Sum ``(1 - q_y)^2`` of each class, shape (2,), from (N, 2) posteriors over their sum."""
-    return _summed(_sum_brier_losses_of_pairs, 2, q, y, weights)
+    return _summed(_sum_brier_losses_of_pairs, 2, q.reshape(-1), y, weights)
 
 
 def sum_log_losses_multiclass(log_q: Reals, y: Codes, weights: Floats) -> Floats:
@@ -98,15 +97,19 @@ def _summed(step, n_classes, scores, y, weights):
         return np.ascontiguousarray(out.T).sum(axis=1)  # contiguous: NumPy then sums pairwise
 
 
-def _summing(write, add):
-    """Return the kernel that adds, by class, the losses of each block that `write` writes."""
+def _summing(write, add, n_scores=1):
+    """Return the kernel that adds, by class, the losses of each block that `write` writes.
+
+    It gets `n_scores` of each sample, in a row.
+    """
+    size = n_scores * BLOCK
 
     def sum_losses(first, last, scores, y, weights, out):
         room = np.empty(BLOCK)
         for block in range(first, last):  # slices: an index from 0 on vectorizes
             labels = y[block * BLOCK : (block + 1) * BLOCK]
             losses = room[: labels.size]
-            write(scores[block * BLOCK : (block + 1) * BLOCK], labels, losses)
+            write(scores[block * size : (block + 1) * size], labels, losses)
             if weights.size:
                 of_block = weights[block * BLOCK : (block + 1) * BLOCK]
                 for i in range(losses.size):  # a loss may be infinite where the weight is 0
@@ -118,13 +121,13 @@ def _summing(write, add):
     return kernel(sum_losses)
 
 
-@inline
+@inlined
 def _add_by_class(losses, labels, out):
     for i in range(losses.size):
         out[labels[i]] += losses[i]
 
 
-@inline
+@inlined
 def _add_both(losses, labels, out):
     out[0], out[1] = _split(losses, labels)
 
@@ -143,20 +146,20 @@ def _split(losses, labels):
     return negative, positive
 
 
-@inline
+@inlined
 def _by_class(values, labels, losses):
     for i in range(losses.size):
         losses[i] = values[i]
 
 
-@inline
+@inlined
 def _log_losses(log_odds, labels, losses):
     for i in range(losses.size):
         x = np.float64(log_odds[i])
         losses[i] = _softplus(-x if labels[i] != 0 else x)
 
 
-@inline
+@inlined
 def _brier_losses(log_odds, labels, losses):
     for i in range(losses.size):
         x = np.float64(log_odds[i])
@@ -164,14 +167,14 @@ def _brier_losses(log_odds, labels, losses):
         losses[i] = wrong * wrong
 
 
-@inline
+@inlined
 def _log_losses_of_posteriors(q, labels, losses):
     for i in range(losses.size):
         of_one = np.float64(q[i])
         losses[i] = -_log(of_one if labels[i] != 0 else 1.0 - of_one)
 
 
-@inline
+@inlined
 def _brier_losses_of_posteriors(q, labels, losses):
     for i in range(losses.size):
         of_one = np.float64(q[i])
@@ -179,31 +182,29 @@ def _brier_losses_of_posteriors(q, labels, losses):
         losses[i] = wrong * wrong
 
 
-@inline
-def _log_losses_of_pairs(q, labels, losses):
-    flat = q.reshape(-1)  # steps of two, known when it is compiled: so that it vectorizes
+@inlined
+def _log_losses_of_pairs(flat, labels, losses):
     for i in range(losses.size):
         first, second = np.float64(flat[2 * i]), np.float64(flat[2 * i + 1])
         is_second = labels[i] != 0
         losses[i] = _log1p((first if is_second else second) / (second if is_second else first))
 
 
-@inline
-def _brier_losses_of_pairs(q, labels, losses):
-    flat = q.reshape(-1)
+@inlined
+def _brier_losses_of_pairs(flat, labels, losses):
     for i in range(losses.size):
         first, second = np.float64(flat[2 * i]), np.float64(flat[2 * i + 1])
         wrong = (first if labels[i] != 0 else second) / (first + second)
         losses[i] = wrong * wrong
 
 
-@inline
+@inlined
 def _log_losses_multiclass(log_q, labels, losses):
     for i in range(losses.size):
         losses[i] = -log_q[i, labels[i]]
 
 
-@inline
+@inlined
 def _brier_losses_multiclass(log_q, labels, losses):
     q = np.empty(log_q.shape[1])
     for i in range(losses.size):
@@ -215,7 +216,7 @@ def _brier_losses_multiclass(log_q, labels, losses):
         losses[i] = (rest * rest + squares) / q.size
 
 
-@inline
+@inlined
 def _log_losses_of_rows(q, labels, losses):
     for i in range(losses.size):
         row, true = q[i], labels[i]
@@ -226,7 +227,7 @@ def _log_losses_of_rows(q, labels, losses):
         losses[i] = _log1p(losses[i])
 
 
-@inline
+@inlined
 def _brier_losses_of_rows(q, labels, losses):
     for i in range(losses.size):
         row, true = q[i], labels[i]
@@ -243,8 +244,8 @@ _sum_log_losses = _summing(_log_losses, _add_both)
 _sum_brier_losses = _summing(_brier_losses, _add_both)
 _sum_log_losses_of_posteriors = _summing(_log_losses_of_posteriors, _add_both)
 _sum_brier_losses_of_posteriors = _summing(_brier_losses_of_posteriors, _add_both)
-_sum_log_losses_of_pairs = _summing(_log_losses_of_pairs, _add_both)
-_sum_brier_losses_of_pairs = _summing(_brier_losses_of_pairs, _add_both)
+_sum_log_losses_of_pairs = _summing(_log_losses_of_pairs, _add_both, n_scores=2)
+_sum_brier_losses_of_pairs = _summing(_brier_losses_of_pairs, _add_both, n_scores=2)
 _sum_log_losses_multiclass = _summing(_log_losses_multiclass, _add_by_class)
 _sum_brier_losses_multiclass = _summing(_brier_losses_multiclass, _add_by_class)
 _sum_log_losses_of_rows = _summing(_log_losses_of_rows, _add_by_class)
