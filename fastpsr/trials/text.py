@@ -1,6 +1,5 @@
 """Text without a header line: columns apart by runs of blanks and tabs."""
 
-import re
 from collections.abc import Callable, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -24,7 +23,6 @@ Where = Callable[[Sequence[int]], list[str]]
 Progress = Callable[[int, int], object]
 
 _NEVER = "\x01"  # separates nothing: a line is one column
-_BLANK = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*")  # which polars before 1.37 may refuse as empty
 
 
 def split_lines(path: Path, piece: Piece, roles: tuple[str, ...]) -> "DataFrame":
@@ -95,9 +93,8 @@ def _check_infinite(path: Path, piece: Piece, roles: Sequence[str], role: str) -
 def _lines(piece: Piece) -> "LazyFrame":
     """Return the lines that are not blank, without blanks around them, and their numbers in it."""
     pl = polars()
-    content = b" \n" if _BLANK.fullmatch(piece.content) else piece.content
     scanned: LazyFrame = pl.scan_csv(
-        BytesIO(content),
+        BytesIO(piece.content),
         separator=_NEVER,
         has_header=False,
         schema={"text": pl.String},
