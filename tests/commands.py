@@ -50,9 +50,10 @@ def succeed(*arguments, **options):
 
 
 def surroundings(**environment):
-    """Return the environment of a process that finds the package, and compiles."""
-    package = str(Path(fp.__file__).parents[1])
-    return os.environ | {"PYTHONPATH": package, "NUMBA_DISABLE_JIT": "0"} | environment
+    """Return the environment of a process that finds the package and these tests, and compiles."""
+    folders = Path(fp.__file__).parents[1], Path(__file__).parents[1]  # one, if not installed
+    path = os.pathsep.join(map(str, folders))
+    return os.environ | {"PYTHONPATH": path, "NUMBA_DISABLE_JIT": "0"} | environment
 
 
 def program(*arguments, code=None, stdin=None, **environment):

@@ -238,7 +238,7 @@ def test_rows_have_the_same_intervals_without_differences(where, method, with_fi
             for name, data in systems.items()
         }
         by = "odd"
-    n_resamples = 20 if method == "percentile" else 60
+    n_resamples = 40 if method == "percentile" else 60
     options = OPTIONS | {"by": by, "method": method, "n_resamples": n_resamples}
     alone = fp.evaluate(systems, metrics, **options)
     for more in ({"differences": "first"}, {"group_differences": "pooled"}):
