@@ -50,7 +50,8 @@ def test_the_list_is_what_everything_calls():
     """If not: python -m tests.signatures."""
     signatures.write_files()
     names = [*signatures.COMMANDS, *signatures.CALLS, "everything"]
-    assert called(*names) == {each for each in LISTED if not LISTED[each].is_part}
+    found = {each for each in called(*names) if each not in LISTED or not LISTED[each].is_part}
+    assert found == {each for each in LISTED if not LISTED[each].is_part}
 
 
 @compiled
