@@ -167,10 +167,13 @@ def _rows(heading: str, processes: Sequence[Processes]) -> list[str]:
 
 
 def _by_kernel(signatures: list[dict[str, Any]]) -> list[tuple[str, int, float]]:
-    """Return each kernel with its number of signatures and their seconds."""
+    """Return each kernel with its number of signatures and their seconds.
+
+    Those of a part that was compiled with another kernel (null) are among the other's.
+    """
     n_signatures = Counter(each["kernel"] for each in signatures)
     return [
-        (kernel, n, sum(each["seconds"] for each in signatures if each["kernel"] == kernel))
+        (kernel, n, sum(each["seconds"] or 0.0 for each in signatures if each["kernel"] == kernel))
         for kernel, n in n_signatures.items()
     ]
 

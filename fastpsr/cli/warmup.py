@@ -19,7 +19,7 @@ def warmup(
         typer.Option(
             "--json",
             help="Print each kernel with the types of its arguments and the seconds of CPU that "
-            "compiling it took, as JSON; null for those that were compiled before.",
+            "compiling it took, as JSON; null for those that were compiled before, or with others.",
         ),
     ] = False,
 ) -> None:
