@@ -7,6 +7,7 @@ different types would overwrite one another's index, and might give both their c
 import contextlib
 import hashlib
 import pickle
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -14,6 +15,7 @@ from uuid import uuid4
 import llvmlite
 import numba
 from numba.core import serialize
+from numba.core.runtime import rtsys
 
 __all__ = ["is_kept", "keep"]
 
@@ -30,7 +32,7 @@ def keep(dispatcher: Any, digest: str) -> None:
     cache._cache_file = _Files(Path(cache.cache_path), name, digest)
     # a full disk costs the cache, not the result; a damaged file is written anew
     cache.save_overload = _or_nothing(cache.save_overload)
-    cache.load_overload = _or_nothing(cache.load_overload)
+    cache.load_overload = _or_nothing(partial(_load, cache))
 
 
 def is_kept(dispatcher: Any, types: tuple[Any, ...]) -> bool:
@@ -42,7 +44,16 @@ def is_kept(dispatcher: Any, types: tuple[Any, ...]) -> bool:
     return files.holds(cache._index_key(types, dispatcher.targetctx.codegen()))
 
 
-_TAKEN_OVER = ("_cache_file", "_index_key", "save_overload", "load_overload")
+def _load(cache: Any, signature: Any, context: Any) -> Any:
+    """Load compiled code without all that compiling needs, which takes longer to import.
+
+    Numba imports that before it looks whether there is code; the compiler does so itself.
+    """
+    rtsys.initialize(context)  # what compiled code counts references to arrays with
+    return cache._load_overload(signature, context)
+
+
+_TAKEN_OVER = ("_cache_file", "_index_key", "save_overload", "load_overload", "_load_overload")
 
 
 class _Files:
