@@ -15,7 +15,7 @@ from uuid import uuid4
 import llvmlite
 import numba
 from numba.core import serialize
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 
 __all__ = ["is_kept", "keep"]
 
