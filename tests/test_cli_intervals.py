@@ -394,7 +394,7 @@ BAD = {
     ),
     "none": ([*RUN, "--resamples", "0"], ["--resamples must", "not 0"]),
     "negative": ([*RUN, "--resamples", "-5"], ["--resamples must", "-5"]),
-    "no number": ([*RUN, "--resamples", "many"], ["--resamples", "valid integer", "not 'many'"]),
+    "no number": ([*RUN, "--resamples", "many"], ["--resamples", "valid integer", "'many'"]),
     "--resample alone": ([*RUN, "--resample", "iid"], ["--resample", HOW]),
     "--seed alone": ([*RUN, "--seed", "1"], ["--seed", HOW]),
     "--interval alone": ([*RUN, "--interval", "basic"], ["--interval", HOW]),

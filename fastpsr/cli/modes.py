@@ -52,6 +52,7 @@ def given(context: typer.Context) -> list[str]:
         option.opts[0]
         for option in context.command.params
         if getattr(context.get_parameter_source(option.name or ""), "name", "") == "COMMANDLINE"
+        and context.params.get(option.name or "") not in (None, (), [])  # click before 8.2: no FILE
     ]
 
 

@@ -186,6 +186,8 @@ def _draw_system(
     style = canvas.style(system, width=width)
     if "linestyle" in style:  # colors that are there already have stripes
         style = {"hatch": "////", "edgecolor": "white", "linewidth": 0.0, **style}
+        if not style["linewidth"]:
+            del style["linestyle"]  # matplotlib before 3.11 refuses dashes of no width
     if places:
         canvas.ax.bar(places, heights, **style)
     for x, low, high in spans:
