@@ -619,5 +619,6 @@ def test_an_explanation_counts_the_reads_of_replicates(
     _, n_reads = read_by(case.parts(), lambda parts: fp.evaluate(parts, metrics, **options))
     assert expected.reads == n_reads
     assert (n_reads > alone.reads + 2) == in_batches
-    assert expected.memory > alone.memory
+    # batches that fit the budget need not hold more than the sums of the metrics do
+    assert expected.memory >= alone.memory if in_batches else expected.memory > alone.memory
     assert expected.seconds > alone.seconds
