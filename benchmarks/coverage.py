@@ -40,8 +40,8 @@ from benchmarks.populations import (
 )
 from benchmarks.report import write_report
 from fastpsr.bootstrap.evidence import gather
+from fastpsr.bootstrap.job import Job, Sum
 from fastpsr.bootstrap.methods import Percentile
-from fastpsr.bootstrap.replicates import Job, Sum
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.plans import run
 

@@ -1,9 +1,9 @@
 """What the bootstrap draws: how often each sample is there, by replicate."""
 
+from fastpsr.bootstrap.job import Job, Sum
 from fastpsr.bootstrap.layout import Layout
 from fastpsr.bootstrap.left_out import left_out_by_stratum
 from fastpsr.bootstrap.methods import BCa
-from fastpsr.bootstrap.replicates import Job, Sum
 from fastpsr.bootstrap.rows import IID, Stratified
 from fastpsr.plans import Part, run
 

@@ -10,7 +10,7 @@ import pytest
 
 import fastpsr as fp
 from fastpsr.bootstrap import RESAMPLINGS
-from fastpsr.bootstrap.replicates import Job
+from fastpsr.bootstrap.job import Job
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.curves import BANDS
 from fastpsr.kernels.sizes import LANES

@@ -13,8 +13,8 @@ from scipy import stats
 import fastpsr as fp
 from fastpsr.bootstrap.bootstrap import values_of
 from fastpsr.bootstrap.jackknife import Jackknife
+from fastpsr.bootstrap.job import Job, Sum
 from fastpsr.bootstrap.left_out import left_out_values
-from fastpsr.bootstrap.replicates import Job, Sum
 from fastpsr.bootstrap.subsampling import Subsampling, subset_values
 from fastpsr.plans import run
 from tests.drawn import units_of

@@ -14,7 +14,7 @@ import fastpsr as fp
 from fastpsr import kernels
 from fastpsr.bootstrap.evidence import gather
 from fastpsr.bootstrap.inverted_test import inverted_interval
-from fastpsr.bootstrap.replicates import Sum
+from fastpsr.bootstrap.job import Sum
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.shares import SubsetDraws
 from fastpsr.plans import Part

@@ -10,7 +10,7 @@ import pytest
 
 import fastpsr as fp
 from fastpsr.bootstrap.intervals import simultaneous_level
-from fastpsr.bootstrap.replicates import Job
+from fastpsr.bootstrap.job import Job
 from fastpsr.bootstrap.subsets import Subset
 from fastpsr.evaluation import NoIntervalsWarning
 from fastpsr.evaluation.comparison import group_pairs_of

@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr.bootstrap.intervals import Method
+from fastpsr.bootstrap.job import Job, Progress
 from fastpsr.bootstrap.methods import Percentile
-from fastpsr.bootstrap.replicates import Job, Progress, draw_replicates, in_silence
+from fastpsr.bootstrap.replicates import draw_replicates
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.settings import Intervals, as_progress
+from fastpsr.bootstrap.silence import in_silence
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.options import with_hints
 from fastpsr.plans import Data, Plan, begin, check_data, run

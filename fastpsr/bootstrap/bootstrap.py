@@ -7,14 +7,7 @@ import numpy as np
 
 from fastpsr.bootstrap.evidence import Evidence, gather, warn_of_few
 from fastpsr.bootstrap.intervals import Method, simultaneous_level
-from fastpsr.bootstrap.replicates import (
-    AnyMetric,
-    Job,
-    Progress,
-    Sum,
-    as_number,
-    name_of,
-)
+from fastpsr.bootstrap.job import AnyMetric, Job, Progress, Sum, as_number, name_of
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.bootstrap.settings import Intervals, as_progress

@@ -10,10 +10,12 @@ import numpy as np
 from fastpsr.bootstrap.intervals import Interval, UsedMethod
 from fastpsr.bootstrap.inverted_test import InvertedTest
 from fastpsr.bootstrap.jackknife import Jackknife
+from fastpsr.bootstrap.job import Job, Progress, Sum
 from fastpsr.bootstrap.methods import Basic, BCa, Computed, IntervalMethod, Need, Normal, Percentile
-from fastpsr.bootstrap.replicates import Job, Progress, Sum, draw_replicates, in_silence
+from fastpsr.bootstrap.replicates import draw_replicates
 from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.bootstrap.settings import Intervals
+from fastpsr.bootstrap.silence import in_silence
 from fastpsr.bootstrap.subsampling import Subsampling
 from fastpsr.bootstrap.units import Units
 from fastpsr.errors import Subject, warn

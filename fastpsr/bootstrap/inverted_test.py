@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fastpsr.bootstrap.intervals import Interval
+from fastpsr.bootstrap.job import Job, Sum
 from fastpsr.bootstrap.methods import Computed, IntervalMethod
-from fastpsr.bootstrap.replicates import Job, Sum
 from fastpsr.predictions import Floats
 
 if TYPE_CHECKING:

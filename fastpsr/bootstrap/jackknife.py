@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fastpsr.bootstrap.estimates import Estimate
+from fastpsr.bootstrap.job import Sum
 from fastpsr.bootstrap.left_out import degrees_of_freedom, left_out_values, standard_error
 from fastpsr.bootstrap.methods import EstimateMethod
-from fastpsr.bootstrap.replicates import Sum
 from fastpsr.interval_rule import IntervalRule
 
 if TYPE_CHECKING:

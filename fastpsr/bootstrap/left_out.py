@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.bootstrap.replicates import Job, Sum, values_under
+from fastpsr.bootstrap.job import Job, Sum
+from fastpsr.bootstrap.replicates import values_under
 from fastpsr.bootstrap.shares import SubsetDraws
 from fastpsr.bootstrap.units import CountedUnits
 from fastpsr.plans import Plan

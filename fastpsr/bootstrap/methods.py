@@ -8,8 +8,8 @@ import numpy as np
 
 from fastpsr.bootstrap.estimates import Estimate
 from fastpsr.bootstrap.intervals import Interval, UsedMethod, quantile
+from fastpsr.bootstrap.job import Job, Sum
 from fastpsr.bootstrap.left_out import left_out_by_stratum
-from fastpsr.bootstrap.replicates import Job, Sum
 from fastpsr.plans import Plan
 from fastpsr.predictions import Floats
 

@@ -11,9 +11,9 @@ from fastpsr.bootstrap.bootstrap import values_of
 from fastpsr.bootstrap.estimates import Estimate
 from fastpsr.bootstrap.evidence import gather, warn_of_few
 from fastpsr.bootstrap.intervals import Interval
+from fastpsr.bootstrap.job import AnyMetric, Job, Sum
 from fastpsr.bootstrap.left_out import LeftOut, degrees_of_freedom, left_out_values
 from fastpsr.bootstrap.methods import EstimateMethod
-from fastpsr.bootstrap.replicates import AnyMetric, Job, Sum
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.bootstrap.settings import Intervals

@@ -10,7 +10,7 @@ import numpy as np
 
 from fastpsr import checks
 from fastpsr.bootstrap.intervals import METHODS, Method, UsedMethod, described
-from fastpsr.bootstrap.replicates import Job, Progress
+from fastpsr.bootstrap.job import Job, Progress
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.rows import IID
 from fastpsr.errors import ArgumentError

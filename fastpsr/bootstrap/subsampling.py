@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.bootstrap.estimates import Estimate
+from fastpsr.bootstrap.job import Job, Sum
 from fastpsr.bootstrap.left_out import degrees_of_freedom, left_out_values, standard_error
 from fastpsr.bootstrap.methods import EstimateMethod
-from fastpsr.bootstrap.replicates import Job, Sum, values_under
+from fastpsr.bootstrap.replicates import values_under
 from fastpsr.bootstrap.shares import SubsetDraws
 from fastpsr.bootstrap.units import CountedUnits
 from fastpsr.interval_rule import NO_BIAS, ONE_TERM, Center, IntervalRule

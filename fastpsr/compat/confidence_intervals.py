@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr import checks
 from fastpsr.bootstrap import IID, Nested, Resampling
 from fastpsr.bootstrap.bootstrap import values_of, with_intervals
-from fastpsr.bootstrap.replicates import Job
+from fastpsr.bootstrap.job import Job
 from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.compat.inputs import from_tensor
 from fastpsr.errors import ArgumentError, Subject

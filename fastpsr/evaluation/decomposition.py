@@ -9,7 +9,7 @@ import numpy as np
 from fastpsr.bootstrap import BootstrapResult, Resampling
 from fastpsr.bootstrap.evidence import gather, warn_of_few
 from fastpsr.bootstrap.intervals import Method
-from fastpsr.bootstrap.replicates import Job, Progress, Sum
+from fastpsr.bootstrap.job import Job, Progress, Sum
 from fastpsr.bootstrap.result import described_results
 from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.calibration import PAV, TrainOnTest

@@ -16,7 +16,7 @@ from fastpsr.bootstrap.bootstrap import (
     with_intervals,
 )
 from fastpsr.bootstrap.intervals import Method
-from fastpsr.bootstrap.replicates import AnyMetric
+from fastpsr.bootstrap.job import AnyMetric
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.errors import ArgumentError, Subject, kept_warnings, warn
 from fastpsr.evaluation.comparison import (

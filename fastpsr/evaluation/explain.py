@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from fastpsr.bootstrap.intervals import Method
-from fastpsr.bootstrap.replicates import in_silence
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.settings import Intervals
+from fastpsr.bootstrap.silence import in_silence
 from fastpsr.evaluation.evaluate import evaluate_systems, plans_of_table
 from fastpsr.plans import PartitionedPredictions
 from fastpsr.plans.budget import budget_of_all, limited, memory_budget

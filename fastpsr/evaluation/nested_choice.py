@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.bootstrap.replicates import Job, Progress, draw_replicates
+from fastpsr.bootstrap.job import Job, Progress
+from fastpsr.bootstrap.replicates import draw_replicates
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.caching import cached_property
 from fastpsr.calibration import CrossFit

@@ -8,9 +8,10 @@ import numpy as np
 
 from fastpsr.bootstrap import Resampling
 from fastpsr.bootstrap.intervals import Method
+from fastpsr.bootstrap.job import Progress
 from fastpsr.bootstrap.methods import Percentile
-from fastpsr.bootstrap.replicates import Progress, in_silence
 from fastpsr.bootstrap.settings import Intervals, as_progress
+from fastpsr.bootstrap.silence import in_silence
 from fastpsr.calibration import ByCondition, CrossFit, LinearFusion
 from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.custom import FitTransform, as_calibrator

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.bootstrap.replicates import in_silence
+from fastpsr.bootstrap.silence import in_silence
 from fastpsr.caching import cached_property
 from fastpsr.calibration import DirectionPreserving
 from fastpsr.errors import SuspicionWarning

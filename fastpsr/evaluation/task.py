@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fastpsr.bootstrap import BootstrapResult
-from fastpsr.bootstrap.replicates import AnyMetric, Job, as_number
+from fastpsr.bootstrap.job import AnyMetric, Job, as_number
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.subsets import Subset
 from fastpsr.calibration import TrainOnTest

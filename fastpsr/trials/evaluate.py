@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fastpsr import checks
 from fastpsr.bootstrap import IID, Resampling, TwoWay
 from fastpsr.bootstrap.intervals import Method
-from fastpsr.bootstrap.replicates import AnyMetric
+from fastpsr.bootstrap.job import AnyMetric
 from fastpsr.bootstrap.resampling import names_of_ids, with_ids
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import CrossFit

@@ -1,0 +1,166 @@
+"""What replicates are drawn of: a metric of some data, and signed sums of such."""
+
+from collections.abc import Callable, Hashable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fastpsr.bootstrap.draws import DrawCounts, Reweighted
+from fastpsr.bootstrap.subsets import Subset
+from fastpsr.caching import ByIdentity, cached_property
+from fastpsr.interval_rule import IntervalRule
+from fastpsr.metrics.base import Metric, Statistic
+from fastpsr.plans import Data, Part, Plan, begin, mapped
+from fastpsr.predictions import Floats, Predictions
+from fastpsr.summaries.sums import Sums
+
+__all__ = ["AnyMetric", "Job", "Progress", "Sum", "as_number", "name_of"]
+
+AnyMetric = Metric[Any] | Callable[[Predictions], float]
+Progress = Callable[[int, int], object]
+
+
+@dataclass(eq=False)
+class Job:
+    """A metric, or the values of a curve, of some data, and its prepared sums.
+
+    A subset is drawn with its whole; `shape` is that of the value, () for a metric.
+    """
+
+    metric: AnyMetric | Statistic[Any, Floats]
+    data: Data
+    subset: Subset | None = None
+    sums: Sums | None = None
+    shape: tuple[int, ...] = ()
+    refits: Any = None
+    _pinned: list[AnyMetric | Statistic[Any, Floats]] = field(default_factory=list)
+
+    @cached_property
+    def name(self) -> str:
+        """Name of the metric in messages."""
+        return name_of(self.metric)
+
+    @property
+    def interval_rule(self) -> IntervalRule:
+        """How its intervals are computed; functions of the caller have the default."""
+        rule: IntervalRule = getattr(self.metric, "interval_rule", Metric.interval_rule)
+        return rule
+
+    @property
+    def value_range(self) -> tuple[float, float]:
+        """Least and greatest value that it can have."""
+        ends: tuple[float, float] = getattr(self.metric, "value_range", Metric.value_range)
+        return ends
+
+    @property
+    def whole(self) -> Data:
+        """The data whose units are drawn."""
+        return self.data if self.subset is None else self.subset.whole
+
+    def prepare(self) -> Plan[None]:
+        """Plan: request the sums of the metric, or what computes replicates without."""
+        if isinstance(self.metric, Statistic):
+            yield from begin(self.data)
+            if self.data.follows_weights:  # so that scores of replicates are others
+                return
+            sums = yield from self.metric.sums(self.data)
+            if sums is not None and sums.are_reweightable:
+                self.sums = sums
+            if sums is None and isinstance(self.data, Predictions):
+                self.refits = yield from self.metric.refits(self.data)
+
+    def pin(self) -> Plan[AnyMetric | Statistic[Any, Floats]]:
+        """Plan: return the metric with fixed folds."""
+        if not self._pinned:
+            metric: Any = self.metric
+            if isinstance(metric, Metric):
+                metric = yield from metric.fixed_to(self.data)
+            self._pinned.append(metric)
+        return self._pinned[0]
+
+    def values_of_refits(self, draws: DrawCounts, replicates: range) -> Floats:
+        """Return the values under draw counts that refits yield, (R,) or (R, P); else nan."""
+        assert isinstance(self.metric, Statistic)
+        assert isinstance(self.data, Predictions)
+        part = Part.whole(self.data)
+        own = part.predictions.weights
+        weights = np.empty((len(replicates), len(self.data)))
+        for row, replicate in zip(weights, replicates, strict=True):
+            row[:] = Reweighted(draws, replicate, self.subset).counts_of(part)
+            if own.size:
+                row *= own
+        values = np.full((len(replicates), *self.shape), np.nan)
+        for place, summary in enumerate(self.refits.summaries(weights)):
+            if summary is not None:
+                with suppress(ValueError):  # undefined
+                    values[place] = self.metric.finish(summary)
+        return values
+
+    def value_under(
+        self, draws: DrawCounts, replicate: int, views: dict[Hashable, Any]
+    ) -> Plan[Any]:
+        """Plan: return the value for given draw counts of the rows; nan if it is undefined.
+
+        `views` are draws of rows, and data under these, which jobs share: what is computed once for
+        several metrics of the same data is computed once here, too.
+        """
+        pinned = yield from self.pin()
+        key = ByIdentity(self.data), self.subset, replicate
+        try:
+            if key not in views:
+                drawn = key[1:]
+                if drawn not in views:
+                    views[drawn] = Reweighted(draws, replicate, self.subset)
+                views[key] = mapped(self.data, views[drawn])
+            view: Any = views[key]
+            if isinstance(pinned, Statistic):
+                value: Any = yield from pinned.plan_from_start(view)
+            else:
+                view.require_samples()  # two-way: possibly no trial with both speakers drawn
+                value = pinned(view)
+        except ValueError:
+            return np.full(self.shape, np.nan)[()]
+        except Exception as error:
+            raise ValueError(f"metric {self.name} fails on a replicate: {error!r}") from error
+        return value if self.shape else as_number(self.name, value)
+
+
+@dataclass(frozen=True, eq=False)
+class Sum:
+    """Signed metrics that are added: one metric, or the difference of two."""
+
+    jobs: tuple[Job, ...]
+    signs: tuple[float, ...] = (1.0,)
+
+    @classmethod
+    def of(cls, terms: Iterable[tuple[Job, float]]) -> "Sum":
+        """Return the sum of jobs with their signs, of which those of 0 are left out."""
+        jobs, signs = zip(*((job, sign) for job, sign in terms if sign), strict=True)
+        return cls(jobs, signs)
+
+    def total(self, jobs: list[Job], values: Floats) -> Any:
+        """Return the sum, given the values of `jobs`."""
+        total, *others = (
+            sign * values[jobs.index(job)] for job, sign in zip(self.jobs, self.signs, strict=True)
+        )
+        for other in others:
+            total = total + other
+        return total
+
+
+def name_of(metric: object) -> str:
+    """Return the name of a metric in messages."""
+    label = getattr(metric, "label", None)  # not a string if `metric` is a class
+    return label if isinstance(label, str) else str(getattr(metric, "__name__", repr(metric)))
+
+
+def as_number(name: str, value: object) -> float:
+    """Return the value of a metric as a float; raise if it is not a number."""
+    if np.ndim(value) == 0 and not isinstance(value, (str, bytes)):  # type: ignore[arg-type]
+        try:
+            return float(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            pass
+    raise ValueError(f"metric {name} must return a number, not {type(value).__name__}")
