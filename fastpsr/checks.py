@@ -128,7 +128,7 @@ def as_level(confidence_level: object) -> float:
     raise ArgumentError(
         "confidence_level",
         f"must lie strictly between 0 and 1, not {confidence_level!r}",
-        pass_={"confidence_level": fraction} if 1.0 < level < 100.0 else {},
+        pass_={"confidence_level": fraction} if 50.0 <= level < 100.0 else {},  # percent
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.bootstrap import replicates
+from fastpsr.bootstrap import chunks
 from fastpsr.plans import Part
 from tests import samples
 from tests.drawn import drawn_times, fixed
@@ -87,7 +87,7 @@ def test_replicates_do_not_depend_on_threads_chunks_company_or_number(monkeypatc
         monkeypatch.setenv("FASTPSR_NUM_THREADS", threads)
         np.testing.assert_array_equal(bits(METRICS, data, resampling=resampling), expected)
     for size in (1, 20 * len(data), 33 * len(data)):  # 8, 16 and 32 replicates at a time
-        monkeypatch.setattr(replicates, "_DRAWS_PER_CHUNK", size)
+        monkeypatch.setattr(chunks, "_DRAWS_PER_CHUNK", size)
         found = bits(METRICS[:9], data, resampling=resampling)
         np.testing.assert_array_equal(found, expected[:9])
     monkeypatch.undo()
@@ -490,6 +490,7 @@ GOOD = fp.Predictions.from_posteriors([0, 0, 1, 1] * 5, [0.1, 0.6, 0.4, 0.9] * 5
         ({"confidence_level": 0}, "confidence_level must lie strictly between 0 and 1, not 0"),
         ({"confidence_level": 1.0}, "confidence_level must lie strictly between 0 and 1, not 1.0"),
         ({"confidence_level": 95}, "must lie .* and 1, not 95: pass confidence_level=0.95"),
+        ({"confidence_level": 2}, "must lie strictly between 0 and 1, not 2$"),  # no percentage
         ({"confidence_level": math.nan}, "confidence_level must lie .* not nan"),
         ({"confidence_level": "0.9"}, "confidence_level must lie .* not '0.9'"),
         ({"confidence_level": None}, "confidence_level must lie .* not None"),

@@ -202,6 +202,8 @@ WRONG = {
                        r"s.csv: scores must lie in 0 to 1, but b\[1\] is 7"),
     "label 2": ("s.csv", b"label,a\n0,0.5\n2,0.5\n", {}, "y_true", "s.csv: label must"),
     "priors": ("s.csv", CSV, {"priors": [0.5, 0.4]}, "priors", "s.csv: priors must sum to 1"),
+    "no columns": ("s.csv", CSV, {"columns": []}, "columns", r"columns must be names .* not \[\]"),
+    "a number": ("s.csv", CSV, {"columns": {"a": [3]}}, "columns", r"columns must be .* not \[3\]"),
     "in parts": ("s.csv", CSV, {"in_parts": True}, "in_parts", "in_parts is for Parquet files"),
 }  # fmt: skip
 

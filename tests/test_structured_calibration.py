@@ -234,6 +234,12 @@ def test_matrices_beyond_the_memory(monkeypatch):
     fp.MatrixScaling().fit(data)
 
 
+def test_a_penalty_of_any_type_of_number():
+    data = fp.Predictions.from_logits(*drawn(90, 3))
+    expected = fp.VectorScaling(2.0).fit(data)
+    assert repr(fp.VectorScaling(np.float16(2.0)).fit(data)) == repr(expected)
+
+
 def test_what_is_refused():
     y, z = drawn(90, 3)
     data = fp.Predictions.from_logits(y, z)

@@ -47,6 +47,7 @@ class _Structured(Calibrator):
         strength = checks.as_number("strength", self.strength)
         if not 0.0 <= strength < np.inf:
             raise ArgumentError("strength", f"must be at least 0 and finite, not {self.strength}")
+        object.__setattr__(self, "strength", strength)
 
     def require_classes(self, data: Data) -> None:
         if not self.strength or data.kind != "posteriors":  # the penalty holds what is unknown

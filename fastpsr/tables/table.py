@@ -249,7 +249,10 @@ class OpenTable:
                 raise ArgumentError("columns", f"names columns, and {self.path} has none")
             return (str(self.path),)
         if columns is not None:
-            names = [columns] if isinstance(columns, str) else columns
+            names = [columns] if isinstance(columns, str) else list(columns)
+            if not names or not all(isinstance(name, str) for name in names):
+                rule = f"must be names of one column or more, not {names!r}"
+                raise ArgumentError("columns", rule)
             asked = tuple(self._known("columns", name) for name in names)
             for what, name in (("labels", label), ("weights", weight)):
                 if name in asked:
