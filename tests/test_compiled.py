@@ -252,3 +252,9 @@ print(own(0.3).hex(), sum(own.stats.cache_hits.values()))
     first, second = run(code, **places), run(code, **places)
     assert (first[1], second[1]) == ("0", "1")
     assert first[0] == second[0]
+
+
+def test_functions_of_users_need_no_module():
+    names = {"numba": numba}  # as of code that a notebook or a tool makes
+    exec("@numba.njit\ndef double(x):\n    return 2 * x", names)
+    assert names["double"](3) == 6

@@ -34,7 +34,7 @@ def listen() -> None:
         def on_start(self, event: Any) -> None:  # as Numba calls it
             dispatcher = event.data.get("dispatcher")
             function = getattr(dispatcher, "py_func", None)
-            if not getattr(function, "__module__", "").startswith("fastpsr."):
+            if not (getattr(function, "__module__", "") or "").startswith("fastpsr."):
                 return
             if not self._is_said and _is_watched():
                 self._is_said = True
