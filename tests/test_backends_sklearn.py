@@ -13,8 +13,10 @@ pytest.importorskip("sklearn", "1.6")
 
 from sklearn import config_context, metrics
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.calibration import calibration_curve
 from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
+from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
@@ -351,3 +353,75 @@ def test_a_test_fold_may_lack_a_class_that_was_trained_on():
         )
     )
     assert make_scorer(fp.CrossEntropy(normalized=False))(fitted, X[rows], y[rows]) == -expected
+
+
+# Functions
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_losses_and_errors(n_classes, seed, dtype):
+    rng = np.random.default_rng(seed)
+    y, weights = rng.integers(0, n_classes, 400), rng.random(400)
+    y[:n_classes] = np.arange(n_classes)
+    q = rng.dirichlet(np.ones(n_classes), 400)
+    q[:5], q[5:9] = np.eye(n_classes)[0], np.eye(n_classes)[-1]  # also wrong ones
+    q = q.astype(dtype)
+    precision = 1e-5 if dtype == np.float32 else 1e-12
+    floored = fp.Predictions.from_posteriors(
+        y, q, sample_weight=weights, normalize=True, floor=np.finfo(dtype).eps
+    )
+    given = {"sample_weight": weights}
+    ours = fp.CrossEntropy(normalized=False)(floored)
+    assert ours == pytest.approx(metrics.log_loss(y, q, **given), rel=precision)
+    assert fp.CrossEntropy()(y, q, normalize=True) == np.inf
+    data = fp.Predictions.from_posteriors(y, q, sample_weight=weights, normalize=True)
+    squared = np.average(((q - np.eye(n_classes)[y]) ** 2).sum(axis=1), weights=weights)
+    ours = n_classes * fp.BrierScore(normalized=False)(data)
+    assert ours == pytest.approx(squared, rel=precision)  # scikit-learn 1.6 has it of two classes
+    if n_classes == 2:
+        theirs = metrics.brier_score_loss(y, q[:, 1], **given)
+        assert ours / 2.0 == pytest.approx(theirs, rel=precision)
+    errors = fp.BayesRisk(fp.CostMatrix.zero_one(n_classes), normalized=False)
+    decided = q.argmax(axis=1)
+    theirs = metrics.zero_one_loss(y, decided, **given)
+    assert errors(data) == pytest.approx(theirs, rel=1e-12)
+    balanced = fp.Predictions.from_posteriors(
+        y, q, sample_weight=weights, normalize=True, priors=np.full(n_classes, 1.0 / n_classes)
+    )
+    theirs = 1.0 - metrics.balanced_accuracy_score(y, decided, **given)
+    assert errors(balanced) == pytest.approx(theirs, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("digits", [0, 1, 8])
+def test_ranks_bins_and_isotonic_fits(seed, digits):
+    rng = np.random.default_rng(seed)
+    y = (rng.random(500) < 0.3).astype(int)
+    scores = np.round(rng.normal(2.0 * y, 1.0), digits)
+    data = fp.Predictions.from_raw_scores(y, scores)
+    assert fp.AUC()(data) == pytest.approx(metrics.roc_auc_score(y, scores), rel=1e-12)
+    fpr, tpr, thresholds = metrics.roc_curve(y, scores, drop_intermediate=False)
+    curve = fp.roc(data)
+    theirs = dict(zip(thresholds, zip(fpr, tpr, strict=True), strict=True))
+    for t, p_miss, p_fa in zip(curve.threshold, curve.p_miss, curve.p_fa, strict=True):
+        assert (p_fa, 1.0 - p_miss) == pytest.approx(theirs[t], abs=1e-14)
+    assert metrics.auc(curve.p_fa, 1.0 - curve.p_miss) == pytest.approx(metrics.auc(fpr, tpr))
+    isotonic = IsotonicRegression(out_of_bounds="clip").fit(scores, y)
+    fitted = fp.PAV().fit(data).transform(data).posteriors[:, 1]
+    np.testing.assert_allclose(fitted, isotonic.predict(scores), rtol=1e-12, atol=1e-14)
+    # edges lie on rounded posteriors, and both ends are in use
+    q = np.round(np.clip(rng.normal(0.5 + 0.2 * y, 0.4), 0.0, 1.0), digits + 1)
+    frequencies, means = calibration_curve(y, q, n_bins=10)
+    counts = np.bincount(np.searchsorted(np.linspace(0.0, 1.0, 11)[1:-1], q), minlength=10)
+    expected = np.abs(frequencies - means) @ counts[counts > 0] / y.size
+    assert fp.ECE(10)(y, q) == pytest.approx(expected, rel=1e-10)
+
+
+def test_aucs_of_a_class_against_the_others():
+    X, y = data(3)
+    q = GaussianNB().fit(X, y).predict_proba(X)
+    ours = [fp.AUC(class_=k)(np.unique(y, return_inverse=True)[1], q) for k in range(3)]
+    theirs = metrics.roc_auc_score(y, q, multi_class="ovr", average=None)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-12)

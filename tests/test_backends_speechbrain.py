@@ -19,10 +19,18 @@ def tensors(seed, n_targets, n_nontargets, digits=None):
     return tuple(torch.tensor(each, dtype=torch.float32) for each in scores)
 
 
+def with_infinities(positive, negative):
+    for each in (positive, negative):
+        each[:4] = torch.tensor([np.inf, -np.inf, -np.inf, np.inf])
+    return positive, negative
+
+
 LISTS = [tensors(0, 40, 151), tensors(1, 301, 200), tensors(2, 7, 1_500), tensors(3, 90, 401, 1)]
+LISTS.append(with_infinities(*tensors(4, 30, 80)))
+NAMES = ["untied", "more targets", "few targets", "tied", "infinite"]
 
 
-@pytest.mark.parametrize("scores", LISTS, ids=["untied", "more targets", "few targets", "tied"])
+@pytest.mark.parametrize("scores", LISTS, ids=NAMES)
 def test_equal_error_rates(scores):
     value, threshold = EER(*scores)
     expected = speechbrain.EER(*scores)
@@ -30,7 +38,7 @@ def test_equal_error_rates(scores):
     assert threshold == expected[1]
 
 
-@pytest.mark.parametrize("scores", LISTS, ids=["untied", "more targets", "few targets", "tied"])
+@pytest.mark.parametrize("scores", LISTS, ids=NAMES)
 @pytest.mark.parametrize("costs", [{}, {"p_target": 0.5}, {"c_miss": 10.0, "p_target": 0.05}])
 def test_detection_costs(scores, costs):
     value, threshold = minDCF(*scores, **costs)
@@ -39,10 +47,16 @@ def test_detection_costs(scores, costs):
     every = torch.cat(scores).unique()
     above = every[every > threshold]
     # a middle between two scores accepts what the lower one does
-    assert threshold <= middle < (above[0].item() if len(above) else np.inf)
+    assert threshold <= middle
+    assert not len(above) or middle < above[0].item()
+    # the metric may also accept all trials
+    data = fp.Predictions.from_target_nontarget(*(each.numpy() for each in scores))
+    c_miss, c_fa, p = ({"c_miss": 1.0, "c_fa": 1.0, "p_target": 0.01} | costs).values()
+    ours = min(c_miss * p, c_fa * (1.0 - p)) * fp.MinDCF(p, c_miss, c_fa)(data)
+    assert ours == pytest.approx(min(cost, c_fa * (1.0 - p)), abs=10.0 * SINGLE)
 
 
-@pytest.mark.parametrize("scores", LISTS[:3], ids=["untied", "more targets", "few targets"])
+@pytest.mark.parametrize("scores", LISTS[:3], ids=NAMES[:3])
 def test_nearest_is_within_a_sample_of_it(scores):
     data = fp.Predictions.from_target_nontarget(*(each.numpy() for each in scores))
     smaller = min(map(len, scores))

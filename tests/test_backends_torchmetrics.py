@@ -21,6 +21,9 @@ from torchmetrics.functional.classification import (
     binary_auroc,
     binary_calibration_error,
     binary_eer,
+    multiclass_accuracy,
+    multiclass_auroc,
+    multiclass_calibration_error,
 )
 
 from fastpsr.torchmetrics import TorchMetric
@@ -462,3 +465,44 @@ def test_a_confidence_of_one_lies_in_the_last_bin():
     own.update(preds, target)
     assert own.compute().item() == pytest.approx(0.475, abs=1e-8)
     assert binary_calibration_error(preds, target, n_bins=15) > 0.5
+
+
+# Functions
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("digits", [1, 9])
+def test_functions_of_two_classes(seed, digits):
+    rng = np.random.default_rng(seed)
+    y = (rng.random(1_000) < 0.3).astype(int)
+    q = np.round(1.0 / (1.0 + np.exp(-rng.normal(2.0 * y - 1.0, 1.5))), digits)
+    x, target = torch.from_numpy(q), torch.from_numpy(y)
+    assert binary_auroc(x, target).item() == pytest.approx(fp.AUC()(y, q), rel=1e-6)
+    q = 0.9998 * q + 0.00005  # no posterior lies on an edge of a bin, nor is 1
+    x = torch.from_numpy(q)
+    for bins in (10, 15):
+        for norm in (1, 2):
+            theirs = binary_calibration_error(x, target, n_bins=bins, norm=f"l{norm}").item()
+            assert theirs == pytest.approx(fp.ECE(bins, norm=norm)(y, q), rel=1e-10)
+    # their bins are [low, high): those of the other class
+    edges = np.round(rng.random(1_000) * 0.9, 2)
+    theirs = binary_calibration_error(torch.from_numpy(edges), target, n_bins=4).item()
+    assert theirs == pytest.approx(fp.ECE(4)(1 - y, 1.0 - edges), rel=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_functions_of_several_classes(seed):
+    y, z, _ = samples(4, seed=seed)
+    x, target = torch.from_numpy(z), torch.from_numpy(y)
+    of_all = fp.Predictions.from_logits(y, z)
+    balanced = fp.Predictions.from_logits(y, z, priors=np.full(4, 0.25))
+    errors = fp.BayesRisk(fp.CostMatrix.zero_one(4), normalized=False)
+    for data, average in ((of_all, "micro"), (balanced, "macro")):
+        theirs = 1.0 - multiclass_accuracy(x, target, 4, average).item()
+        assert theirs == pytest.approx(errors(data), rel=1e-5)
+    theirs = multiclass_calibration_error(x, target, 4).item()
+    assert theirs == pytest.approx(fp.ECE(on="confidence")(of_all), rel=1e-4)
+    theirs = multiclass_auroc(x, target, 4, average=None).tolist()
+    assert theirs == pytest.approx([fp.AUC(class_=k)(of_all) for k in range(4)], rel=1e-6)
+    theirs = torch.nn.functional.cross_entropy(x, target).item()
+    assert theirs == pytest.approx(fp.CrossEntropy(normalized=False)(of_all), rel=1e-12)

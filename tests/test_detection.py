@@ -211,20 +211,3 @@ def test_against_scikit_learn():
     expected = sklearn_metrics.roc_auc_score(y, scores, sample_weight=weights)
     data = fp.Predictions.from_raw_scores(y, scores, sample_weight=weights)
     assert fp.AUC()(data) == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize("kind", ["plain", "tied"])
-def test_against_llreval(kind):
-    pav_rocch = pytest.importorskip("llreval.pav_rocch")
-    cllr = pytest.importorskip("llreval.cllr")
-    y, scores, _ = make(kind, n=4000, share=0.1)
-    pav = pav_rocch.PAV(scores, y)
-    hull = pav_rocch.ROCCH(pav)
-    data = fp.Predictions.from_llrs(y, scores)
-    assert fp.EER()(data) == pytest.approx(hull.EER(), rel=1e-8)
-    assert fp.MinCllr()(data) == pytest.approx(cllr.min_cllr(pav), rel=1e-10)
-    assert fp.Cllr()(data) == pytest.approx(cllr.cllr(scores[y == 1], scores[y == 0]), rel=1e-10)
-    for p_target in (0.01, 0.5):
-        rate = hull.Bayes_error_rate(np.array([np.log(p_target / (1 - p_target))]))
-        expected = float(np.ravel(rate)[0]) / min(p_target, 1 - p_target)
-        assert fp.MinDCF(p_target)(data) == pytest.approx(expected, rel=1e-8)
