@@ -13,16 +13,25 @@ from fastpsr.trials import FORMATS
 from tests import pages
 
 ROOT = Path(__file__).parents[1]
-_DOCS = (
-    "guide", "definitions", "parts", "clusters", "trials", "fusion", "formats", "intervals",
-    "embedding", "wespeaker",
-)  # fmt: skip
-PAGES = ("README.md", *(f"docs/{name}.md" for name in _DOCS))
-LONG = ("docs/guide.md", "docs/clusters.md", "docs/fusion.md")
+OWN_TESTS = {
+    "docs/backends.md",
+    "docs/paper/README.md",
+}  # test_backends_docs.py, test_paper_scripts.py
+ALL = {
+    str(path.relative_to(ROOT)): path.read_text("utf-8")
+    for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"))
+}
+PAGES = sorted(name for name, page in ALL.items() if pages.BLOCK.search(page))
+LONG = {"docs/guide.md", "docs/how-to/clusters.md", "docs/how-to/fuse-systems.md"}  # above 10 s
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.slow] if n in LONG else []) for n in PAGES]
+    "name",
+    [
+        pytest.param(n, marks=[pytest.mark.slow] if n in LONG else [])
+        for n in PAGES
+        if n not in OWN_TESTS
+    ],
 )
 def test_examples_print_what_the_page_shows(name, tmp_path, monkeypatch):
     page = (ROOT / name).read_text("utf-8")
@@ -34,13 +43,28 @@ def test_examples_print_what_the_page_shows(name, tmp_path, monkeypatch):
     assert not said, f"{said}\nIf this is right: python -m tests.pages {name}"
 
 
-def test_examples_of_every_page_are_run():
-    with_examples = {
-        str(path.relative_to(ROOT))
-        for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"))
-        if pages.BLOCK.search(path.read_text("utf-8"))
-    }
-    assert with_examples == {*PAGES, "docs/backends.md"}  # which test_backends_docs.py runs
+def test_names_of_pages_are_those_of_files():
+    assert {*LONG, *OWN_TESTS} < {*PAGES}
+
+
+def anchors(page):
+    """Return the anchors of the headings of a page, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```$", "", page, flags=re.M | re.S)
+    headings = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_links_lead_somewhere(name):
+    links = re.findall(r"\]\((?![a-z]+:)([^)#\s]*)(?:#([^)\s]*))?\)", ALL[name])
+    broken = []
+    for file, anchor in links:
+        target = (ROOT / name).parent / file if file else ROOT / name
+        if not target.exists():
+            broken.append(file)
+        elif anchor and anchor not in anchors(target.read_text("utf-8")):
+            broken.append(f"{file}#{anchor}")
+    assert broken == []
 
 
 def test_the_script_of_the_readme_runs(capsys):
