@@ -22,7 +22,7 @@ ALL = {
     for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"))
 }
 PAGES = sorted(name for name, page in ALL.items() if pages.BLOCK.search(page))
-LONG = {"docs/guide.md", "docs/how-to/clusters.md", "docs/how-to/fuse-systems.md"}  # above 10 s
+LONG = {"docs/how-to/clusters.md", "docs/how-to/fuse-systems.md"}  # above 10 s
 
 
 @pytest.mark.parametrize(
