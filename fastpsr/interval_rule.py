@@ -17,7 +17,7 @@ __all__ = [
     "RuleMethod",
 ]
 
-#: What covered best in the study of coverage, docs/intervals.md.
+#: What covered best in the study of coverage, docs/reference/coverage.md.
 RuleMethod = Literal["percentile", "jackknife", "bca", "subsampling", "inverted test"]
 
 #: Coefficients of the value and of its means over halves and quarters of the data.

@@ -1,7 +1,7 @@
 """Pages of examples: run them in order, and put what they print below them.
 
 A page has Python sessions, consoles, and Python files that the text says are "Saved as `NAME`". To
-renew pages in place: python -m tests.pages docs/guide.md docs/trials.md
+renew pages in place: python -m tests.pages docs/how-to/*.md
 """
 
 import contextlib

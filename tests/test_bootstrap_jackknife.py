@@ -63,7 +63,7 @@ def without_each(metric, data, scheme):
 
 
 def reference(value, without, level, *, is_log=False):
-    """The interval and its degrees of freedom, from the formulas of docs/intervals.md."""
+    """The interval and its degrees of freedom, from the formulas of docs/reference/intervals.md."""
     psi = without - without.mean()
     error = math.sqrt((psi.size - 1) / psi.size * (psi**2).sum())
     kappa = (psi**4).sum() / (psi**2).sum() ** 2

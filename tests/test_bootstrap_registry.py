@@ -164,7 +164,7 @@ def test_every_scheme_is_here():
 
 
 def documented(metric, scheme):
-    """The method of "auto", as in the table of docs/intervals.md."""
+    """The method of "auto", as in the table of docs/reference/intervals.md."""
     train = getattr(metric, "train", None)
     if isinstance(metric, fp.ECE):
         return "inverted test"

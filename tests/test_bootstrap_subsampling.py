@@ -124,7 +124,7 @@ def values_of(metrics, systems, scheme, seed=5):
 
 
 def reference(rules, signs, systems, scheme, level=0.95):
-    """The interval and its degrees of freedom, from the formulas of docs/intervals.md."""
+    """The interval and its degrees of freedom, from the formulas of docs/reference/intervals.md."""
     metrics = [rule[0] for rule in rules]
     by_deal, without, drawn = values_of(metrics, systems, scheme)
     column = {"samples": 1, "clusters": 2, "speakers": 3}[drawn]

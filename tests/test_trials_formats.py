@@ -503,7 +503,7 @@ def test_endings_are_refused_for_other_formats():
 
 
 def test_every_format_has_a_row_in_the_docs():
-    page = (Path(__file__).parents[1] / "docs" / "trials.md").read_text("utf-8")
+    page = (Path(__file__).parents[1] / "docs/reference/trial-lists.md").read_text("utf-8")
     lines = re.findall(r"^\|( `[\w-]+` \|.*)\|$", page.split("\n## Formats\n")[1], re.MULTILINE)
     rows = [[cell.strip() for cell in line.split("|")] for line in lines]
     rows = [(name.strip("`"), *rest) for name, *rest in rows]

@@ -1,4 +1,4 @@
-"""Classes of the user's own, as the guide has them, under type checkers that are strict."""
+"""Classes of the user's own, as docs/how-to/own-metric.md has them, under type checkers that are strict."""
 
 import doctest
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 
 import fastpsr as fp
 
-GUIDE = Path(__file__).parents[1] / "docs" / "guide.md"
+PAGE = Path(__file__).parents[1] / "docs/how-to/own-metric.md"
 
 PREAMBLE = """\
 import numpy as np
@@ -39,11 +39,11 @@ CHECKERS = {
 }
 
 
-def classes_of_the_guide():
-    """Return the examples of the guide that define classes with types, and what these import."""
+def classes_of_the_page():
+    """Return the examples of the page that define classes with types, and what these import."""
     found = [
         each.source
-        for each in doctest.DocTestParser().get_examples(GUIDE.read_text("utf-8"))
+        for each in doctest.DocTestParser().get_examples(PAGE.read_text("utf-8"))
         if " -> " in each.source or each.source.startswith("from ")
     ]
     assert sum("class " in source for source in found) == 3
@@ -56,13 +56,13 @@ def check(checker, file, text):
         pytest.skip(f"{checker} is not installed")
     file.write_text(text, "utf-8")
     command = [sys.executable, "-m", *CHECKERS[checker], file]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=GUIDE.parents[1])
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[1])
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("checker", CHECKERS)
-def test_classes_of_the_guide_have_types(checker, tmp_path):
-    check(checker, tmp_path / "own.py", PREAMBLE + classes_of_the_guide() + USES)
+def test_classes_of_the_page_have_types(checker, tmp_path):
+    check(checker, tmp_path / "own.py", PREAMBLE + classes_of_the_page() + USES)
 
 
 @pytest.mark.parametrize("checker", CHECKERS)

@@ -113,7 +113,7 @@ def bootstrap(
     trained on the test data, are trained again in each replicate, with folds fixed by original
     sample; calibrators trained on held-out data are not. Priors that were not given are the class
     frequencies of the replicate. Metrics that optimize on the data (EER, minDCF, minCllr, PAV) and
-    ECE are biased: see `bias`, and docs/intervals.md for the coverage of each method.
+    ECE are biased: see `bias`, and docs/reference/coverage.md for the coverage of each method.
 
     "auto" takes subsampling for these metrics, for calibrators that are trained on the test data
     and for AUC; an inverted test for ECE; BCa for cross-fitted calibrators; and percentiles

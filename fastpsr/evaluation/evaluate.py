@@ -135,7 +135,7 @@ def evaluate(
         posteriors, and are not all 0 or 1; LLRs of at least 10 samples of each class that all lie
         in [-1, 1] and have a fitted scale above 3, like cosine similarities; LLRs whose Cllr is
         above 1, but at most half as large after an affine map; an AUC more than three standard
-        errors below 0.5. See the guide.
+        errors below 0.5. See docs/reference/warnings.md.
     RuntimeWarning
         As :func:`fastpsr.bootstrap`, and for groups with too few units to resample.
 
