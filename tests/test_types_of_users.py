@@ -1,4 +1,4 @@
-"""Classes of the user's own, as docs/how-to/own-metric.md has them, under type checkers that are strict."""
+"""Classes of the user's own, as the docs have them, under type checkers that are strict."""
 
 import doctest
 import subprocess
