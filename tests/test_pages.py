@@ -13,30 +13,23 @@ from fastpsr.trials import FORMATS
 from tests import pages
 
 ROOT = Path(__file__).parents[1]
-OWN_TESTS = {
-    "docs/backends.md",
-    "docs/paper/README.md",
-}  # test_backends_docs.py, test_paper_scripts.py
+OWN_TESTS = {"docs/backends.md", "docs/paper/README.md"}  # of their own files of tests
 ALL = {
     str(path.relative_to(ROOT)): path.read_text("utf-8")
     for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"))
 }
-PAGES = sorted(name for name, page in ALL.items() if pages.BLOCK.search(page))
-LONG = {
-    f"docs/how-to/{name}.md" for name in ("choose-calibrator", "clusters", "quality-measures")
-}  # above 10 s
+PAGES = sorted(
+    name for name, page in ALL.items() if name not in OWN_TESTS and pages.BLOCK.search(page)
+)
+LONG = {"choose-calibrator", "clusters", "quality-measures"}  # above 10 s
 
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(n, marks=[pytest.mark.slow] if n in LONG else [])
-        for n in PAGES
-        if n not in OWN_TESTS
-    ],
+    [pytest.param(n, marks=[pytest.mark.slow] if Path(n).stem in LONG else []) for n in PAGES],
 )
 def test_examples_print_what_the_page_shows(name, tmp_path, monkeypatch):
-    page = (ROOT / name).read_text("utf-8")
+    page = ALL[name]
     monkeypatch.chdir(tmp_path)
     changed = difflib.unified_diff(
         page.splitlines(), pages.renewed(page).splitlines(), name, "now", lineterm=""
@@ -46,7 +39,8 @@ def test_examples_print_what_the_page_shows(name, tmp_path, monkeypatch):
 
 
 def test_names_of_pages_are_those_of_files():
-    assert {*LONG, *OWN_TESTS} < {*PAGES}
+    assert ALL.keys() > OWN_TESTS
+    assert {Path(name).stem for name in PAGES} > LONG
 
 
 def anchors(page):
@@ -61,7 +55,7 @@ def test_links_lead_somewhere(name):
     links = re.findall(r"\]\((?![a-z]+:)([^)#\s]*)(?:#([^)\s]*))?\)", ALL[name])
     broken = []
     for file, anchor in links:
-        target = (ROOT / name).parent / file if file else ROOT / name
+        target = ROOT / Path(name).parent / (file or Path(name).name)
         if not target.exists():
             broken.append(file)
         elif anchor and anchor not in anchors(target.read_text("utf-8")):
@@ -70,7 +64,7 @@ def test_links_lead_somewhere(name):
 
 
 def test_the_script_of_the_readme_runs(capsys):
-    page = (ROOT / "README.md").read_text("utf-8")
+    page = ALL["README.md"]
     scripts = [body for kind, body, _ in pages.BLOCK.findall(page) if kind == "python"]
     assert len(scripts) == 2
     exec(compile("\n".join(scripts), "README.md", "exec"), {})
@@ -83,13 +77,13 @@ def test_speed_in_the_readme_is_as_measured():
         cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    page = (ROOT / "README.md").read_text("utf-8")
+    page = ALL["README.md"]
     (shown,) = re.findall(r"<!-- printed from here -->\n(.*)<!-- to here -->", page, re.S)
     assert shown.strip() == made.stdout.strip()
 
 
 def test_every_format_has_an_example():
-    page = (ROOT / "docs/reference/trial-lists.md").read_text("utf-8")
+    page = ALL["docs/reference/trial-lists.md"]
     examples = "".join(block[2] for block in pages.BLOCK.finditer(page))
     assert [name for name in FORMATS if f": {name};" not in examples] == []
 
