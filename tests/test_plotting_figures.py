@@ -238,6 +238,15 @@ def test_labels_of_det_axes_do_not_touch(low, high):
     assert min(gaps) > 2.0, (gaps, [label.get_text() for label in ax.get_xticklabels()])
 
 
+def test_a_legend_lies_below_tilted_names():
+    bars = {"NCE": 0.2, "a longer name than others": 0.5, "actDCF(0.01)": 0.3}
+    _, ax = plt.subplots(figsize=(4.0, 4.6), layout="constrained")
+    fp.plotting.metric_bars({"a": bars, "b": bars}, ax=ax)
+    ax.figure.canvas.draw()
+    lowest = min(label.get_window_extent().y0 for label in ax.get_xticklabels())
+    assert ax.get_legend().get_window_extent().y1 < lowest
+
+
 POINTS = [fp.MinDCF(0.3), fp.ActDCF(0.3), fp.MinDCF(0.6, 1.0, 2.0)]
 
 

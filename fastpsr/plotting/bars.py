@@ -128,10 +128,10 @@ def metric_bars(
     if reference is not None:
         canvas.guide("reference", [-0.5, len(names) - 0.5], [reference] * 2, linestyle="--")
     _limit(canvas, tables, names, reference or 0.0)
-    longest = max(map(len, names), default=0)
-    is_long = longest * len(names) > _LABEL_WIDTH * canvas.width
-    tilted: dict[str, Any] = {"rotation": 30, "ha": "right"} if is_long else {}
-    canvas.ax.set_xticks(range(len(names)), names, parse_math=False, **tilted)
+    longest = max(names, key=len, default="")
+    is_long = len(longest) * len(names) > _LABEL_WIDTH * canvas.width
+    tilt: dict[str, Any] = {"rotation": 30, "ha": "right"} if is_long else {}
+    canvas.ax.set_xticks(range(len(names)), names, parse_math=False, **tilt)
     canvas.ax.set_xlim(-0.5, len(names) - 0.5)
     if are_shares:
         label = "Percent"
@@ -139,7 +139,7 @@ def metric_bars(
         label = _LABELS.get(next(iter(units)), "Value")
     else:
         label = "Value (percentages as fractions)" if "percent" in units else "Value"
-    return canvas.finish("", label)
+    return canvas.finish("", label, tilted=longest if is_long else "")
 
 
 def _limit(

@@ -38,6 +38,7 @@ _NOTE_WIDTH = 17  # characters of a note
 _LABEL_WIDTH = 13.5  # characters of the label of an axis
 _HANDLE_WIDTH = 6  # characters that a handle and the space around it take
 _BELOW = 36.0  # points from the axes down to what is below the label of the x axis
+_TILTED_HEIGHT = 2.5  # points of a character at 30 degrees
 _LEGEND_ROW = 13.0  # points
 _LABEL_ROW = 12.0  # points
 _GUIDE = "fastpsr guide"
@@ -208,15 +209,18 @@ class Canvas(Generic[Result]):
         """Add an entry to the legend."""
         self.guide(name, [], [], **style)
 
-    def finish(self, x_label: str, y_label: str) -> Axes:
-        """Label the axes, and add a legend and the notes below."""
+    def finish(self, x_label: str, y_label: str, *, tilted: str = "") -> Axes:
+        """Label the axes, and add a legend and the notes below.
+
+        `tilted` is the longest label of a tick if these are tilted.
+        """
         height = float(self.ax.bbox.height / self.ax.figure.dpi)
         x_label, y_label = _wrapped(x_label, self.width), _wrapped(y_label, height)
         self.ax.set_xlabel(x_label)
         self.ax.set_ylabel(y_label)
         self._note_equal_curves()
         handles, labels = self.ax.get_legend_handles_labels()
-        below = _BELOW + _LABEL_ROW * x_label.count("\n")
+        below = _BELOW + _LABEL_ROW * x_label.count("\n") + _TILTED_HEIGHT * len(tilted)
         if handles:
             order = sorted(range(len(labels)), key=lambda place: _is_of_guide(handles[place]))
             n_columns = legend_columns(labels, self.width)
