@@ -31,6 +31,7 @@ def assert_stationary(sample, fitted, with_bias=True):
     assert np.abs(slope).max() < 1.01e-9
 
 
+@pytest.mark.in_turn(3)
 @given_priors
 @every_weights
 @pytest.mark.parametrize("scores", ["plain", "tied", "infinite"])

@@ -120,6 +120,7 @@ def defined(curve, data, times):
     return both if needs_both else w.sum() > 0
 
 
+@pytest.mark.in_turn(4)
 @by_curve
 @by_scheme
 @pytest.mark.parametrize(
@@ -174,6 +175,7 @@ def test_points_are_intervals_of_metrics(scheme):
         np.testing.assert_allclose(high, [end.high for end in ends], rtol=1e-13)
 
 
+@pytest.mark.in_turn(2)
 @by_curve
 @pytest.mark.parametrize("scheme", range(len(SCHEMES)))
 @pytest.mark.parametrize("weights", [False, True])

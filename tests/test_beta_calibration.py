@@ -75,6 +75,7 @@ def drawn(shape, n, seed=0):
 SHAPES = ["plain", "tied", "one side", "two slopes", "downward", "nearly separable"]
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.filterwarnings("ignore:a = b = 0")
 @pytest.mark.parametrize("kind", ["posteriors", "llrs"])
 @pytest.mark.parametrize("weighted", [False, True])

@@ -115,6 +115,7 @@ def test_every_outcome_at_given_priors(scheme):
     check_all_outcomes([fp.EER(), *MEANS, *REFITS], data, w, scheme, ids)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("weights", [False, True])
 @pytest.mark.parametrize("scheme", ["iid", "two-way"])
 def test_every_outcome_of_metrics_of_posteriors(scheme, weights):

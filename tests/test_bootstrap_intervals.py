@@ -168,6 +168,7 @@ SMOOTH = [fp.CrossEntropy(), fp.BrierScore(False), fp.BayesRisk(fp.CostMatrix.ze
           fp.ActDCF(0.4), fp.Cllr(), fp.AUC()]  # fmt: skip
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("weights", ["none", "uneven", "integer"])
 @pytest.mark.parametrize("scheme", ["iid", "stratified"])
 @pytest.mark.parametrize("metric", SMOOTH, ids=lambda m: m.label)
@@ -177,6 +178,7 @@ def test_acceleration_is_that_of_the_full_jackknife(metric, scheme, weights):
     assert found == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("metric", [fp.EER(), fp.MinDCF(0.3), fp.MinCllr()], ids=lambda m: m.label)
 @pytest.mark.parametrize("scheme", ["iid", "stratified"])
 def test_acceleration_of_metrics_with_kinks(metric, scheme):

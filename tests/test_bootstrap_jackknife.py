@@ -74,6 +74,7 @@ def reference(value, without, level, *, is_log=False):
     return value - reach, value + reach, df
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("weights", [False, True], ids=["equal", "weighted"])
 @pytest.mark.parametrize("scheme", schemes())
 @pytest.mark.parametrize("name", MEANS)

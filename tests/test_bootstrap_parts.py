@@ -106,6 +106,7 @@ def compared(metrics, a, b, n=40, **options):
 # Units
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("kind", ["llrs", "posteriors"])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("scheme", range(2), ids=["clusters", "two-way"])
@@ -264,6 +265,7 @@ def test_counts_that_are_known_are_drawn_as_in_memory():
         )
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("resampling", schemes_in_parts(), ids=lambda r: type(r).__name__)
 def test_both_systems_see_the_same_draws(resampling):
     a = detector()
@@ -466,6 +468,7 @@ def test_undefined_replicates_are_nan():
 # Batches, threads, processes
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("resampling", schemes_in_parts(), ids=lambda r: type(r).__name__)
 def test_replicates_do_not_depend_on_the_batch(monkeypatch, resampling):
     reads = []
@@ -512,6 +515,7 @@ def test_what_replicates_share_is_their_own(monkeypatch):
     np.testing.assert_allclose(found[:1], expected, rtol=1e-12)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("resampling", schemes_in_parts(), ids=lambda r: type(r).__name__)
 def test_replicates_do_not_depend_on_threads(monkeypatch, resampling):
     data = in_parts(detector("weights"))

@@ -43,6 +43,7 @@ CALIBRATORS = [
 ]  # fmt: skip
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("calibrator", CALIBRATORS, ids=repr)
 @pytest.mark.parametrize("infinite", ["none", "right", "either", "below"])
 @pytest.mark.parametrize("kind", ["llrs", "posteriors"])
@@ -62,6 +63,7 @@ def test_refits_to_sums_are_those_to_the_samples_drawn(kind, infinite, calibrato
         np.testing.assert_allclose(found[:3], values, rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("calibrator", CALIBRATORS[:6], ids=repr)
 @pytest.mark.parametrize("infinite", ["none", "right", "either"])
 def test_values_by_sums_are_those_of_the_samples(infinite, calibrator, monkeypatch):
@@ -115,6 +117,7 @@ def several(n_classes, scores, weights, priors, n=600):
     return make(n_classes, n, scores=scores, weights=weights, priors=priors).predictions
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize(
     "calibrator",
     [fp.DirectionPreserving(), fp.TemperatureScaling(), fp.DirectionPreserving(floor=0.01)],

@@ -97,6 +97,7 @@ def or_error(make, *arguments):
         return error
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
 def test_summaries_of_many_replicates_are_those_of_each(n_classes, weighted):
@@ -252,6 +253,7 @@ def test_ids_count_by_their_order_alone(scheme):
 
 
 # replicates of single samples are drawn part by part
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(
     ("scheme", "method"),
     [*((scheme, "subsampling") for scheme in schemes()), ("Clusters", "auto"), ("TwoWay", "auto")],

@@ -219,6 +219,7 @@ def test_intervals_follow_the_formulas(rule, scheme):
     np.testing.assert_allclose(found.interval, [low, high], rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("scheme", schemes())
 @pytest.mark.parametrize("rule", [RULES[0], RULES[3]], ids=["EER", "AUC"])
 def test_weights_are_kept(rule, scheme):
@@ -229,6 +230,7 @@ def test_weights_are_kept(rule, scheme):
     np.testing.assert_allclose(found.interval, [low, high], rtol=1e-9)
 
 
+@pytest.mark.in_turn(3)
 @by_scheme
 @pytest.mark.parametrize("rule", RULES[:4], ids=NAMES[:4])
 def test_differences_are_paired(rule, scheme):
@@ -301,6 +303,7 @@ def test_trials_of_two_speakers_weigh_more(n_kept):
     assert len(kept) <= round(size) <= -(-n_units // 8) * n_kept
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("n_shares", [8, 400])
 @pytest.mark.parametrize("sizes", [(30, 9), (1 << 14, 700), (40_000, 20_001), (0, 65_536)])
 @pytest.mark.parametrize("n_at_once", [5_000, 1 << 20])
@@ -358,6 +361,7 @@ def in_parts(data, cuts=(0, 70, 70, 71, 200, 360)):
     )
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("weights", [False, True])
 @pytest.mark.parametrize("scheme", schemes())
 def test_parts_give_the_intervals_of_memory(scheme, weights):
@@ -547,6 +551,7 @@ def search(errors, noise, norm, level):
     return low * observed, high
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("norm", [1, 2])
 @pytest.mark.parametrize("level", [0.8, 0.95])
 @pytest.mark.parametrize("size", [0.3, 1.0, 4.0])
@@ -573,6 +578,7 @@ def test_perfect_calibration_has_an_interval_from_zero():
     assert 0.0 < found.interval.high < 2.0 * found.value
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("norm", [1, 2])
 @pytest.mark.parametrize("scheme", schemes())
 def test_levels_of_the_inverted_test_are_nested(scheme, norm):

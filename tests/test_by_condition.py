@@ -101,6 +101,7 @@ def test_every_calibrator_is_tried():
     assert tried == {each.__name__ for each in registry.CALIBRATORS.values()}
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_fits_are_those_of_the_rows(name, kind):
     calibrator, data, gender = CALIBRATORS[name], sample(kind), conditions()["gender"]
@@ -115,6 +116,7 @@ def test_fits_are_those_of_the_rows(name, kind):
         np.testing.assert_array_equal(got.scores[rows], own.transform(new[rows]).scores)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("weights", [False, True])
 @pytest.mark.parametrize("priors", [None, [0.9, 0.1]])
 def test_weights_and_priors(weights, priors):
@@ -324,6 +326,7 @@ def test_each_training_set_decides():
 # Cross-fitting
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_cross_fits_are_those_of_the_rows(name, kind):
     calibrator, data, gender = CALIBRATORS[name], sample(kind), conditions()["gender"]

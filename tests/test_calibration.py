@@ -20,6 +20,7 @@ def assert_close(value, expected, rtol=1e-12, atol=1e-14):
 # PAV
 
 
+@pytest.mark.in_turn(2)
 @given_priors
 @every_weights
 @pytest.mark.parametrize("kind", ["distinct", "tied", "outliers", "reversed"])

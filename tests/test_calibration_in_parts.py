@@ -144,8 +144,8 @@ def assert_cross_fits_agree(calibrator, data, in_parts, way):
     np.testing.assert_allclose(other.compute().scores, one.scores, rtol=1e-8, atol=1e-8)
 
 
-#: Finite scores of one kind and weights, infinite ones of the next.
-IN_TURN = [case for case in TAKEN if place_of(*case[1:]) % 2 == 0]
+#: Finite scores of one kind and weights, infinite ones of the next; every second, slow are all.
+IN_TURN = [case for case in TAKEN if place_of(*case[1:]) % 2 == 0][::2]
 
 
 @pytest.mark.parametrize(("name", "kind", "weights", "scores"), IN_TURN)
@@ -172,6 +172,7 @@ SIZES = (16_383, 16_384, 40_000)
 QUICK = tuple(zip(SIZES, ("by class", "by score", "shuffled"), strict=True))
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(
     ("n", "order"),
     [*QUICK, *(pytest.param(*case, marks=pytest.mark.slow)
@@ -189,6 +190,7 @@ def test_sizes_on_both_sides_of_sums(name, n, order):
             np.testing.assert_allclose(loss(in_parts), loss(data), rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("kind", ["llrs", "3 posteriors", "posteriors"])
 @pytest.mark.parametrize("scores", SCORES)
 @pytest.mark.parametrize("name", ["dp", "temperature"])
@@ -260,7 +262,7 @@ def assert_losses_agree(calibrator, data, in_parts, ways):
     assert parts.score == pytest.approx(parts.divergence + parts.refinement, rel=1e-10)
 
 
-@pytest.mark.parametrize(("name", "kind", "weights"), MEASURED)
+@pytest.mark.parametrize(("name", "kind", "weights"), MEASURED[::2])
 def test_losses_and_divergences(name, kind, weights):
     data, in_parts, ways = measured(kind, weights)
     assert_losses_agree(EVERY[name], data, in_parts, ways[some_way(ways, kind, weights)])
@@ -304,6 +306,7 @@ def test_a_calibration_loss_of_sums_reads_the_data_three_times():
 # Folds
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("n", [500, 40_000])  # the classes of many are dealt by keys
 @pytest.mark.parametrize("order", ["shuffled", "by class"])
@@ -445,6 +448,7 @@ def test_streams_are_the_same_in_every_process():
     assert "object at" not in said[0].stdout
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize(
     "calibrator", [fp.PAV(1e-6), fp.HistogramBinning(), fp.DirectionPreserving(),

@@ -28,6 +28,7 @@ def assert_close(value, expected, rtol=1e-12, atol=1e-14):
 # Expected calibration error
 
 
+@pytest.mark.in_turn(4)
 @given_priors
 @every_weights
 @every_scores
@@ -115,6 +116,7 @@ def test_ece_refuses_bad_fields(argument, value):
 # Semi-empirical scores
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("normalized", [False, True], ids=["raw", "normalized"])
 @pytest.mark.parametrize("weights", ["none", "wild"])
 @every_scores

@@ -40,6 +40,7 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
 # evaluate
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("ending", [".npz", ".npy", ".csv", ".parquet"])
 @pytest.mark.parametrize(
     ("scores_are", "K"),
@@ -211,6 +212,7 @@ def test_costs(ending, costs):
     assert values_of("t.json")["NRisk costs"] == fp.BayesRisk(costs)(predictions)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("folds", [2, 7])
 @pytest.mark.parametrize("calibrator", CALIBRATORS)
 def test_calibrator_and_folds_of_the_calibration_loss(calibrator, folds):

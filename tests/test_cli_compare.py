@@ -283,6 +283,7 @@ def tables(ending, **more):
     return [fp.Predictions.from_logits(y, scores) for scores in (z, other)]
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("ending", [".npz", ".npy", ".csv", ".parquet"])
 @pytest.mark.parametrize("scheme", ["iid", "stratified", "cluster"])
 def test_tables(ending, scheme):

@@ -1,5 +1,6 @@
 """`fastpsr fuse`: it prints, writes and saves what the library computes of the same files."""
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -28,8 +29,7 @@ def in_a_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.fixture
-def made():
+def write_all():
     """Key and scores of systems a and b, and of the same recordings the values of a measure."""
     found = write_trials()
     ids = {f"m{e}" for e in found.made.enroll} | {f"s{t}" for t in found.made.test}
@@ -37,6 +37,11 @@ def made():
     values = {each: round(float(rng.gamma(3.0, 5.0)), 2) for each in sorted(ids)}
     Path("seconds").write_text("".join(f"{each} {value}\n" for each, value in values.items()))
     return found
+
+
+@pytest.fixture
+def made():
+    return write_all()
 
 
 def sets():
@@ -249,8 +254,17 @@ def test_report(made):
 # What is refused
 
 
-def files():
-    """Files that are wrong in some way, beside good ones."""
+@pytest.fixture(scope="module")
+def folder_of_files(tmp_path_factory):
+    """Files that are wrong in some way, beside good ones; what is refused changes none."""
+    folder = tmp_path_factory.mktemp("files")
+    with contextlib.chdir(folder):
+        write_all()
+        write_wrong_files()
+    return folder
+
+
+def write_wrong_files():
     changed("a", 7, lambda line: " ".join([*line.split()[:2], "inf"]), "infinite")
     labels = [line.split()[2] for line in Path("key").read_text().splitlines()[1:]]
     pairs = [*zip(Path("a").read_text().splitlines(), labels, strict=True)]
@@ -353,8 +367,8 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("arguments", "words"), parameters(REFUSED))
-def test_what_is_refused(made, arguments, words):
-    files()
+def test_what_is_refused(folder_of_files, monkeypatch, arguments, words):
+    monkeypatch.chdir(folder_of_files)
     before = snapshot()
     outcome = fastpsr(*arguments)
     assert outcome.code == 2, outcome.out

@@ -88,6 +88,7 @@ def table_of(ending, scheme="COLUMN", n=240):
     return fp.Predictions.from_logits(y, z), options, scheme_option, names[scheme]
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("ending", [".npz", ".npy", ".csv", ".parquet"])
 @pytest.mark.parametrize("scheme", ["iid", "stratified", "COLUMN", "nested:COLUMN"])
 def test_tables(ending, scheme):

@@ -50,6 +50,7 @@ def test_eer_is_at_the_first_threshold_of_the_least_difference(scores):
     assert type(value) is type(threshold) is float
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("scores", LISTS, ids=range(len(LISTS)))
 @pytest.mark.parametrize("costs", [(), (1.0, 1.0, 0.5), (10.0, 1.0, 0.05), (0.0, 1.0, 0.1)])
 def test_min_dcf_is_the_least_cost(scores, costs):

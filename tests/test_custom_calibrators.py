@@ -55,6 +55,7 @@ TRAININGS = {
 }
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("own", [Wrapped, Bare])
 @pytest.mark.parametrize("train", TRAININGS)
 @pytest.mark.parametrize("kind", KINDS)

@@ -42,6 +42,7 @@ def naive(sample, class_losses):
     )
 
 
+@pytest.mark.in_turn(2)
 @every_rule
 @pytest.mark.parametrize("priors", [False, True])
 @pytest.mark.parametrize("weights", ["none", "integer", "wild"])

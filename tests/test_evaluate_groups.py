@@ -501,6 +501,7 @@ def outcome(metric, data):
             return np.nan
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("in_parts", [False, True], ids=["memory", "parts"])
 @pytest.mark.parametrize("awkwardness", AWKWARD)

@@ -133,6 +133,7 @@ def test_spoofed_trials_have_a_column_wherever_they_are(late, monkeypatch):
     assert result.notes == trials.read("key", "scores").notes
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.usefixtures("pieces")
 @pytest.mark.parametrize("order", ["same", "other"])
 @pytest.mark.parametrize("written", ["plain", "gz", "crlf", "bom", "tabs", "blank lines"])

@@ -127,6 +127,7 @@ def summed(sizes, strata, weights, columns, degree, n_replicates, seed=5, first=
 SIZES = [([5], [0]), ([70, 3, 0, 64, 9], [0, 0, 0, 1, 1]), ([4100, 50, 1], [0, 0, 0]), ([1], [0])]
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(("sizes", "strata"), SIZES, ids=str)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("n_columns", "degree"), [(0, 0), (1, 0), (3, 0), (1, 7), (3, 7)])

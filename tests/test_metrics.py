@@ -37,6 +37,7 @@ normalized = pytest.mark.parametrize("normalized", [False, True], ids=["raw", "n
 # Expected scores
 
 
+@pytest.mark.in_turn(4)
 @normalized
 @given_priors
 @every_weights
@@ -67,6 +68,7 @@ def test_named_scores_are_expected_scores(K, normalized):
         assert_close(named(sample.predictions), of_rule)
 
 
+@pytest.mark.in_turn(2)
 @every_scores
 @every_K
 @every_rule
@@ -301,6 +303,7 @@ def test_decisions_where_posteriors_underflow():
     assert fp.bayes_decisions(sure, [[0.0, 0.0], [1.0, 0.0]]).tolist() == [1, 1]
 
 
+@pytest.mark.in_turn(2)
 @normalized
 @given_priors
 @every_weights

@@ -93,6 +93,7 @@ def one_by_one(calibrator, data, folds):
     return found
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize(
     "calibrator", [fp.DirectionPreserving(), fp.TemperatureScaling()], ids=repr
 )

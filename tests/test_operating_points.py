@@ -44,6 +44,7 @@ def fields(point):
     return point.threshold, point.p_miss, point.p_fa
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n", [9, 60, 300])
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
@@ -69,6 +70,7 @@ def test_against_reference(kind, share, n, weighted):
         assert fp.FalseAlarmRate(limit)(data) == pytest.approx(float(fa[2]), rel=1e-12, abs=1e-14)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("n", [60, 20_000])
 @pytest.mark.parametrize("share", [0.02, 0.5, 0.98])
 @pytest.mark.parametrize("kind", KINDS)

@@ -178,6 +178,7 @@ def check_metric(kind, case):
         in_both(case, kind.__name__, call, tolerance)
 
 
+@pytest.mark.in_turn(2)
 @nasty
 @pytest.mark.parametrize("kind", METRICS, ids=lambda kind: kind.__name__)
 def test_metrics(kind, name):
@@ -203,6 +204,7 @@ def check_curve(curve, case):
     in_both(case, name, lambda data, ids: curve(data, **options), tolerance_of(name, case))
 
 
+@pytest.mark.in_turn(2)
 @nasty
 @pytest.mark.parametrize("curve", CURVES, ids=lambda curve: curve.__name__)
 def test_curves(curve, name):
@@ -264,6 +266,7 @@ def check_calibrator(kind, case):
         in_both(case, kind.__name__, mapped, tolerance)
 
 
+@pytest.mark.in_turn(2)
 @nasty
 @pytest.mark.parametrize("kind", CALIBRATORS.values(), ids=lambda kind: kind.__name__)
 def test_calibrators(kind, name):
@@ -305,6 +308,7 @@ def check_training(kind, case):
             in_both(case, kind.__name__, calibrated, tolerance_of_fit(calibrator, case))
 
 
+@pytest.mark.in_turn(2)
 @nasty
 @pytest.mark.parametrize("kind", TRAININGS, ids=lambda kind: kind.__name__)
 def test_trainings(kind, name):
@@ -421,6 +425,7 @@ def require_same_law(a, b, name):
 
 
 #: Where the method is "auto", units are left out too, and fits to the others take long.
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("method", ["percentile", pytest.param("auto", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", RESAMPLED, ids=repr)
 @pytest.mark.parametrize("kind", RESAMPLINGS, ids=lambda kind: kind.__name__)

@@ -22,6 +22,7 @@ def with_four_more(data, priors):
     return fp.PAV().fit(fp.Predictions.from_raw_scores(y, scores, sample_weight=mass))
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("scores", SCORES)
 @pytest.mark.parametrize("weights", ["none", "thirds", "zeros"])
 @pytest.mark.parametrize("n", [40, 300, 5_000])

@@ -69,6 +69,7 @@ def assert_equal_fields(found, expected):
         )
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("few", [0, 1 << 11])
@@ -89,6 +90,7 @@ def test_blocks_against_naive_pooling(kind, budget, few, monkeypatch):
             np.testing.assert_array_equal([fit.lowest, fit.negatives, fit.positives], expected)
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("how", ["as it is", "sorted", "by class"])
@@ -193,6 +195,7 @@ def test_cells_are_those_in_memory(share, weighted, how):
         assert_equal_fields(found, expected)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("kind", ["plain", "ties", "apart", "infinite", "far", "equal"])
 @pytest.mark.parametrize("share", [0.02, 0.5])
 @pytest.mark.parametrize("n", [2, 900, 30_000])
@@ -260,6 +263,7 @@ def test_ranks_beyond_the_budget_are_refused(monkeypatch):
     assert fp.AUC()(cut_into_parts(rounded, rng)) == fp.AUC()(rounded)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("kind", ["plain", "ties", "apart", "infinite", "far", "spike"])
 @pytest.mark.parametrize("share", [0.03, 0.5])
 @pytest.mark.parametrize("how", ["as it is", "sorted", "by class"])
@@ -414,6 +418,7 @@ def log_odds(predictions):
     return predictions.log_odds
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("n", [1, 7, 20_000])
@@ -437,6 +442,7 @@ def begun(data, plan):
     return (yield from plan())
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("n", [1, 7, 20_000])

@@ -256,6 +256,7 @@ def of_json(*command):
     return {row["metric"]: row["value"] for row in json.loads(Path("t.json").read_text())["rows"]}
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("scale", [each.value for each in ScoresAre])
 def test_commands_read_the_same(ending, scale):

@@ -185,6 +185,7 @@ def test_classes(write, coded):
 # Parts
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("compression", ["none", "snappy"])
 @pytest.mark.parametrize("part_bytes", [1, 700, 8_000, 20_000, 1 << 25])
 @pytest.mark.parametrize("row_group_size", [pytest.param(1, marks=pytest.mark.slow), 7, 333, 1_000])
@@ -425,6 +426,7 @@ def test_null_ids(write):
         run(lambda: (yield [Ids("speaker").over(data)]))
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [

@@ -60,6 +60,7 @@ def parts_of(parameters):
     return knots, parameters[20:40][first], parameters[40], parameters[41]
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize(("weighted", "prior"), [(False, None), (True, None), (True, 0.1)])
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("shape", ["plain", "tied", "one side", "two slopes"])

@@ -29,6 +29,7 @@ def llrs(kinds, x, **options):
 # Values
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("costs", [DEFAULTS, OTHERS], ids=["ASVspoof 5", "others"])
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
 @pytest.mark.parametrize(

@@ -80,6 +80,7 @@ def as_posteriors(z):
         return softmax(z, axis=1)
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("shape", ["plain", "tied", "infinite", "nearly separable"])
 @pytest.mark.parametrize(("n", "K"), [(60, 2), (90, 3), (3_000, 3), (800, 12)])

@@ -55,6 +55,7 @@ def assert_same_fit(one, other, rtol=1e-9):
 # Naive references
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("prior", [1e-3, 0.1, 0.9])
 @pytest.mark.parametrize("weighted", [False, True])
 @both_sizes
@@ -95,6 +96,7 @@ def test_the_optimum_of_beta(kind, n):
     assert fitted.prior_log_odds_ == pytest.approx(offset, rel=1e-12)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.filterwarnings("ignore:the fitted scale is -")
 @pytest.mark.filterwarnings("ignore::fastpsr.SuspicionWarning")
 @pytest.mark.parametrize("n_infinite", [0, 5, 20, 40])
@@ -148,6 +150,7 @@ def test_posteriors_are_calibrated_as_the_llrs_that_they_stand_for(map_, n):
         np.testing.assert_allclose(posteriors, llrs + to_llrs, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.in_turn(2)
 @both_sizes
 @every_kind
 @every_map
@@ -185,6 +188,7 @@ def test_weights_multiply(map_, kind):
         assert_same_fit(fitted, calibrator.fit(other), rtol=1e-8)
 
 
+@pytest.mark.in_turn(2)
 @both_sizes
 @every_kind
 @every_map

@@ -75,6 +75,7 @@ def check(found, *, labeled=True):
     assert found.y_true.tolist() == Y if labeled else found.y_true is None
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("score_format", SCORE_FILES)
 @pytest.mark.parametrize("key_format", KEYS)

@@ -437,6 +437,7 @@ def test_the_share_of_several_files_is_told(tmp_path):
     assert heard[-1][1:] == (40_000, 40_000)
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("n_bytes", [1, 20, 100])
 @pytest.mark.parametrize("name", ["k.csv", "k.tsv", "k.csv.gz"])
 @pytest.mark.parametrize("above", ["", "\n\n", "\ufeff"])

@@ -52,6 +52,7 @@ MAKERS = {
 }
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("shape", ["plain", "tied", "infinite", "separable", "constant"])
 @pytest.mark.parametrize("n", [2, 3, 9, 30])
 @pytest.mark.parametrize("kind", MAKERS)
