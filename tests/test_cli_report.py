@@ -216,6 +216,7 @@ def test_a_comparison_of_tables():
         assert words in page().text
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("command", ["evaluate", "compare"])
 def test_llrs_and_raw_scores_share_a_page_of_ranks(command):
     write_trials()

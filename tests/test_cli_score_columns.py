@@ -101,6 +101,7 @@ def test_values_are_those_of_each_column_alone(how, options, monkeypatch):
     assert both["inputs"] == alone["inputs"]
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("how", HOW)
 def test_differences_are_those_of_the_library(how, monkeypatch):
     path = table(how, monkeypatch)

@@ -71,6 +71,7 @@ BUDGETS = {
 
 
 @compiled
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("name", BUDGETS)
 def test_budget(name):
     signatures.write_files()
@@ -83,8 +84,9 @@ def test_budget(name):
 # The command
 
 
+@pytest.mark.in_turn(2)
 @compiled
-@pytest.mark.parametrize("threads", ["1", "2"])
+@pytest.mark.parametrize("threads", ["2", "1"])
 def test_warmup_compiles_each_kernel_once(threads):
     code = """
 from fastpsr.cli import app, warmup

@@ -390,6 +390,7 @@ def test_predictions_travel_without_what_they_remember():
     assert len(pickle.dumps(data)) < before + 100 < 9 * N + 5_000
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("budget", ["1GB", "10kB"])  # rows are held; read for each step
 def test_fusions_are_those_of_memory(threads, budget, monkeypatch):
     monkeypatch.setenv("FASTPSR_MEMORY", budget)

@@ -219,6 +219,7 @@ def test_invalid_arguments():
         fp.evaluate(parts, METRICS, by="g", differences="first")
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(
     ("method", "with_fits"),
     [("auto", False), ("percentile", True), pytest.param("auto", True, marks=pytest.mark.slow)],

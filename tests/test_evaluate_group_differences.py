@@ -190,6 +190,7 @@ def test_pairs_are_of_one_grouping():
     assert (found["system_a"], found["n_simultaneous"]) == (None, 4)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(
     "metric", [fp.BrierScore(False), fp.ECE(5, binning="quantile")], ids=["sums", "samples"]
 )

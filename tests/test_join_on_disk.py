@@ -230,6 +230,7 @@ def write_binary(key, format, frame, score):
     return key
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.usefixtures("pieces")
 @pytest.mark.parametrize("order", ["same", "other"])
 @pytest.mark.parametrize("format", ["parquet", "npz", "bosaris"])
@@ -405,6 +406,7 @@ ALLOWING = {"missing": "drop", "extra": "ignore", "duplicates": "first", "nan": 
 FAULTS = ["missing", "extra", "nan", "duplicates", "key", "missing extra nan duplicates key"]
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.usefixtures("pieces")
 @pytest.mark.parametrize("lines", [LINES, SHUFFLED], ids=["same order", "other order"])
 @pytest.mark.parametrize("faults", FAULTS)
@@ -722,6 +724,7 @@ def interrupt_twice():
     list(map(operator.call, [_thread.interrupt_main, {}.popitem]))
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.usefixtures("_ctrl_c_raises")
 @pytest.mark.parametrize("module", [steps, database])
 def test_a_second_interrupt_while_the_first_is_handled_leaves_nothing(module, monkeypatch):

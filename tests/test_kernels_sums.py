@@ -8,6 +8,7 @@ import pytest
 from fastpsr import kernels
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("n_classes", [2, 3, 10, 70])
 @pytest.mark.parametrize("n", [1, 50, 9000])
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])

@@ -26,6 +26,7 @@ def naive_sums(scores, y, mass, point):
     return gradient, hessian
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_systems", [1, 3])
 @pytest.mark.parametrize(

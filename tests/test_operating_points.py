@@ -44,7 +44,7 @@ def fields(point):
     return point.threshold, point.p_miss, point.p_fa
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n", [9, 60, 300])
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])

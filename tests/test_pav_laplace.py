@@ -57,6 +57,7 @@ def test_ties_at_infinity_are_pooled_with_what_is_added():
     np.testing.assert_allclose(fitted.posterior_, [2 / 5, 3 / 4])
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("weights", ["none", "thirds"])
 @pytest.mark.parametrize("scores", SCORES)
 def test_replicates_of_data_in_parts_are_those_in_memory(weights, scores):

@@ -307,6 +307,7 @@ def test_ranges_of_runs_against_all(kind, share, how, monkeypatch):
             assert found == wanted
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("scheme", [fp.IID, fp.Stratified], ids=["iid", "stratified"])
 def test_replicates_by_ranges(scheme, monkeypatch):
     """Subsets are those in memory to the last bit, and replicates are of the same law."""

@@ -142,6 +142,7 @@ def test_a_report_without_predictions_has_tables_and_bars():
     assert not Page(render(Report(reports.evaluation_of([Row("EER", 0.5)])))).all("svg")
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(
     "make", [reports.infinite, reports.no_targets, reports.all_equal, reports.one]
 )

@@ -103,6 +103,7 @@ CASES = {
 }
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("rule", [LOG, BRIER], ids=["log", "brier"])
 @pytest.mark.parametrize("case", CASES)
 def test_the_definition(case, rule):

@@ -71,6 +71,7 @@ def test_three_classes_against_rays(name):
     assert found.mean() == pytest.approx(np.mean(expected), rel=3e-3)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("name", ["quadratic", "lopsided"])
 def test_five_classes_against_rays(name):
     exponentials = -np.log(qmc.Sobol(4, seed=0).random_base2(10))

@@ -143,6 +143,7 @@ def test_it_follows_a_bend_that_affine_maps_cannot():
     assert of_spline == pytest.approx(true, abs=0.001)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("kind", ["posteriors", "llrs"])
 @pytest.mark.parametrize("n", [900, 30_000])
 def test_parts_are_as_memory(n, kind):

@@ -177,6 +177,7 @@ def schemes(n):
     return [None, fp.Stratified(), fp.Clusters(one), fp.TwoWay(one, other)]
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
 @pytest.mark.parametrize("place", range(4), ids=["IID", "Stratified", "Clusters", "TwoWay"])
 @BOTH

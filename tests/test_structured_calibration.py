@@ -170,6 +170,7 @@ def test_two_classes_without_penalty_are_beta_calibration(n):
     np.testing.assert_allclose(fitted.transform(data).log_odds, expected, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("memory", [None, "20KB"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("scores", ["posteriors", "likelihoods"])
@@ -212,6 +213,7 @@ def test_a_class_without_samples_stays_at_the_penalty():
         fp.MatrixScaling().fit(fp.Predictions.from_log_likelihoods(y[keep], z[keep]))
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_speakers_and_replicates(kind):
     y, z = drawn(600, 3)

@@ -55,7 +55,7 @@ def assert_same_fit(one, other, rtol=1e-9):
 # Naive references
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("prior", [1e-3, 0.1, 0.9])
 @pytest.mark.parametrize("weighted", [False, True])
 @both_sizes
