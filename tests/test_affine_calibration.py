@@ -236,6 +236,7 @@ def test_the_error_on_separable_data_names_a_remedy():
 FEW_AND_MANY = [600, 40_000]  # many are fitted by sums on an axis
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("n", FEW_AND_MANY)
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 @pytest.mark.parametrize("step", [0.0, 0.5])  # rounded scores touch: the classes share 4
@@ -401,6 +402,7 @@ def hard_samples(n_classes, seed):
     return fp.Predictions.from_logits(y, z, sample_weight=weights)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("seed", SEEDS[:12])
 def test_fits_under_other_rules_are_no_worse_where_posteriors_are_0(n_classes, seed):
@@ -421,6 +423,7 @@ def test_fits_under_other_rules_are_no_worse_where_posteriors_are_0(n_classes, s
             assert score(fitted.transform(data)) <= best * (1.0 + 1e-12)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_fits_under_other_rules_are_no_worse_than_any_start(n_classes, seed):

@@ -157,6 +157,7 @@ def test_every_outcome_of_three_classes(scheme):
     check_all_outcomes(metrics, data, None, scheme, None)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("metric", [fp.AUC(), fp.BrierScore(False)], ids=lambda m: m.label)
 def test_every_outcome_of_a_comparison(scheme, metric):

@@ -45,6 +45,7 @@ def detector(n=300, weights="none", seed=0, unequal=3):
 # Formulas
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.999])
 @pytest.mark.parametrize("n", [2, 3, 99, 100, 1000])

@@ -92,6 +92,7 @@ def test_intervals_follow_the_formulas(name, scheme, weights):
         np.testing.assert_allclose(found.interval, [low, high], rtol=1e-8)  # of the quantile
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("scheme", schemes())
 @pytest.mark.parametrize("name", MEANS)
 def test_differences_are_paired(name, scheme):

@@ -420,6 +420,7 @@ def test_sums_in_parts_are_of_the_rows_drawn(resampling, shape):
         np.testing.assert_allclose(sums[replicate], expected, rtol=1e-12, atol=1e-11)
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("resampling", schemes_in_parts(), ids=lambda r: type(r).__name__)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_replicates_go_back_to_the_samples_that_were_drawn(shape, resampling):
@@ -585,6 +586,7 @@ def test_progress_is_told():
         assert done[-1] == 120
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_bca_is_that_in_memory(shape):
     """Clusters have memory's replicates, too."""

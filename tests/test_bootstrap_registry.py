@@ -253,7 +253,7 @@ def test_ids_count_by_their_order_alone(scheme):
 
 
 # replicates of single samples are drawn part by part
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize(
     ("scheme", "method"),
     [*((scheme, "subsampling") for scheme in schemes()), ("Clusters", "auto"), ("TwoWay", "auto")],

@@ -172,7 +172,7 @@ SIZES = (16_383, 16_384, 40_000)
 QUICK = tuple(zip(SIZES, ("by class", "by score", "shuffled"), strict=True))
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize(
     ("n", "order"),
     [*QUICK, *(pytest.param(*case, marks=pytest.mark.slow)

@@ -80,6 +80,7 @@ def test_ece_counts_the_first_of_equal_confidences_as_the_decision():
     assert_close(fp.ECE(on="confidence")([0, 1], [0.5, 0.5]), 0.0)
 
 
+@pytest.mark.in_turn(2)
 @every_norm
 @pytest.mark.parametrize("bins", [1, 3, 4, 8, 60, 200])
 def test_quantile_bins_hold_equal_shares_or_ties(bins, norm):

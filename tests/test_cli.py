@@ -170,6 +170,7 @@ def test_columns_by_name(ending):
     assert "weights: w" in out
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("label", ["y_true", "label", "labels", "target", "targets"])
 @pytest.mark.parametrize("weight", ["sample_weight", "weight", "weights"])
 def test_usual_names_are_recognized(label, weight):

@@ -532,7 +532,8 @@ def test_a_bar_with_the_time_that_is_left():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a terminal")
-@pytest.mark.parametrize("command", [pytest.param("evaluate", marks=pytest.mark.slow), "compare"])
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["evaluate", "compare"])
 def test_nothing_of_a_bar_is_left_on_a_terminal(command):
     write_trials()
     files = ["--scores", "a", "b"] if command == "evaluate" else ["a", "b"]

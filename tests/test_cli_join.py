@@ -246,6 +246,7 @@ def table(*arguments):
     return kept, "read in" in "\n".join(lines)
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("where", ["parts/*.parquet", "parts", "parts/**/[0-9].parquet"])
 @pytest.mark.parametrize(
     "options",

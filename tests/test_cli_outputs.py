@@ -224,6 +224,7 @@ def interrupted_writer(monkeypatch, writer, error):
     monkeypatch.setattr(writer, write_some)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("existing", [False, True], ids=["new", "over a file"])
 @pytest.mark.parametrize(("arguments", "writer"), WRITERS.values(), ids=WRITERS)
 def test_full_disk(monkeypatch, arguments, writer, existing):

@@ -416,6 +416,7 @@ def zeros():
     return y, rows
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("how", ["npz", "csv", "parquet", "large"])
 @pytest.mark.parametrize("kind", ["posteriors", "log-posteriors"])
 def test_a_floor_of_the_posteriors_of_a_table(how, kind, monkeypatch):

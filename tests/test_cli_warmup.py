@@ -71,7 +71,7 @@ BUDGETS = {
 
 
 @compiled
-@pytest.mark.in_turn(3)
+@pytest.mark.in_turn(6)
 @pytest.mark.parametrize("name", BUDGETS)
 def test_budget(name):
     signatures.write_files()

@@ -194,6 +194,7 @@ def test_tasks_take_several_partitions_where_there_are_many(client):
     assert adapter._run_length(100_000) == adapter._MOST_IN_A_TASK
 
 
+@pytest.mark.slow
 def test_two_workers_give_the_same_bits(client, expected):
     require_same_bits(numbers_in_parts(from_frame), expected)
 

@@ -111,6 +111,7 @@ def test_data_on_dask():
 # Intervals
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(
     ("K", "calibrator", "train"),
     [

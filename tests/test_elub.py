@@ -33,6 +33,7 @@ def drawn(n, seed, shift=1.5):
     return y, rng.normal(size=n) + shift * (y - 0.5) * 2.0
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("shape", ["plain", "tied", "infinite", "weighted", "useless"])
 @pytest.mark.parametrize("n", [4, 30, 300])
 def test_the_definition(n, shape):

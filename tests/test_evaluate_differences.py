@@ -35,6 +35,7 @@ def check(found, metric, a, b, **options):
     assert found.excludes_zero == (found.low > 0.0 or found.high < 0.0)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("pairs", ["first", "all"])
 @pytest.mark.parametrize("method", ["percentile", "bca"])
 def test_pairs_are_those_of_compare(pairs, method):

@@ -23,7 +23,7 @@ from tests.drawn import acceleration_of, draws_of, fixed, units_of
 N = 360
 CUTS = (0, 80, 80, 130, 131, 300, N)  # an empty part, and one of a single row
 LEVEL = 0.8
-OPTIONS = {"n_resamples": 60, "seed": 3, "confidence_level": LEVEL, "method": "percentile"}
+OPTIONS = {"n_resamples": 50, "seed": 3, "confidence_level": LEVEL, "method": "percentile"}
 SCHEMES = ("iid", "stratified", "clusters", "nested", "two-way")
 
 

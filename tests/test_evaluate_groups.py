@@ -54,6 +54,7 @@ def same(rows, alone):
         np.testing.assert_equal(*numbers)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_a_group_is_evaluated_as_if_it_were_all(make, weighted):
@@ -99,6 +100,7 @@ def with_ids(data, here=slice(None)):
     return metrics, [fp.TwoWay(*groups), fp.Clusters(data["one"][here]), fp.Stratified()]
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.filterwarnings("ignore:.*is undefined in")
 @pytest.mark.parametrize("scheme", range(3), ids=["speakers", "clusters", "classes"])
 def test_ids_of_metrics_and_draws_follow_the_group(scheme):
@@ -501,7 +503,7 @@ def outcome(metric, data):
             return np.nan
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("in_parts", [False, True], ids=["memory", "parts"])
 @pytest.mark.parametrize("awkwardness", AWKWARD)

@@ -18,6 +18,7 @@ SCHEMES = {
 }
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("method", ["percentile", "basic", "normal"])
 @pytest.mark.parametrize("name", SCHEMES)
 def test_intervals_are_those_of_the_bootstrap(name, method):

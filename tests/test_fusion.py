@@ -74,6 +74,7 @@ def test_is_logistic_regression_with_prior_weights(prior):
     np.testing.assert_allclose(fused.scores, expected, rtol=0.0, atol=1e-6)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_gradient_is_zero(prior, weighted):
@@ -275,6 +276,7 @@ def in_parts(systems, bounds=(0, 300, 320, 320, 1200), **columns):
     ]  # fmt: skip
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("budget", ["1GB", "10kB"])  # held in memory; read for each step
 @pytest.mark.parametrize("K", [2, 3])
 @pytest.mark.parametrize("weighted", [False, True])
@@ -693,6 +695,7 @@ def test_names_may_be_numbers():
 # Fitted again in replicates
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("K", [2, 3])
 @pytest.mark.parametrize("train", [fp.TrainOnTest(), fp.CrossFit(3)], ids=["one", "folds"])
 def test_fits_are_repeated_where_weights_change(K, train):
@@ -752,6 +755,7 @@ def test_replicates_see_other_fits():
     assert (found.std(axis=0) > 1e-3).all()
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("metric", [fp.Cllr(), fp.EER(), fp.MinCllr(), fp.ActDCF(0.1)], ids=repr)
 def test_intervals_with_refits(metric):
     y = labels(400, 0.4)

@@ -88,6 +88,7 @@ def require_as_read(frame, key, scores, name="llr", **options):
     return made
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.usefixtures("pieces")
 @pytest.mark.parametrize("order", ["same", "other"])
 def test_several_keys_are_one(order):
@@ -337,6 +338,7 @@ NIST = ["modelid\tsegmentid\ttargettype\tgender\tspk\tsegspk"] + [
 ]
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.usefixtures("pieces")
 @pytest.mark.filterwarnings("ignore:all .* target trials are of two speakers")
 @pytest.mark.filterwarnings("ignore:speaker .* is in all")

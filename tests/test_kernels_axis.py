@@ -130,6 +130,7 @@ def random_problem(seed, n_parameters, n_fits=3, n_nodes=60):
     return features, negatives, positives, rng.normal(size=n_fits)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("bounded", [False, True])
 @pytest.mark.parametrize("penalized", [False, True])
 @pytest.mark.parametrize("n_parameters", [1, 2, 3, 8])

@@ -63,6 +63,7 @@ def test_parts_need_no_more_than_ranks():
         np.testing.assert_array_equal(part, whole[a:b])
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("n", [20_000, 65_536, 100_003])
 @pytest.mark.parametrize("n_folds", [2, 5, 8])
 def test_folds_of_rows_do_not_tell_of_other_rows(n, n_folds):

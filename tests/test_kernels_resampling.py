@@ -250,6 +250,7 @@ def test_draws_in_one_part_of_many():
     assert abs(np.corrcoef(found[:, 0, 0], found[:, 0, 2])[0, 1]) < 5.0 / np.sqrt(n)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("n_columns", "degree"), [(0, 0), (1, 0), (2, 3)])
 def test_sums_of_rows_drawn_in_clusters(weighted, n_columns, degree):

@@ -77,7 +77,7 @@ def metrics_of(predictions):
         yield from metric.examples(predictions)
 
 
-@pytest.mark.in_turn(3)
+@pytest.mark.in_turn(6)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("case", CASES)
 def test_layouts_change_no_bit(case, layout):

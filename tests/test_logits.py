@@ -30,6 +30,7 @@ def dtype(request):
     return request.param
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_losses_and_confidences_are_those_of_the_softmax(shape, dtype):
     z, y = hostile(shape, dtype)

@@ -108,6 +108,7 @@ def test_the_vertex_of_the_hull_is_the_nearer_one(kind, share):
     assert [point.p_miss, point.p_fa] in vertices.tolist()
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("kind", KINDS)
 def test_parts_have_the_points_of_the_whole(kind, dtype):
@@ -242,6 +243,7 @@ def test_they_work_wherever_metrics_do(metric):
     assert found.value == metric(a) - metric(b)
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("seed", range(20))
 def test_equal_weights_are_none(seed):
     """Also at limits that are rates, and at ties: sums of 0.1 are rounded."""

@@ -189,7 +189,7 @@ def test_the_page_has_all_commands():
     assert named == {*SMALL, "deviations"}
 
 
-@pytest.mark.in_turn(3)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("body", CONSOLES, ids=lambda body: body.split("\n", 1)[0][2:])
 def test_the_page_shows_what_the_scripts_print(body, folder):
     if "FASTPSR_DATA" in body and not os.environ.get("FASTPSR_DATA"):

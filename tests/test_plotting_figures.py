@@ -163,6 +163,7 @@ def test_keywords_reach_the_artists(name):
     assert same_color(color[:3] if not isinstance(color, str) else color, "#123456")
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("name", CURVES)
 @pytest.mark.parametrize("wrong", [3, [0.1, 0.2], {}, {1: A}, {"A": "scores.txt"}, {"A": None}])
 def test_wrong_types_are_refused(name, wrong):

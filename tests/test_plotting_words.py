@@ -82,6 +82,7 @@ def test_equal_scores_are_said(name, what):
     assert f"A: {what}" in words(draw(name, {"A": EQUAL}))
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("name", [*BINARY, "risk_curve", "reliability_bins"])
 @pytest.mark.parametrize("data", [EQUAL, INFINITE, PARTED])
 def test_nothing_that_is_drawn_is_infinite_or_fails(name, data):

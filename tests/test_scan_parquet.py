@@ -95,6 +95,7 @@ def test_llrs(write):
     assert joined.llrs.tobytes() == in_memory().llrs.tobytes()
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("given", [False, True])
 @pytest.mark.parametrize("what", ["posteriors", "logits", "llrs", "raw_scores"])

@@ -102,6 +102,7 @@ def test_the_optimum(kind, n, K, shape, weighted):
     assert np.isfinite(fp.CrossEntropy()(fitted.transform(data)))
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("shape", ["plain", "nearly separable"])
 @pytest.mark.parametrize(("n", "K", "seed"), [(60, 2, 7), (300, 3, 16), (800, 12, 0)])
 @pytest.mark.parametrize("calibrator", [fp.VectorScaling(0.0), fp.MatrixScaling(1e-6)])

@@ -71,6 +71,7 @@ def test_it_is_prior_weighted_logistic_regression(kind, n, weighted, prior):
     assert fitted.bias_[1] - fitted.bias_[0] == pytest.approx(bias, rel=1e-8, abs=1e-8)
 
 
+@pytest.mark.in_turn(2)
 @both_sizes
 @every_kind
 def test_the_optimum_of_a_temperature(kind, n):
@@ -86,6 +87,7 @@ def test_the_optimum_of_a_temperature(kind, n):
     assert loss(scale) <= minimize(loss, [1.0], method="Nelder-Mead").fun + 1e-14
 
 
+@pytest.mark.in_turn(2)
 @both_sizes
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "raw scores"])
 def test_the_optimum_of_beta(kind, n):
@@ -127,6 +129,7 @@ def test_the_optimum_under_another_rule(kind, prior, n_infinite):
 # What it is the same as
 
 
+@pytest.mark.in_turn(2)
 @both_sizes
 @every_map
 def test_llrs_are_fitted_as_if_they_were_given_the_prior(map_, n):
@@ -219,6 +222,7 @@ def test_no_fit_has_less_loss_at_the_prior_where_it_was_fitted(map_):
     assert (losses.argmin(axis=1) == np.arange(len(priors))).all()
 
 
+@pytest.mark.in_turn(2)
 @every_kind
 @every_map
 def test_metrics_stay_at_the_priors_of_the_data(map_, kind):
@@ -234,6 +238,7 @@ def test_metrics_stay_at_the_priors_of_the_data(map_, kind):
         assert loss(data) == pytest.approx(score(data) - score(calibrated), rel=1e-8)
 
 
+@pytest.mark.in_turn(2)
 @every_map
 def test_priors_do_not_share_what_is_kept_with_the_data(map_):
     data, *_ = make("llrs", BY_SUMS)
