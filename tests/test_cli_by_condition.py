@@ -115,13 +115,19 @@ def test_columns_may_be_repeated():
     assert fp.load_calibrator("c.json").columns_ == ("seconds", "gender")
 
 
-def test_select():
+@pytest.mark.parametrize(
+    "names", [["dp"], pytest.param(["dp", "pav-laplace"], marks=pytest.mark.slow)], ids=len
+)
+def test_select(names):
     out = succeed(
-        "select", *TRIALS[1:], "--calibrators", "dp", "--resamples", "40",
+        "select", *TRIALS[1:], "--calibrators", ",".join(names), "--resamples", "40",
         "--seed", "1", "--save", "c.json", "--json", "s.json",
     )  # fmt: skip
     data = fp.Predictions.from_raw_scores(Y, X)
-    candidates = {"dp": MAKER.calibrator, "dp by condition": MAKER}
+    chosen = {"dp": MAKER.calibrator, "pav-laplace": fp.PAV(laplace=True)}
+    candidates = {name: chosen[name] for name in names}
+    for name in names:
+        candidates[f"{name} by condition"] = fp.ByCondition(chosen[name], 40, {"seconds": 2})
     expected = fp.select(
         data, candidates, by=BY, n_resamples=40, seed=1, resampling=fp.IID(), train=fp.CrossFit(5)
     )
