@@ -72,6 +72,15 @@ def test_the_script_of_the_readme_runs(capsys):
     assert "NCE" in capsys.readouterr().out
 
 
+@pytest.mark.slow
+def test_the_picture_of_the_readme_is_drawn(tmp_path):
+    script = ROOT / "docs/picture.py"
+    subprocess.run([sys.executable, script, tmp_path / "new.svg"], check=True)
+    kept = (ROOT / "docs/picture.svg").read_text("utf-8")
+    words = re.compile(r"<text[^>]*>([^<]+)</text>")
+    assert words.findall((tmp_path / "new.svg").read_text("utf-8")) == words.findall(kept) != []
+
+
 def test_speed_in_the_readme_is_as_measured():
     made = subprocess.run(
         [sys.executable, "-m", "benchmarks.summary", "docs/speed.json"],
