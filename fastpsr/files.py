@@ -7,8 +7,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["check_names", "check_place", "whole_file"]
+__all__ = [
+    "STDIN", "can_be_read_again", "check_names", "check_place", "whole_file", "write_text",
+]  # fmt: skip
 
+STDIN = Path("/dev/stdin")  # its name here, also where there is no such file
 _LONGEST_ENDING = 16  # longer file extensions are unknown, and may not fit in a temporary name
 
 
@@ -20,6 +23,14 @@ def check_names(names: Iterable[str]) -> None:
             shown = ascii(name.encode(encoding, "surrogateescape"))[1:]
             remedy = "rename the file" if encoding == "utf-8" else "set PYTHONUTF8=1"
             raise ValueError(f"names must be text in {encoding}, but {shown} is none: {remedy}")
+
+
+def can_be_read_again(path: Path) -> bool:
+    """Whether a file is read from its beginning each time: no pipe, and no standard input.
+
+    Linux opens a file anew that is redirected to standard input, other systems go on in it.
+    """
+    return path.is_file() and (path != STDIN or sys.platform == "linux")
 
 
 def check_place(path: str | os.PathLike[str]) -> None:
@@ -54,3 +65,9 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise OSError(error.errno or errno.EIO, error.strerror or str(error), str(path)) from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a file of text as `whole_file` does: the same bytes on all systems."""
+    with whole_file(path) as part:
+        part.write_text(text, "utf-8", newline="\n")

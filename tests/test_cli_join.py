@@ -164,6 +164,10 @@ sys.exit(app.run())
 """
 
 
+needs_signals = pytest.mark.skipif(os.name != "posix", reason="needs signals")
+
+
+@needs_signals
 @pytest.mark.parametrize(
     "how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
 )
@@ -194,6 +198,7 @@ def test_stopped_it_leaves_nothing(how, scores, kind, where):
     assert set(os.listdir()) == before
 
 
+@needs_signals
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("scores", ["a", "b"])

@@ -204,8 +204,8 @@ signatures.serve_command("demo")
 @compiled
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_signal_leaves_no_process_behind(number):
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
+def test_a_signal_leaves_no_process_behind(name):
     environment = surroundings(NUMBA_CACHE_DIR="cache", FASTPSR_NUM_THREADS="2")
     with subprocess.Popen(
         [sys.executable, "-P", "-c", INTERRUPTIBLE, "demo"], env=environment,
@@ -214,7 +214,7 @@ def test_a_signal_leaves_no_process_behind(number):
         while not (children := children_of(command.pid)):
             assert command.poll() is None
             time.sleep(0.02)
-        command.send_signal(number)
+        command.send_signal(getattr(signal, name))
     while any(is_running(child) for child in children):  # until a test's time is over
         time.sleep(0.02)
 

@@ -619,6 +619,7 @@ except OSError as error:
 )  # fmt: skip
 def test_nothing_is_left_where_the_disk_is_full(order, limit):
     """Files may not grow beyond a limit: as on a full disk, writing fails."""
+    pytest.importorskip("resource")
     many(40_000, order)
     before = set(os.listdir())
     run = process(LIMITED, "scores", str(limit))
@@ -660,6 +661,7 @@ print(done.n_trials, before, peak())
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the unit of memory is that of Linux")
 @pytest.mark.parametrize("order", ["same", "other"])
 def test_memory_is_bounded(order):
     """Two million trials, 230 MB of text: the budget, pieces of text, and what libraries take."""

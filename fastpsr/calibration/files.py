@@ -13,7 +13,7 @@ from fastpsr.calibration.fittable import Fittable
 from fastpsr.calibration.fusion import LinearFusion
 from fastpsr.calibration.registry import CALIBRATORS
 from fastpsr.errors import ArgumentError
-from fastpsr.files import whole_file
+from fastpsr.files import write_text
 from fastpsr.strict_json import strict
 
 __all__ = ["load_calibrator", "save_calibrator"]
@@ -53,8 +53,7 @@ def save_calibrator(calibrator: Fittable, path: str | os.PathLike[str]) -> None:
         name = type(calibrator).__name__
         raise ArgumentError("calibrator", "must be fitted before it is saved", name=name)
     content = {"format": _FORMAT, **_content(calibrator)}
-    with whole_file(path) as part:
-        part.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
 def load_calibrator(path: str | os.PathLike[str]) -> Any:

@@ -90,8 +90,8 @@ from fastpsr.kernels import signatures
 signatures.{call}
 """
     return Popen(
-        [sys.executable, "-P", "-c", code], stdin=PIPE, stdout=PIPE, stderr=DEVNULL, text=True,
-        start_new_session=True,
+        [sys.executable, "-P", "-c", code], stdin=PIPE, stdout=PIPE, stderr=DEVNULL,
+        encoding="utf-8", start_new_session=True,
     )  # fmt: skip
 
 

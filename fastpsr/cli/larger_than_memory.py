@@ -12,6 +12,7 @@ import typer
 from fastpsr.cli.modes import SPEAKERS, given
 from fastpsr.cli.options.evaluation import EvaluationOptions
 from fastpsr.cli.show import print_line
+from fastpsr.files import can_be_read_again
 from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.plans.budget import memory_of_data
 from fastpsr.predictions import Scale
@@ -47,7 +48,7 @@ def evaluated_in_parts(
     """
     keys = options.keys.files
     n_bytes, limit = least_memory(keys), memory_of_data()
-    if limit is None or n_bytes <= limit or not all(path.is_file() for path in systems):
+    if limit is None or n_bytes <= limit or not all(map(can_be_read_again, systems)):
         return False
     needed = (
         f"{' and '.join(map(str, keys))} with scores takes at least about {_size(n_bytes)} of "

@@ -17,7 +17,7 @@ from fastpsr.cli.options.training import TrainingOptions
 from fastpsr.cli.show import console, print_error, print_suspicions, steps, warnings_as_lines
 from fastpsr.cli.wording import worded
 from fastpsr.exports import CALIBRATORS
-from fastpsr.files import whole_file
+from fastpsr.files import write_text
 
 if TYPE_CHECKING:
     from fastpsr.bootstrap.settings import Intervals
@@ -175,8 +175,8 @@ def _write(
     from fastpsr.strict_json import as_json
 
     if choice.to_json is not None:
-        with to_stdout(choice.to_json) as target, whole_file(target) as part:
-            part.write_text(as_json(found.to_dict()), "utf-8")
+        with to_stdout(choice.to_json) as target:
+            write_text(target, as_json(found.to_dict()))
     if choice.save is None:
         return
     name = found.simplest if choice.simplest else found.chosen

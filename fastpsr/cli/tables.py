@@ -12,7 +12,7 @@ from fastpsr.cli.show import console
 from fastpsr.evaluation import Evaluation
 from fastpsr.evaluation.files import as_csv, as_latex, as_markdown
 from fastpsr.evaluation.layout import as_lines, best_calibrators
-from fastpsr.files import whole_file
+from fastpsr.files import can_be_read_again, write_text
 from fastpsr.strict_json import as_json
 from fastpsr.tables import parquet_files
 from fastpsr.version import __version__
@@ -67,8 +67,7 @@ def write_evaluation(
         if path is not None and str(path) == "-":
             sys.stdout.write(makers[option](evaluation))
         elif path is not None:
-            with whole_file(path) as part:
-                part.write_text(makers[option](evaluation), "utf-8")
+            write_text(path, makers[option](evaluation))
 
 
 def short_names(paths: Sequence[str]) -> dict[str, str]:
@@ -100,7 +99,7 @@ def described(paths: Iterable[Path | None]) -> list[dict[str, Any]]:
     for path in paths:
         if path is None:
             continue
-        if path.is_file():
+        if can_be_read_again(path):
             with path.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
             found.append(_entry(path, path.stat().st_size, digest))

@@ -12,6 +12,7 @@ from fastpsr import trials
 from fastpsr.cli.options.sources import KeyOptions, SpeakerOptions, TrialOptions
 from fastpsr.cli.show import print_line
 from fastpsr.cli.wording import note_in_options, worded
+from fastpsr.files import can_be_read_again
 from fastpsr.trials import Reading, TrialSet
 from fastpsr.trials.conditions import known_column
 from fastpsr.trials.formats import endings_of, may_end_in
@@ -158,7 +159,7 @@ class TrialReader:
                 found = self._read_file(path, "labeled scores", self._of_scores, "score_")
                 return trials.read(found, **policies)
             except ValueError:
-                if not path.is_file():  # a pipe is read once
+                if not can_be_read_again(path):
                     raise
                 if self._read_file(path, "scores", self._of_scores).y_true is None:
                     raise ValueError(f"{path} has no labels: give a key with --key") from None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation.layout import as_lines
-from fastpsr.files import whole_file
+from fastpsr.files import write_text
 from fastpsr.optional import frame
 from fastpsr.strict_json import as_json
 
@@ -29,8 +29,7 @@ def write(evaluation: "Evaluation", path: str | os.PathLike[str]) -> None:
         *others, last = _BY_ENDING
         rule = f"must end in {', '.join(others)} or {last}, not {os.fspath(path)!r}"
         raise ArgumentError("path", rule)
-    with whole_file(path) as part:
-        part.write_text(make(evaluation), "utf-8")
+    write_text(path, make(evaluation))
 
 
 def as_csv(evaluation: "Evaluation") -> str:

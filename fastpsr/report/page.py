@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from fastpsr import __version__
 from fastpsr.evaluation.task import Progress
-from fastpsr.files import check_place, whole_file
+from fastpsr.files import check_place, write_text
 from fastpsr.report.content import Report
 from fastpsr.report.differences import differences
 from fastpsr.report.drawing import figures
@@ -59,9 +59,7 @@ def write_report(
     <!doctype html>
     """
     check_place(path)  # before the work
-    text = render(report, progress)
-    with whole_file(path) as part:
-        part.write_text(text, "utf-8")
+    write_text(path, render(report, progress))
 
 
 def render(report: Report, progress: Progress | None = None) -> str:

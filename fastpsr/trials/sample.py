@@ -3,11 +3,15 @@
 import errno
 import gzip
 import re
+import sys
 import zlib
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+
+from fastpsr.files import STDIN, can_be_read_again
 
 __all__ = ["Sample", "broken_gzip", "fields_of", "look"]
 
@@ -48,9 +52,10 @@ def look(path: Path, kinds: Mapping[bytes, str]) -> Sample:
     """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "This is a folder, name a file in it", str(path))
-    is_pipe = path.exists() and not (path.is_file() or path.is_dir())
-    with open(path, "rb") as file:
-        content = file.read() if is_pipe else None
+    is_held = not can_be_read_again(path)
+    is_stdin = is_held and path == STDIN
+    with nullcontext(sys.stdin.buffer) if is_stdin else open(path, "rb") as file:
+        content = file.read() if is_held else None
         head = file.read(_SIZE) if content is None else content[:_SIZE]
     for magic, packer in _PACKERS.items():
         if head.startswith(magic):

@@ -4,6 +4,7 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from fastpsr.files import can_be_read_again
 from fastpsr.trials.detect import first_look
 
 __all__ = ["least_memory"]
@@ -22,7 +23,7 @@ def least_memory(keys: Sequence[Path]) -> int:
 
 def _n_lines(path: Path) -> float:
     """Return about how many lines a file of text has, by its size and its first lines."""
-    if not path.is_file():
+    if not can_be_read_again(path):
         return 0.0
     sample = first_look(path)
     if sample.kind != "text":

@@ -15,7 +15,7 @@ import typer
 
 from fastpsr.cli.options.panels import FILES, of
 from fastpsr.cli.show import console
-from fastpsr.files import check_place
+from fastpsr.files import STDIN, check_place
 
 __all__ = [
     "OutputOptions",
@@ -29,7 +29,6 @@ __all__ = [
     "to_stdout",
 ]
 
-_STDIN = Path("/dev/stdin")
 Report = Annotated[
     Path | None,
     typer.Option(
@@ -128,12 +127,12 @@ def named_files(paths: Sequence[Path], what: str = "--scores") -> dict[Path, str
 
 def from_stdin(path: Path) -> Path:
     """Return the path of standard input for "-"."""
-    return _STDIN if str(path) == "-" else path
+    return STDIN if str(path) == "-" else path
 
 
 def _is_stdin(path: Path) -> bool:
     """Whether a file is standard input."""
-    return path == _STDIN
+    return path == STDIN
 
 
 def arrays_beside(*names: str | None) -> list[Path | None]:

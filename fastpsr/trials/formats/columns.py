@@ -83,8 +83,9 @@ class Npz(_Columns):
                     arrays[name] = np.char.decode(array, "utf-8")
                 except UnicodeDecodeError:
                     raise ValueError(f"{path}: text must be UTF-8, but {name} is not") from None
-            elif array.dtype.kind == "f":
-                arrays[name] = array.astype(np.float64)
+            elif array.dtype.kind in "biuf":
+                kind = np.float64 if array.dtype.kind == "f" else array.dtype
+                arrays[name] = array.astype(np.dtype(kind).newbyteorder("="))  # as polars needs
         series = {
             name: array.tolist() if array.dtype.kind == "U" else array
             for name, array in arrays.items()

@@ -1,0 +1,230 @@
+"""What other systems lack, or do otherwise, as far as it can be seen on one of them."""
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fastpsr as fp
+from tests.commands import data, program, read, succeed, surroundings, write, write_trials
+
+pytestmark = pytest.mark.usefixtures("_here")
+
+
+@pytest.fixture
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+# What POSIX has
+
+#: Takes from a process what Windows does not have, after the libraries were imported.
+WITHOUT_POSIX = """
+import os, signal, sys
+import duckdb, jinja2, matplotlib.pyplot, numba, polars, pyarrow.dataset, rich.progress, typer
+for name in ("fcntl", "pwd", "resource", "termios"):
+    sys.modules[name] = None
+for name in ("fork", "getuid", "mkfifo", "sched_getaffinity", "sysconf"):
+    delattr(os, name)
+del signal.SIGPIPE
+"""
+
+#: Runs commands one after the other in a process, those of standard input.
+COMMANDS = """
+import json, sys
+from fastpsr.cli import app
+for arguments in json.load(sys.stdin):
+    sys.argv = ["fastpsr", *arguments]
+    code = app.run()
+    assert code == 0, (arguments, code)
+"""
+
+
+def test_commands_without_what_is_of_posix_alone():
+    write_trials()
+    evaluate = ["--key", "key", "--scores", "a", "--metrics", "EER,Cllr"]
+    commands = [
+        ["evaluate", *evaluate, "--report", "r.html", "--json", "t.json"],
+        ["join", "--key", "key", "--scores", "b", "--output", "b.parquet"],
+        ["evaluate", "b.parquet", "--scores-are", "llr", "--explain"],
+    ]
+    done = program(code=WITHOUT_POSIX + COMMANDS, stdin=json.dumps(commands))
+    assert (done.returncode, done.stderr) == (0, "")
+    succeed("evaluate", *evaluate, "--json", "u.json")
+    assert json.loads(Path("t.json").read_bytes()) == json.loads(Path("u.json").read_bytes())
+
+
+#: A system on which a file that is standard input is not opened anew.
+ELSEWHERE = """
+import sys, types
+from fastpsr import files
+from fastpsr.cli import app
+files.sys = types.SimpleNamespace(
+    platform="darwin", getfilesystemencoding=sys.getfilesystemencoding
+)
+sys.exit(app.run())
+"""
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_file_as_standard_input_is_read_once_where_it_is_not_opened_anew(packed):
+    write_trials()
+    content = Path("a").read_bytes()
+    Path("a").write_bytes(gzip.compress(content) if packed else content)
+    run = ["evaluate", "--key", "key", "--metrics", "EER,Cllr"]
+    with Path("a").open("rb") as given:
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", ELSEWHERE, *run, "--scores", "-", "--json", "t.json"],
+            stdin=given, capture_output=True, text=True, env=surroundings(),
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    succeed(*run, "--scores", "a", "--json", "u.json")
+    found, expected = (json.loads(Path(name).read_bytes()) for name in ("t.json", "u.json"))
+    of_a = [row | {"system": "a"} for row in found["rows"]]
+    assert of_a == expected["rows"]
+    assert found["inputs"][0] == {"path": "/dev/stdin", "n_bytes": None, "sha256": None}
+
+
+# Text
+
+#: Makes an error of text that is read or written in the encoding of the locale.
+STRICT = """
+import warnings
+warnings.filterwarnings("error", category=EncodingWarning, module="fastpsr")
+"""
+
+
+def test_no_encoding_is_that_of_the_locale():
+    write_trials()
+    Path("costs.json").write_text("[[0, 1], [10, 0]]", "utf-8")
+    Path("costs.csv").write_text("0,1\n10,0\n", "utf-8")
+    outputs = [f"--{kind}" for kind in ("json", "csv", "markdown", "latex", "report")]
+    given = [part for option in outputs for part in (option, f"t{option}")]
+    trials = ["--key", "key", "--scores", "a"]
+    costs = ["--scores-are", "llr", "--metrics", "NRisk costs", "--costs"]
+    commands = [
+        ["evaluate", *trials, "--metrics", "Cllr", *given],
+        ["calibrate", *trials, "--save", "map.json", "--output", "b.tsv"],
+        ["calibrate", "--load", "map.json", "--apply", "a", "--output", "c.txt"],
+        ["simulate", "trials", "t.csv", "--targets", "50", "--nontargets", "50"],
+        ["evaluate", "t.csv", "--columns", "llr", *costs, "costs.json"],
+        ["evaluate", "t.csv", "--columns", "llr", *costs, "costs.csv"],
+    ]
+    code, given = STRICT + COMMANDS, json.dumps(commands)
+    done = program(code=code, stdin=given, PYTHONWARNDEFAULTENCODING="1")
+    assert done.returncode == 0, done.stderr
+    for path in ("map.json", "b.tsv", "c.txt", "t.csv", *(f"t{option}" for option in outputs)):
+        assert b"\r" not in Path(path).read_bytes()
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "cp437"])
+def test_a_console_of_windows(encoding):
+    """Letters that it has are shown, others as Python writes them."""
+    y, _, _ = data()
+    write("s.csv", label=y, **{"größe φ": y / 2 + 0.2})
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "fastpsr", "evaluate", "s.csv", "--metrics", "NCE"],
+        capture_output=True, encoding=encoding, env=surroundings(PYTHONIOENCODING=encoding),
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    shown = "φ" if encoding == "cp437" else r"\u03c6"
+    assert f"scores: größe {shown}; labels" in done.stdout
+
+
+# The order of bytes
+
+
+def swapped(array):
+    """Return an array of the same values in the order of bytes that this machine has not."""
+    return array.astype(array.dtype.newbyteorder())
+
+
+@pytest.mark.parametrize("ending", [".npz", ".npy"])
+def test_tables_in_the_other_order_of_bytes(ending):
+    y, z, weights = data(K=3)
+    found = []
+    for order in (np.asarray, swapped):
+        columns = {"y": order(y), "z": order(z), "w": order(weights)}
+        write(f"t{ending}", **columns)
+        named = [f"{name}{'.npy' * (ending == '.npy')}" for name in ("y", "w")]
+        table = ["z.npy" if ending == ".npy" else "t.npz", "--labels", named[0], "--weights"]
+        table += [named[1], "--scores-are", "logits"]
+        printed = succeed("evaluate", *table, "--metrics", "NCE,ECEmc", "--resamples", "40")
+        succeed("calibrate", *table, "--output", "c.csv")
+        succeed("calibrate", *table, "--output", "c.npz")
+        found.append((printed, Path("c.csv").read_bytes(), read("c.npz")))
+    assert found[0][:2] == found[1][:2]
+    for name, values in found[0][2].items():
+        np.testing.assert_array_equal(values, found[1][2][name])
+
+
+@pytest.mark.parametrize("kind", ["npz", "hdf5"])
+def test_trials_in_the_other_order_of_bytes(kind):
+    made = write_trials()
+    printed = []
+    for order in (np.asarray, swapped):
+        write_swapped = {"npz": _write_npz, "hdf5": _write_hdf5}[kind]
+        write_swapped(made, order)
+        run = ["evaluate", "--key", f"key.{kind}", "--scores", f"s.{kind}", "--metrics", "EER,Cllr"]
+        if kind == "npz":
+            run += ["--by", "session", "--speaker-columns", "by,of", "--ci", "0.9"]
+            run += ["--resamples", "40"]
+        printed.append(re.sub(r"\d+\.\d s", "", succeed(*run)))
+    assert printed[0] == printed[1]
+
+
+def _write_npz(made, order):
+    sides = {"enroll": made.made.enroll, "test": made.made.test}
+    ids = {name: order(side) for name, side in sides.items()}
+    more = {"session": made.session.astype(int), "by": made.made.enroll_speaker}
+    more |= {"of": made.made.test_speaker}
+    columns = {name: order(column) for name, column in more.items()}
+    np.savez("key.npz", target=order(made.made.y_true), **ids, **columns)
+    np.savez("s.npz", score=order(made.llrs["a"].astype("f4")), **ids)
+
+
+def _write_hdf5(made, order):
+    h5py = pytest.importorskip("h5py")
+    enroll, row = np.unique(made.made.enroll, return_inverse=True)
+    enroll = np.append(enroll, enroll[-1] + 1)  # no square: rows are models
+    test, column = np.unique(made.made.test, return_inverse=True)
+    shape = (enroll.size, test.size)
+    key, scores = np.zeros(shape, "i2"), np.zeros(shape)
+    key[row, column] = np.where(made.made.y_true == 1, 1, -1)
+    scores[row, column] = made.llrs["a"]
+    ids = {"modelset": enroll, "segset": test}
+    for name, parts in {
+        "key": {"trial_mask": key},
+        "s": {"score_mask": (key != 0).astype("i2"), "scores": scores},
+    }.items():
+        with h5py.File(f"{name}.hdf5", "w") as file:
+            for part, values in parts.items():
+                file[part] = order(values)
+            for part, values in ids.items():
+                file[part] = values.astype("S")
+
+
+def test_arguments_other_than_scores_in_the_other_order_of_bytes():
+    y, z, weights = data()
+    ids = np.arange(y.size) % 60
+    found = []
+    for order in (np.asarray, swapped):
+        predictions = fp.Predictions.from_logits(
+            order(y), z, sample_weight=order(weights), priors=order(np.array([0.7, 0.3]))
+        )
+        clusters = fp.Clusters(order(ids))
+        table = fp.evaluate(
+            predictions, ["NCE", "ECE"], by={"parity": order(ids % 2)}, n_resamples=40,
+            resampling=clusters, seed=0,
+        )  # fmt: skip
+        train = fp.CrossFit(groups=order(ids))
+        mapped = fp.cross_fit(fp.DirectionPreserving(), predictions, train)
+        costs = fp.CostMatrix(order(np.array([[0.0, 1.0], [5.0, 0.0]])))
+        risk = fp.BayesRisk(costs)(mapped)
+        found.append((str(table), mapped.log_odds.tolist(), risk))
+    assert found[0] == found[1]
