@@ -1,6 +1,7 @@
 """Names of the package are found when asked for, and are what subpackages export."""
 
 import ast
+import difflib
 import importlib
 import inspect
 import pickle
@@ -13,7 +14,7 @@ import pytest
 import fastpsr as fp
 from fastpsr.cli import app
 from fastpsr.exports import MODULE_OF, SUBPACKAGES, WITH_EXTRAS
-from tests import exports
+from tests import exports, interface
 from tests.commands import surroundings
 
 
@@ -29,6 +30,12 @@ def run(code):
 def test_what_is_written_is_what_there_is(texts):
     for path, text in texts().items():
         assert ast.dump(ast.parse(path.read_text("utf-8"))) == ast.dump(ast.parse(text)), path
+
+
+def test_what_a_version_promises_changes_on_purpose_only():
+    listed = interface.FILE.read_text("utf-8")
+    changed = [*difflib.unified_diff(listed.splitlines(), interface.text().splitlines(), n=0)]
+    assert changed == [], "if this is right: python -m tests.interface"
 
 
 def test_a_name_is_what_its_module_exports():

@@ -1,0 +1,174 @@
+"""Write `docs/public_api.txt`, the list of what a version promises: see docs/versions.md.
+
+After a change on purpose: python -m tests.interface
+"""
+
+import ast
+import importlib
+import inspect
+import json
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Any, get_args
+
+import fastpsr as fp
+from fastpsr import evaluation, results
+from fastpsr.cli import app
+from fastpsr.exports import CALIBRATORS, FORMATS, PRESETS, QUALITY_TERMS, SUBPACKAGES, WITH_EXTRAS
+from tests import exports
+
+FILE = Path(__file__).parents[1] / "docs" / "public_api.txt"
+#: Modules that are imported by their own names.
+ADAPTERS = (
+    "compat.confidence_intervals", "compat.nist", "compat.speechbrain", "report", "sklearn",
+    "torchmetrics",
+)  # fmt: skip
+#: What users call of the objects of a class, or define in classes of their own; so they do of
+#: classes that derive from it. What else these have is for other modules of the package.
+MEMBERS: Mapping[str, list[str]] = {
+    "calibration.ByCondition": ["fit", "transform"],
+    "calibration.Calibrator": ["fit", "transform"],
+    "calibration.LinearFusion": ["fit", "transform"],
+    "costs.CostMatrix": ["detection", "of", "zero_one"],
+    "evaluation.Evaluation": [
+        "__getitem__", "of", "records", "row", "settings", "to_dict", "to_frame", "to_report",
+        "to_text", "write",
+    ],
+    "metrics.Metric": [
+        "__call__", "binary_only", "finish", "higher_is_better", "label", "meaning", "merge",
+        "reference_value", "summarize", "unit", "value_range",
+    ],
+    "metrics.operating_points.PointMetric": ["operating_point"],
+    "plans.PartitionedPredictions": ["compute", "explain", "map"],
+    "predictions.Predictions": dir(fp.Predictions.from_llrs(None, [0.0])),
+    "results.Result": ["to_dict", "to_frame"],
+    "rules.ScoringRule": ["divergence", "entropy", "is_strict", "label", "loss", "unit"],
+    "trials.TrialSet": [
+        "column", "equalized_weights", "predictions", "quality", "select", "speakers", "split",
+        "with_speakers",
+    ],
+}  # fmt: skip
+
+
+def text() -> str:
+    """Return the content of the file."""
+    sources = "".join(path.read_text("utf-8") for path in exports.PACKAGE.rglob("*.py"))
+    sections = {
+        "Classes and functions, with the defaults of their arguments": _functions(),
+        "Members of classes, and of those that derive from them": _members(),
+        "Attributes of results": _attributes(),
+        "Commands, with their options": _commands(),
+        "Names that options and arguments take": _choices_by_name(),
+        "Names in files": _names_in_files(),
+        "Environment variables": sorted({*re.findall(r"\bFASTPSR_[A-Z]\w+\b", sources)}),
+    }
+    listed = ("\n".join(["", title, "", *lines, ""]) for title, lines in sections.items())
+    return "What a version promises, written by python -m tests.interface\n" + "".join(listed)
+
+
+def _functions() -> Iterator[str]:
+    names = [name for name in fp.__all__ if name not in SUBPACKAGES]
+    yield from (f"fp.{name}{_arguments(getattr(fp, name))}" for name in names)
+    for module in (*SUBPACKAGES, *WITH_EXTRAS, *ADAPTERS):
+        path = exports.PACKAGE.joinpath(*module.split("."))
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        if module == "torchmetrics":  # which may not be installed
+            yield from _in_source(path, module)
+            continue
+        made = importlib.import_module(f"fastpsr.{module}")
+        for name in getattr(made, "__all__", []):
+            if name not in names or getattr(made, name) is not getattr(fp, name):
+                yield f"fastpsr.{module}.{name}{_arguments(getattr(made, name))}"
+
+
+def _in_source(path: Path, module: str) -> Iterator[str]:
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            (init,) = [f for f in node.body if getattr(f, "name", "") == "__init__"]
+            for argument in ast.walk(init.args):
+                if isinstance(argument, ast.arg):
+                    argument.annotation = None
+            yield f"fastpsr.{module}.{node.name}({ast.unparse(init.args)})"
+
+
+def _members() -> Iterator[str]:
+    for place, names in MEMBERS.items():
+        module, _, kind = place.rpartition(".")
+        cls = getattr(importlib.import_module(f"fastpsr.{module}"), kind)
+        declared = {name for base in cls.__mro__ for name in getattr(base, "__annotations__", {})}
+        for name in names:
+            assert hasattr(cls, name) or name in declared, f"{place} has no {name}"
+            yield f"{kind}.{name}{_arguments(getattr(cls, name, None))}"
+
+
+def _attributes() -> Iterator[str]:
+    found = {getattr(evaluation, name) for name in evaluation.__all__}
+    found = {each for each in found if inspect.isclass(each)} | set(_derived(results.Result))
+    for each in sorted(found, key=lambda each: each.__name__):
+        yield f"{each.__name__}: {', '.join(inspect.signature(each).parameters)}"
+
+
+def _derived(cls: type) -> Iterator[type]:
+    for each in cls.__subclasses__():
+        if not each.__name__.startswith("_") and each.__module__.startswith("fastpsr."):
+            yield each
+        yield from _derived(each)
+
+
+def _arguments(value: Any) -> str:
+    """Return the arguments without their types, which are those of `__init__.pyi`."""
+    if not callable(value):
+        return ""
+    signature = inspect.signature(value)
+    plain = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
+    return str(inspect.Signature(plain))
+
+
+def _commands() -> Iterator[str]:
+    for name in app.COMMANDS:
+        command = app.load(name)
+        for words, each in getattr(command, "commands", {"": command}).items():
+            yield " ".join(filter(None, ["fastpsr", name, words]))
+            hints = inspect.signature(each.callback).parameters
+            for option in each.params:
+                choices = "|".join(_choices(hints[option.name].annotation))
+                yield f"  {'/'.join(option.opts)} {choices}".rstrip()
+
+
+def _choices_by_name() -> Iterator[str]:
+    lists = {"calibrators": CALIBRATORS, "formats": FORMATS, "operating points": PRESETS}
+    lists |= {"terms of quality": QUALITY_TERMS}
+    yield from (f"{what}: {', '.join(names)}" for what, names in lists.items())
+
+
+def _names_in_files() -> Iterator[str]:
+    systems = {
+        name: fp.Predictions.from_llrs([0, 1] * 20, [0.1 * (k * step % 40) - 2 for k in range(40)])
+        for name, step in {"a": 3, "b": 7}.items()
+    }
+    table = fp.evaluate(systems, [fp.Cllr()], differences="first", n_resamples=40, seed=0)
+    yield f"CSV of a table: {', '.join(table.records()[0])}"
+    yield f"CSV of differences: {', '.join(table.differences[0].to_dict())}"
+    content = table.to_dict()
+    yield f"JSON of a table: {', '.join(content)}"
+    for name, entry in content.items():
+        first = entry[0] if isinstance(entry, list) else entry
+        if isinstance(first, dict):
+            yield f"JSON of a table, {name}: {', '.join(first)}"
+    with tempfile.TemporaryDirectory() as folder:
+        fp.save_calibrator(fp.PAV().fit(systems["a"]), f"{folder}/pav.json")
+        saved = json.loads(Path(folder, "pav.json").read_text("utf-8"))
+    yield f"JSON of a calibrator: {', '.join(saved)}; the format is {saved['format']!r}"
+
+
+def _choices(hint: Any) -> list[str]:
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return [each.value for each in hint]
+    return [choice for part in get_args(hint) for choice in _choices(part)]
+
+
+if __name__ == "__main__":
+    FILE.write_text(text(), "utf-8")
