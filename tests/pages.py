@@ -17,6 +17,8 @@ import traceback
 from pathlib import Path
 from unittest import mock
 
+import pytest
+
 from fastpsr.cli import app, show
 
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$(?:\s+Saved as `(\S+)`)?", re.M | re.S)
@@ -24,7 +26,7 @@ COMMAND = re.compile(r"fastpsr (.*?)(\s+2>&1)?(\s+[|>].*)?", re.S)
 SURROUNDINGS = {
     "COLUMNS": "100",
     "LC_ALL": "C.UTF-8",
-    "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     "TERM": "dumb",
 }
 
@@ -86,6 +88,8 @@ def run(command):
 
 
 def in_shell(command, given=None):
+    if os.name != "posix":
+        pytest.skip("needs a shell and its programs")
     done = subprocess.run(
         ["bash", "-c", command],
         input=given,

@@ -29,7 +29,7 @@ import os, signal, sys
 import duckdb, jinja2, matplotlib.pyplot, numba, polars, pyarrow.dataset, rich.progress, typer
 for name in ("fcntl", "pwd", "resource", "termios"):
     sys.modules[name] = None
-for name in ("fork", "getuid", "mkfifo", "sched_getaffinity", "sysconf"):
+for name in ("fork", "getuid", "mkfifo", "register_at_fork", "sched_getaffinity", "sysconf"):
     delattr(os, name)
 del signal.SIGPIPE
 """
