@@ -15,7 +15,6 @@ LAYOUTS = {
     "Fortran order float32": np.asfortranarray,
     "read-only": lambda x: _read_only(x),
     "swapped bytes": lambda x: x.astype(x.dtype.newbyteorder()),
-    "swapped bytes, float64": lambda x: x.astype(np.dtype(np.float64).newbyteorder()),
 }
 
 
