@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import fastpsr as fp
-from fastpsr import evaluation, results
+from fastpsr import calibration, evaluation, results
 from fastpsr.cli import app
 from fastpsr.exports import CALIBRATORS, FORMATS, PRESETS, QUALITY_TERMS, SUBPACKAGES, WITH_EXTRAS
 from tests import exports
@@ -24,7 +24,6 @@ FILE = Path(__file__).parents[1] / "docs" / "public_api.txt"
 #: Modules that are imported by their own names.
 ADAPTERS = (
     "compat.confidence_intervals", "compat.nist", "compat.speechbrain", "report", "sklearn",
-    "torchmetrics",
 )  # fmt: skip
 #: What users call of the objects of a class, or define in classes of their own; so they do of
 #: classes that derive from it. What else these have is for other modules of the package.
@@ -34,21 +33,24 @@ MEMBERS: Mapping[str, list[str]] = {
     "calibration.LinearFusion": ["fit", "transform"],
     "costs.CostMatrix": ["detection", "of", "zero_one"],
     "evaluation.Evaluation": [
-        "__getitem__", "of", "records", "row", "settings", "to_dict", "to_frame", "to_report",
-        "to_text", "write",
+        "__getitem__", "all_samples", "kind", "n_classes", "n_infinite", "n_samples", "of",
+        "priors", "records", "row", "settings", "to_dict", "to_frame", "to_report", "to_text",
+        "write",
     ],
     "metrics.Metric": [
         "__call__", "binary_only", "finish", "higher_is_better", "label", "meaning", "merge",
         "reference_value", "summarize", "unit", "value_range",
     ],
     "metrics.operating_points.PointMetric": ["operating_point"],
-    "plans.PartitionedPredictions": ["compute", "explain", "map"],
+    "plans.PartitionedPredictions": [
+        "compute", "explain", "kind", "map", "n_classes", "n_parts", "priors",
+    ],
     "predictions.Predictions": dir(fp.Predictions.from_llrs(None, [0.0])),
     "results.Result": ["to_dict", "to_frame"],
     "rules.ScoringRule": ["divergence", "entropy", "is_strict", "label", "loss", "unit"],
     "trials.TrialSet": [
-        "column", "equalized_weights", "predictions", "quality", "select", "speakers", "split",
-        "with_speakers",
+        "column", "columns", "enroll", "equalized_weights", "notes", "predictions", "quality",
+        "score", "select", "speakers", "split", "test", "with_speakers", "y_true",
     ],
 }  # fmt: skip
 
@@ -59,7 +61,7 @@ def text() -> str:
     sections = {
         "Classes and functions, with the defaults of their arguments": _functions(),
         "Members of classes, and of those that derive from them": _members(),
-        "Attributes of results": _attributes(),
+        "Attributes of results and of fitted calibrators": _attributes(),
         "Commands, with their options": _commands(),
         "Names that options and arguments take": _choices_by_name(),
         "Names in files": _names_in_files(),
@@ -73,25 +75,20 @@ def _functions() -> Iterator[str]:
     names = [name for name in fp.__all__ if name not in SUBPACKAGES]
     yield from (f"fp.{name}{_arguments(getattr(fp, name))}" for name in names)
     for module in (*SUBPACKAGES, *WITH_EXTRAS, *ADAPTERS):
-        path = exports.PACKAGE.joinpath(*module.split("."))
-        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-        if module == "torchmetrics":  # which may not be installed
-            yield from _in_source(path, module)
-            continue
         made = importlib.import_module(f"fastpsr.{module}")
         for name in getattr(made, "__all__", []):
             if name not in names or getattr(made, name) is not getattr(fp, name):
                 yield f"fastpsr.{module}.{name}{_arguments(getattr(made, name))}"
+    yield from _of_torchmetrics()
 
 
-def _in_source(path: Path, module: str) -> Iterator[str]:
-    for node in ast.parse(path.read_text("utf-8")).body:
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-            (init,) = [f for f in node.body if getattr(f, "name", "") == "__init__"]
-            for argument in ast.walk(init.args):
-                if isinstance(argument, ast.arg):
-                    argument.annotation = None
-            yield f"fastpsr.{module}.{node.name}({ast.unparse(init.args)})"
+def _of_torchmetrics() -> Iterator[str]:
+    """Read the source, since torchmetrics may not be installed."""
+    for node in ast.walk(ast.parse((exports.PACKAGE / "torchmetrics.py").read_text("utf-8"))):
+        if getattr(node, "name", "") == "__init__":
+            for argument in ast.walk(node.args):
+                argument.annotation = None
+            yield f"fastpsr.torchmetrics.TorchMetric({ast.unparse(node.args)})"
 
 
 def _members() -> Iterator[str]:
@@ -99,6 +96,7 @@ def _members() -> Iterator[str]:
         module, _, kind = place.rpartition(".")
         cls = getattr(importlib.import_module(f"fastpsr.{module}"), kind)
         declared = {name for base in cls.__mro__ for name in getattr(base, "__annotations__", {})}
+        declared |= {*re.findall(r"\w+", inspect.getdoc(cls))}  # what each object has
         for name in names:
             assert hasattr(cls, name) or name in declared, f"{place} has no {name}"
             yield f"{kind}.{name}{_arguments(getattr(cls, name, None))}"
@@ -109,6 +107,8 @@ def _attributes() -> Iterator[str]:
     found = {each for each in found if inspect.isclass(each)} | set(_derived(results.Result))
     for each in sorted(found, key=lambda each: each.__name__):
         yield f"{each.__name__}: {', '.join(inspect.signature(each).parameters)}"
+    for fitted in (*calibration.CALIBRATORS.values(), fp.LinearFusion, fp.ByCondition):
+        yield f"fitted {fitted.__name__}: {', '.join(fitted.fitted_names)}"
 
 
 def _derived(cls: type) -> Iterator[type]:
