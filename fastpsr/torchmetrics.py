@@ -3,6 +3,8 @@
 Needs the extra ``torchmetrics``; imported only when asked for, ``import fastpsr.torchmetrics``.
 """
 
+from __future__ import annotations  # without PyTorch, documentation is made of it
+
 from hashlib import sha256
 from typing import Any, Literal
 

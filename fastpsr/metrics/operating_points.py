@@ -163,8 +163,8 @@ class EER(_StepMetric):
     definition : {"hull", "crossing", "nearest"}
         - "hull": the exact intersection of the ROC's convex hull with P_miss = P_fa (ROCCH-EER).
         - "crossing": linear interpolation between the two operating points around P_miss = P_fa.
-        - "nearest": (P_miss + P_fa) / 2 at the threshold of least |P_miss - P_fa|; of two, at the
-          higher one.
+        - "nearest": (P_miss + P_fa) / 2 at the threshold of least ``|P_miss - P_fa|``; of two, at
+          the higher one.
 
     Returns
     -------

@@ -1,0 +1,30 @@
+"""Formulas as MathML, which browsers draw without a script."""
+
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.errors import ExtensionError
+
+
+def setup(app):
+    app.add_html_math_renderer("mathml", (in_a_line, None), (displayed, None))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def in_a_line(translator, node):
+    translator.body.append(made(node, as_block=False))
+    raise nodes.SkipNode
+
+
+def displayed(translator, node):
+    translator.body.append(f'<div class="math">{made(node, as_block=True)}</div>\n')
+    raise nodes.SkipNode
+
+
+def made(node, as_block):
+    text = node.astext()
+    if as_block and "\\\\" in text and "\\begin" not in text:
+        text = rf"\begin{{aligned}}{text}\end{{aligned}}"
+    try:
+        return tex2mathml(text, as_block=as_block)
+    except (IndexError, KeyError, StopIteration, SyntaxError) as error:
+        raise ExtensionError(f"{node.source}: formula {text!r}: {error}") from error

@@ -1,0 +1,63 @@
+"""The documentation as a site: ``sphinx-build -c docs . build/site``.
+
+The folder of the sources is the repository, so that links between pages are those of GitHub.
+"""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import matplotlib as mpl
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
+mpl.use("Agg")
+
+from fastpsr import __version__  # noqa: E402
+
+project = "fastpsr"
+author = "The fastpsr authors"
+project_copyright = author
+version = release = __version__
+root_doc = "docs/index"
+include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**.md"]
+exclude_patterns = [".*", "build", "dist", "fastpsr", "tests", "benchmarks"]
+extensions = [
+    "api",
+    "gallery",
+    "mathml",
+    "myst_parser",
+    "numpydoc",
+]
+
+myst_enable_extensions = ["dollarmath"]
+myst_fence_as_directive = ["math"]
+myst_heading_anchors = 4
+myst_dmath_double_inline = True
+
+default_role = "obj"
+autodoc_inherit_docstrings = False
+autodoc_member_order = "bysource"
+autodoc_mock_imports = [
+    name for name in ("torch", "torchmetrics") if importlib.util.find_spec(name) is None
+]
+autodoc_typehints = "none"  # docstrings have them, with shapes
+autosummary_generate = False
+numpydoc_show_class_members = False  # autodoc shows them
+
+html_theme = "pydata_sphinx_theme"
+html_title = "fastpsr"
+html_math_renderer = "mathml"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_additional_pages = {"index": "front.html"}
+templates_path = ["_templates"]
+html_copy_source = False
+html_show_sourcelink = False
+html_show_search_summary = False  # it would be fetched, which browsers refuse for files
+html_theme_options = {
+    "header_links_before_dropdown": 8,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "show_toc_level": 2,
+}

@@ -1,0 +1,17 @@
+"""Maps of calibrators.
+
+What calibrators make of LLRs. The affine map extrapolates, the isotonic map ends with its training
+data.
+"""
+
+import fastpsr as fp
+
+trials = fp.simulate.trial_list(500, 20_000, seed=1)
+raw = fp.Predictions.from_llrs(trials.y_true, trials.llr, prior=0.01)
+calibrators = {
+    "affine": fp.DirectionPreserving(),
+    "spline": fp.Spline(),
+    "PAV": fp.PAV(laplace=True),
+}
+
+ax = fp.plotting.calibration_map({name: each.fit(raw) for name, each in calibrators.items()})

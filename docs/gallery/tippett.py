@@ -1,0 +1,12 @@
+"""Tippett plot.
+
+The fractions of targets and of non-targets whose LLR is at least a given value.
+"""
+
+import fastpsr as fp
+
+trials = fp.simulate.trial_list(500, 20_000, seed=1)
+raw = fp.Predictions.from_llrs(trials.y_true, trials.llr, prior=0.01)
+systems = {"raw": raw, "calibrated": fp.cross_fit(fp.DirectionPreserving(), raw)}
+
+ax = fp.plotting.tippett(systems)

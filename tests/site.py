@@ -1,0 +1,151 @@
+"""Check the built documentation: ``python -m tests.site build/site``.
+
+Links and anchors between pages lead somewhere, nothing is requested from the network, and every
+page is in the search index. Where there is a browser: pages opened as files load without errors,
+none is wider than the window of a phone, and the search finds what is asked for. ``--shots FOLDER``
+keeps a picture of each page at both widths, ``--external`` lists links to the network.
+"""
+
+import argparse
+import contextlib
+import re
+import shutil
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+WIDTHS = {"desktop": 1440, "phone": 390}
+QUESTIONS = {"DirectionPreserving": "calibration", "minDCF": "", "Brier score": "definitions"}
+#: Attributes that make a browser load what they name.
+_LOADED = {"src", "srcset", "data", "poster"}
+_URL = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+['\"]([^'\"]+)")
+_REMOTE = re.compile(r"(?:https?:|wss?:)?//", re.I)
+
+
+class Page(HTMLParser):
+    """Anchors, links, and what is loaded, of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.anchors, self.links, self.loaded, self._style = set(), [], [], False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        given = {name: value or "" for name, value in attrs}
+        self.anchors |= {given[name] for name in ("id", "name") if name in given}
+        if tag == "a" and "href" in given:
+            self.links.append(given["href"])
+        elif "href" in given and given.get("rel") not in ("canonical", "next", "prev", "search"):
+            self.loaded.append(given["href"])
+        self.loaded += [given[name] for name in _LOADED if name in given]
+        self.loaded += urls(given.get("style", ""))
+        self._style = tag == "style"
+
+    def handle_data(self, data):
+        if self._style:
+            self.loaded += urls(data)
+
+
+def urls(style):
+    """Return what a style sheet loads."""
+    return [one or other for one, other in _URL.findall(style)]
+
+
+def pages_of(folder):
+    return {path: Page(path.read_text("utf-8")) for path in sorted(folder.rglob("*.html"))}
+
+
+def broken(pages):
+    """Return links to files or anchors that are not there."""
+    wrong = []
+    for path, page in pages.items():
+        for link in page.links + page.loaded:
+            if re.match(r"[a-z]+:|//", link, re.I):
+                continue
+            name, _, anchor = unquote(link).partition("#")
+            target = (path.parent / name.partition("?")[0]).resolve() if name else path
+            there = target.exists() and (
+                not anchor or target not in pages or anchor in pages[target].anchors
+            )
+            if not there:
+                wrong.append(f"{path.name}: {link}")
+    return wrong
+
+
+def remote(folder, pages):
+    """Return what pages and style sheets would load from the network."""
+    loaded = [(path, each) for path, page in pages.items() for each in page.loaded]
+    for path in folder.rglob("*.css"):
+        loaded += [(path, each) for each in urls(path.read_text("utf-8"))]
+    return [f"{path.name}: {each}" for path, each in loaded if _REMOTE.match(each)]
+
+
+def unfindable(folder, pages):
+    """Return pages that the search index has not."""
+    index = (folder / "searchindex.js").read_text("utf-8")
+    (listed,) = re.findall(r'"?docnames"?:\s*\[(.*?)\]', index)
+    found = set(re.findall(r'"(.*?)"', listed))
+    names = {path.relative_to(folder).with_suffix("").as_posix() for path in pages}
+    made = {name for name in names if not name.startswith(("genindex", "py-modindex", "search"))}
+    return sorted(made - found - {"index"})
+
+
+@contextlib.contextmanager
+def browser(width):
+    """Start a browser with a window of a width, or yield None if there is none."""
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not (chromium and driver):
+        yield None
+        return
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    # windows have a least width, a phone has not
+    options.add_experimental_option(
+        "mobileEmulation", {"deviceMetrics": {"width": width, "height": 900, "pixelRatio": 1.0}}
+    )
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    started = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    try:
+        yield started
+    finally:
+        started.quit()
+
+
+def seen(driver, pages, width, shots=None):
+    """Return what a browser finds wrong with pages: errors, requests, and what is too wide."""
+    wrong = []
+    for path in pages:
+        driver.get(path.as_uri())
+        needed = driver.execute_script("return document.documentElement.scrollWidth")
+        if needed > width:
+            wrong.append(f"{path}: {needed} pixels wide in a window of {width}")
+        wrong += [f"{path}: {each['message']}" for each in driver.get_log("browser")]
+        if shots:
+            name = "_".join((*path.parts[-3:-1], path.stem, str(width)))
+            driver.save_screenshot(str(shots / f"{name}.png"))
+    sent = "".join(each["message"] for each in driver.get_log("performance"))
+    asked = re.findall(r'"method":"Network\.requestWillBeSent".*?"url":"(\w+://[^"]*)"', sent)
+    return wrong + [f"requested: {each}" for each in asked if not each.startswith("file:")]
+
+
+def not_found(driver, folder):
+    """Return questions to which the search, from a file, has no answer or not the right one."""
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    wrong = []
+    for question, page in QUESTIONS.items():
+        driver.get(f"{(folder / 'search.html').as_uri()}?q={question}")
+        with contextlib.suppress(Exception):
+            WebDriverWait(driver, 20).until(
+                lambda found: found.find_elements(By.CSS_SELECTOR, "#search-results li a")
+            )
+        links = driver.find_elements(By.CSS_SELECTOR, "#search-results li a")
+        if not any(page in (link.get_attribute("href") or "") for link in links):
+            wrong.append(f"the search does not find {question!r} in {page or 'any page'}")
+    return wrong
