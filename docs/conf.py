@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 mpl.use("Agg")
 
-from fastpsr import __version__  # noqa: E402
+from fastpsr import __version__
 
 project = "fastpsr"
 author = "The fastpsr authors"
@@ -55,8 +55,9 @@ templates_path = ["_templates"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_search_summary = False  # it would be fetched, which browsers refuse for files
+html_context = {"default_mode": "auto"}
 html_theme_options = {
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 7,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
     "show_toc_level": 2,

@@ -3,7 +3,7 @@
 Links and anchors between pages lead somewhere, nothing is requested from the network, and every
 page is in the search index. Where there is a browser: pages opened as files load without errors,
 none is wider than the window of a phone, and the search finds what is asked for. ``--shots FOLDER``
-keeps a picture of each page at both widths, ``--external`` lists links to the network.
+keeps a picture of each page at both widths.
 """
 
 import argparse
@@ -52,8 +52,15 @@ def urls(style):
     return [one or other for one, other in _URL.findall(style)]
 
 
+def files(folder, ending):
+    """Return the files with an ending, without those that the theme makes its own pages of."""
+    macros = folder / "_static" / "webpack-macros.html"
+    return [path for path in sorted(folder.rglob(f"*.{ending}")) if path != macros]
+
+
 def pages_of(folder):
-    return {path: Page(path.read_text("utf-8")) for path in sorted(folder.rglob("*.html"))}
+    """Return the pages by path."""
+    return {path: Page(path.read_text("utf-8")) for path in files(folder, "html")}
 
 
 def broken(pages):
@@ -76,7 +83,7 @@ def broken(pages):
 def remote(folder, pages):
     """Return what pages and style sheets would load from the network."""
     loaded = [(path, each) for path, page in pages.items() for each in page.loaded]
-    for path in folder.rglob("*.css"):
+    for path in files(folder, "css"):
         loaded += [(path, each) for each in urls(path.read_text("utf-8"))]
     return [f"{path.name}: {each}" for path, each in loaded if _REMOTE.match(each)]
 
@@ -124,7 +131,8 @@ def seen(driver, pages, width, shots=None):
         needed = driver.execute_script("return document.documentElement.scrollWidth")
         if needed > width:
             wrong.append(f"{path}: {needed} pixels wide in a window of {width}")
-        wrong += [f"{path}: {each['message']}" for each in driver.get_log("browser")]
+        said = [each for each in driver.get_log("browser") if each["level"] != "INFO"]
+        wrong += [f"{path}: {each['message']}" for each in said]
         if shots:
             name = "_".join((*path.parts[-3:-1], path.stem, str(width)))
             driver.save_screenshot(str(shots / f"{name}.png"))
@@ -149,3 +157,25 @@ def not_found(driver, folder):
         if not any(page in (link.get_attribute("href") or "") for link in links):
             wrong.append(f"the search does not find {question!r} in {page or 'any page'}")
     return wrong
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(prog="python -m tests.site", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--shots", type=Path, metavar="FOLDER")
+    given = parser.parse_args(arguments)
+    folder = given.folder.resolve()
+    pages = pages_of(folder)
+    wrong = broken(pages) + remote(folder, pages) + unfindable(folder, pages)
+    for width in WIDTHS.values():
+        with browser(width) as driver:
+            if driver is None:
+                print("no chromium: pages are not opened", file=sys.stderr)
+                break
+            wrong += seen(driver, pages, width, given.shots) + not_found(driver, folder)
+    print(*wrong, sep="\n", end="\n" if wrong else "")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

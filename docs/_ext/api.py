@@ -14,23 +14,21 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from fastpsr import compat
+from fastpsr.caching import cached_property
 from fastpsr.exports import MODULE_OF, SUBPACKAGES, WITH_EXTRAS
 
 logger = logging.getLogger(__name__)
 
 #: Modules for other tools, which need not be installed to describe them.
 FOR_TOOLS = ("sklearn", "torchmetrics")
-#: Modules of names of ``fastpsr``, by which users do not import.
-_HIDDEN = {*MODULE_OF.values()} - {*SUBPACKAGES}
-#: What these bases define is described with them, and not repeated.
-_BASES = "Metric, Calibrator, ScoringRule"
+#: What these bases define is described with them, and not repeated for what derives from them.
+BASES = ("Metric", "Calibrator", "ScoringRule")
 
 
 def setup(app):
     app.setup_extension("sphinx.ext.autodoc")
     app.setup_extension("sphinx.ext.autosummary")
     app.add_directive("api", Api)
-    app.connect("autodoc-skip-member", skip_of_others)
     app.connect("missing-reference", as_written)
     app.connect("env-check-consistency", check_all_are_shown)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
@@ -60,14 +58,15 @@ class Api(SphinxDirective):
 
     def run(self):
         public = names(self.config.autodoc_mock_imports)
-        modules = self.arguments[0].split()
-        listed = [name for module in modules for name in public[module]]
-        lines = [f".. module:: fastpsr.{each}" for each in modules if each not in _HIDDEN]
+        listed = [name for module in self.arguments[0].split() for name in public[module]]
         listed += [line.strip() for line in self.content if line.strip()]
+        lines = []
         for module in dict.fromkeys(name.rpartition(".")[0] for name in listed):
             own = [name for name in listed if name.rpartition(".")[0] == module]
-            lines += ["", f".. currentmodule:: {module}", "", ".. autosummary::", "   :nosignatures:"]
-            lines += ["", *(f"   {name.rpartition('.')[2]}" for name in own)]
+            begin = "currentmodule" if module == "fastpsr" else "module"
+            lines += ["", f".. {begin}:: {module}", "", f".. rubric:: {module}"]
+            lines += ["", ".. autosummary::", "   :nosignatures:", ""]
+            lines += [f"   {name.rpartition('.')[2]}" for name in own]
             for name in own:
                 lines += ["", *described(name, self.config.autodoc_mock_imports)]
         source = f"{self.env.docname} (api)"
@@ -79,17 +78,32 @@ def described(name, mocked):
     module, _, last = name.rpartition(".")
     with mock(list(mocked)):
         thing = getattr(importlib.import_module(module), last)
-    if inspect.isclass(thing):
-        options = [":members:", f":inherited-members: {_BASES}", ":special-members: __call__"]
-        kind = "exception" if issubclass(thing, BaseException) else "class"
-        return [f".. auto{kind}:: {name}", *(f"   {option}" for option in options)]
-    return [f".. auto{'function' if callable(thing) else 'data'}:: {name}"]
+    if not inspect.isclass(thing):
+        return [f".. auto{'function' if callable(thing) else 'data'}:: {name}"]
+    kind = "exception" if issubclass(thing, BaseException) else "class"
+    lines = [f".. auto{kind}:: {name}"]
+    if shown := members(thing):
+        lines.append(f"   :members: {', '.join(shown)}")
+    return lines if "__call__" not in vars(thing) else [*lines, "   :special-members: __call__"]
 
 
-def skip_of_others(app, kind, name, thing, skip, options):
-    """Skip what a class has from another package, and types; None leaves it to the options."""
-    of_another = not getattr(thing, "__module__", "fastpsr").startswith("fastpsr")
-    return True if of_another or inspect.isclass(thing) else None
+def members(thing):
+    """Return the methods and properties to show of a class; of a base also what it declares."""
+    is_base = thing.__name__ in BASES
+    base = next((each for each in thing.__mro__[1:] if each.__name__ in BASES), object)
+    shown = []
+    for name in (
+        name for name in dir(thing) if not name.startswith("_") and not hasattr(base, name)
+    ):
+        owner = next(each for each in thing.__mro__ if name in vars(each))
+        member = inspect.getattr_static(thing, name)
+        made_by = getattr(getattr(thing, name), "__module__", None) or owner.__module__
+        is_method = inspect.isroutine(member) or isinstance(member, property | cached_property)
+        is_step = (inspect.getdoc(member) or "").startswith("Plan:")  # of how it is computed
+        is_ours = owner.__module__.startswith("fastpsr") and made_by.startswith("fastpsr")
+        if is_ours and not is_step and (is_method or is_base) and not inspect.isclass(member):
+            shown.append(name)
+    return shown
 
 
 def as_written(app, env, node, contnode):
