@@ -49,9 +49,9 @@ def describe(figures: Mapping[str, Any], studies: Mapping[str, "Study"], command
             groups.setdefault(study.group, []).append(name)
     sections = [
         f"Command: `{command}`",
-        "### All populations of a size together",
+        "## All populations of a size together",
         _pooled(found, groups),
-        "### Outside 93 to 97 %",
+        "## Outside 93 to 97 %",
         _outside(found, [name for names in groups.values() for name in names]),
     ]
     for group, names in groups.items():
@@ -67,9 +67,9 @@ def describe(figures: Mapping[str, Any], studies: Mapping[str, "Study"], command
             if metric in found[name]["counts"]
         ]
         table = "\n".join([_HEAD, "|---|---|--:|---|--:|--:|--:|--:|--:|--:|", *rows])
-        sections += [f"### {group[0].upper()}{group[1:]}", " ".join(notes), table]
+        sections += [f"## {group[0].upper()}{group[1:]}", " ".join(notes), table]
     if "bias" in figures:
-        sections += ["### Bias by number of samples", _bias(figures["bias"])]
+        sections += ["## Bias by number of samples", _bias(figures["bias"])]
     return "\n\n".join(sections) + "\n"
 
 
