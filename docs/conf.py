@@ -19,6 +19,7 @@ project = "fastpsr"
 author = "The fastpsr authors"
 project_copyright = author
 version = release = __version__
+suppress_warnings = ["misc.highlighting_failure"]  # of shell commands over several lines
 root_doc = "docs/index"
 include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**.md"]
 exclude_patterns = [".*", "build", "dist", "fastpsr", "tests", "benchmarks"]

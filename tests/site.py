@@ -8,6 +8,7 @@ keeps a picture of each page at both widths.
 
 import argparse
 import contextlib
+import json
 import re
 import shutil
 import sys
@@ -136,9 +137,13 @@ def seen(driver, pages, width, shots=None):
         if shots:
             name = "_".join((*path.parts[-3:-1], path.stem, str(width)))
             driver.save_screenshot(str(shots / f"{name}.png"))
-    sent = "".join(each["message"] for each in driver.get_log("performance"))
-    asked = re.findall(r'"method":"Network\.requestWillBeSent".*?"url":"(\w+://[^"]*)"', sent)
-    return wrong + [f"requested: {each}" for each in asked if not each.startswith("file:")]
+    sent = (json.loads(each["message"])["message"] for each in driver.get_log("performance"))
+    asked = [
+        each["params"]["request"]["url"]
+        for each in sent
+        if each["method"] == "Network.requestWillBeSent"
+    ]
+    return wrong + [f"requested: {each}" for each in asked if _REMOTE.match(each)]
 
 
 def not_found(driver, folder):

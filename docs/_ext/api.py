@@ -7,8 +7,11 @@ are further names. A public name that is on no page is a warning.
 import importlib
 import inspect
 import pkgutil
+import re
 
+from docutils import nodes
 from docutils.statemachine import StringList
+from sphinx.addnodes import pending_xref
 from sphinx.ext.autodoc.mock import mock
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
@@ -21,14 +24,19 @@ logger = logging.getLogger(__name__)
 
 #: Modules for other tools, which need not be installed to describe them.
 FOR_TOOLS = ("sklearn", "torchmetrics")
-#: What these bases define is described with them, and not repeated for what derives from them.
-BASES = ("Metric", "Calibrator", "ScoringRule")
+#: What these define is described with them, and not repeated for what derives from them.
+BASES = {
+    "Metric": "fastpsr.metrics.Metric",
+    "Calibrator": "fastpsr.calibration.Calibrator",
+    "ScoringRule": "fastpsr.rules.ScoringRule",
+}
 
 
 def setup(app):
     app.setup_extension("sphinx.ext.autodoc")
     app.setup_extension("sphinx.ext.autosummary")
     app.add_directive("api", Api)
+    app.connect("doctree-read", link_code)
     app.connect("missing-reference", as_written)
     app.connect("env-check-consistency", check_all_are_shown)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
@@ -84,13 +92,22 @@ def described(name, mocked):
     lines = [f".. auto{kind}:: {name}"]
     if shown := members(thing):
         lines.append(f"   :members: {', '.join(shown)}")
-    return lines if "__call__" not in vars(thing) else [*lines, "   :special-members: __call__"]
+    if "__call__" in vars(thing):
+        lines.append("   :special-members: __call__")
+    if base := base_of(thing):
+        lines += ["", f"   It also has what :class:`{BASES[base.__name__]}` has."]
+    return lines
+
+
+def base_of(thing):
+    """Return the base of a class that is described by itself, or None."""
+    return next((each for each in thing.__mro__[1:] if each.__name__ in BASES), None)
 
 
 def members(thing):
     """Return the methods and properties to show of a class; of a base also what it declares."""
     is_base = thing.__name__ in BASES
-    base = next((each for each in thing.__mro__[1:] if each.__name__ in BASES), object)
+    base = base_of(thing) or object
     shown = []
     for name in (
         name for name in dir(thing) if not name.startswith("_") and not hasattr(base, name)
@@ -98,12 +115,27 @@ def members(thing):
         owner = next(each for each in thing.__mro__ if name in vars(each))
         member = inspect.getattr_static(thing, name)
         made_by = getattr(getattr(thing, name), "__module__", None) or owner.__module__
-        is_method = inspect.isroutine(member) or isinstance(member, property | cached_property)
-        is_step = (inspect.getdoc(member) or "").startswith("Plan:")  # of how it is computed
         is_ours = owner.__module__.startswith("fastpsr") and made_by.startswith("fastpsr")
-        if is_ours and not is_step and (is_method or is_base) and not inspect.isclass(member):
+        about = getattr(member, "__doc__", None) or ""
+        if isinstance(member, property | cached_property) or inspect.isroutine(member):
+            is_shown = about and not about.startswith("Plan:")  # of how it is computed
+        else:
+            is_shown = is_base and not inspect.isclass(member)
+        if is_ours and is_shown:
             shown.append(name)
     return shown
+
+
+def link_code(app, doctree):
+    """Make links of code in the text that begins with a name of `fp`."""
+    for code in list(doctree.findall(nodes.literal)):
+        name = re.match(r"fp\.([\w.]+)", code.astext())
+        if name and not isinstance(code.parent, nodes.reference | pending_xref):
+            link = pending_xref(
+                "", code.deepcopy(), refdomain="py", reftype="obj", refexplicit=True
+            )
+            link.update_all_atts({"reftarget": f"fastpsr.{name[1]}", "refdoc": app.env.docname})
+            code.replace_self(link)
 
 
 def as_written(app, env, node, contnode):

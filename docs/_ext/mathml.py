@@ -1,6 +1,7 @@
 """Formulas as MathML, which browsers draw without a script."""
 
 from docutils import nodes
+from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.errors import ExtensionError
 
@@ -16,15 +17,13 @@ def in_a_line(translator, node):
 
 
 def displayed(translator, node):
-    translator.body.append(f'<div class="math">{made(node, as_block=True)}</div>\n')
+    translator.body.append(f'<div class="formula">{made(node, as_block=True)}</div>\n')
     raise nodes.SkipNode
 
 
 def made(node, as_block):
     text = node.astext()
-    if as_block and "\\\\" in text and "\\begin" not in text:
-        text = rf"\begin{{aligned}}{text}\end{{aligned}}"
     try:
         return tex2mathml(text, as_block=as_block)
-    except (IndexError, KeyError, StopIteration, SyntaxError) as error:
+    except MathError as error:
         raise ExtensionError(f"{node.source}: formula {text!r}: {error}") from error
