@@ -101,17 +101,16 @@ def described(name, mocked):
 
 def base_of(thing):
     """Return the base of a class that is described by itself, or None."""
-    return next((each for each in thing.__mro__[1:] if each.__name__ in BASES), None)
+    bases = (each for each in thing.__mro__[1:] if each.__name__ in BASES)
+    return next((each for each in bases if each.__module__.startswith("fastpsr")), None)
 
 
 def members(thing):
     """Return the methods and properties to show of a class; of a base also what it declares."""
-    is_base = thing.__name__ in BASES
-    base = base_of(thing) or object
+    is_base, base = thing.__name__ in BASES, base_of(thing) or object
+    named = [name for name in dir(thing) if not name.startswith("_") and not hasattr(base, name)]
     shown = []
-    for name in (
-        name for name in dir(thing) if not name.startswith("_") and not hasattr(base, name)
-    ):
+    for name in named:
         owner = next(each for each in thing.__mro__ if name in vars(each))
         member = inspect.getattr_static(thing, name)
         made_by = getattr(getattr(thing, name), "__module__", None) or owner.__module__
@@ -131,10 +130,8 @@ def link_code(app, doctree):
     for code in list(doctree.findall(nodes.literal)):
         name = re.match(r"fp\.([\w.]+)", code.astext())
         if name and not isinstance(code.parent, nodes.reference | pending_xref):
-            link = pending_xref(
-                "", code.deepcopy(), refdomain="py", reftype="obj", refexplicit=True
-            )
-            link.update_all_atts({"reftarget": f"fastpsr.{name[1]}", "refdoc": app.env.docname})
+            place = {"reftarget": f"fastpsr.{name[1]}", "refdoc": app.env.docname}
+            link = pending_xref("", code.deepcopy(), refdomain="py", reftype="obj", **place)
             code.replace_self(link)
 
 
