@@ -46,6 +46,8 @@ autodoc_typehints = "none"  # docstrings have them, with shapes
 autosummary_generate = False
 numpydoc_show_class_members = False  # autodoc shows them
 
+toc_object_entries_show_parents = "hide"
+
 html_theme = "pydata_sphinx_theme"
 html_title = "fastpsr"
 html_math_renderer = "mathml"
