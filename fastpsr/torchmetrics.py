@@ -181,7 +181,7 @@ class TorchMetric(torchmetrics.Metric):
     def _tensor(self, values: Any) -> Tensor:
         return torch.as_tensor(values, dtype=torch.float64, device=self.device)
 
-    def _batch(self, preds: Any, target: Any, weights: Any) -> "_Batch":
+    def _batch(self, preds: Any, target: Any, weights: Any) -> _Batch:
         """Return a batch as predictions, checked."""
         try:
             batch = _Batch.of(self._kind, target, preds, priors=self.priors, sample_weight=weights)

@@ -173,3 +173,12 @@ def test_a_browser_finds_what_is_too_wide_and_what_is_requested(folder):
     assert any("b.html: 9" in each and "pixels wide" in each for each in found)
     assert "requested: http://127.0.0.1:65500/x.png" in found
     assert not any("a.html" in each for each in found)
+
+
+def test_the_command_prints_faults_and_fails(folder, monkeypatch, capsys):
+    monkeypatch.setattr(site.shutil, "which", lambda name: None)
+    assert site.main([str(folder)]) == 0
+    assert capsys.readouterr() == ("", "no chromium: pages are not opened\n")
+    (folder / "b.html").unlink()
+    assert site.main([str(folder)]) == 1
+    assert capsys.readouterr().out == "a.html: b.html#there\n"
