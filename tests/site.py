@@ -2,8 +2,8 @@
 
 Links and anchors between pages lead somewhere, nothing is requested from the network, and every
 page is in the search index. Where there is a browser: pages opened as files load without errors,
-none is wider than the window of a phone, and the search finds what is asked for. ``--shots FOLDER``
-keeps a picture of each page at both widths.
+nothing is wider than the window of a desktop or of a phone, and the search finds what is asked for.
+``--shots FOLDER`` keeps a picture of each page at both widths.
 """
 
 import argparse
@@ -16,12 +16,25 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
 
-WIDTHS = {"desktop": 1440, "phone": 390}
-QUESTIONS = {"DirectionPreserving": "calibration", "minDCF": "", "Brier score": "definitions"}
+WIDTHS = (1440, 390)  # of a desktop and of a phone
+#: What is searched for, and a page that the search has to find.
+QUESTIONS = {"DirectionPreserving": "calibration", "minDCF": "metrics", "Brier": "definitions"}
 #: Attributes that make a browser load what they name.
 _LOADED = {"src", "srcset", "data", "poster"}
 _URL = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+['\"]([^'\"]+)")
 _REMOTE = re.compile(r"(?:https?:|wss?:)?//", re.I)
+
+
+#: Elements that reach beyond the window, and do not scroll by themselves.
+_CUT = """
+const scrolls = (element) =>
+  element.tagName !== "ARTICLE" && (/auto|scroll/.test(getComputedStyle(element).overflowX) ||
+  scrolls(element.parentElement));
+return [...document.querySelectorAll("article *:not(.headerlink)")].filter((element) => {
+  const box = element.getBoundingClientRect();
+  return box.width && box.right > arguments[0] + 1 && !scrolls(element.parentElement);
+}).map((element) => element.outerHTML.slice(0, 80));
+"""
 
 
 class Page(HTMLParser):
@@ -132,6 +145,8 @@ def seen(driver, pages, width, shots=None):
         needed = driver.execute_script("return document.documentElement.scrollWidth")
         if needed > width:
             wrong.append(f"{path}: {needed} pixels wide in a window of {width}")
+        cut = driver.execute_script(_CUT, width)
+        wrong += [f"{path}: cut off at the side: {each}" for each in cut[:3]]
         said = [each for each in driver.get_log("browser") if each["level"] != "INFO"]
         wrong += [f"{path}: {each['message']}" for each in said]
         if shots:
@@ -147,7 +162,7 @@ def seen(driver, pages, width, shots=None):
 
 
 def not_found(driver, folder):
-    """Return questions to which the search, from a file, has no answer or not the right one."""
+    """Return questions to which the search, opened as a file, has not the right answer."""
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.ui import WebDriverWait
 
@@ -159,8 +174,8 @@ def not_found(driver, folder):
                 lambda found: found.find_elements(By.CSS_SELECTOR, "#search-results li a")
             )
         links = driver.find_elements(By.CSS_SELECTOR, "#search-results li a")
-        if not any(page in (link.get_attribute("href") or "") for link in links):
-            wrong.append(f"the search does not find {question!r} in {page or 'any page'}")
+        if not any(f"/{page}.html" in link.get_attribute("href") for link in links):
+            wrong.append(f"the search for {question!r} does not find the page {page!r}")
     return wrong
 
 
@@ -172,7 +187,7 @@ def main(arguments=None):
     folder = given.folder.resolve()
     pages = pages_of(folder)
     wrong = broken(pages) + remote(folder, pages) + unfindable(folder, pages)
-    for width in WIDTHS.values():
+    for width in WIDTHS:
         with browser(width) as driver:
             if driver is None:
                 print("no chromium: pages are not opened", file=sys.stderr)

@@ -159,11 +159,13 @@ def test_faults_of_style_sheets_and_of_the_index_are_found(folder):
 
 
 @pytest.mark.slow
-def test_a_browser_finds_what_is_too_wide_and_what_is_requested(folder):
+def test_a_browser_finds_what_is_too_wide_or_cut_off_and_what_is_requested(folder):
     pytest.importorskip("selenium")
     (folder / "b.html").write_text(
         '<meta name="viewport" content="width=device-width"><p style="width: 900px">b</p>'
-        '<img src="http://127.0.0.1:65500/x.png">'
+        '<img src="http://127.0.0.1:65500/x.png"><div style="overflow: auto; width: 300px">'
+        '<article><p style="width: 400px">d</p>'
+        '<pre style="width: 200px; overflow: auto"><b style="margin: 400px">c</b></pre></article>'
     )
     pages = [folder / "a.html", folder / "b.html"]
     with site.browser(390) as driver:
@@ -171,6 +173,8 @@ def test_a_browser_finds_what_is_too_wide_and_what_is_requested(folder):
             pytest.skip("needs Debian's chromium and chromium-driver")
         found = site.seen(driver, pages, 390)
     assert any("b.html: 9" in each and "pixels wide" in each for each in found)
+    assert [each for each in found if "cut off" in each and ">d<" in each]
+    assert not [each for each in found if "cut off" in each and ">c<" in each]
     assert "requested: http://127.0.0.1:65500/x.png" in found
     assert not any("a.html" in each for each in found)
 

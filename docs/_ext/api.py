@@ -15,6 +15,7 @@ from sphinx.addnodes import pending_xref
 from sphinx.ext.autodoc.mock import mock
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
+from sphinx.util.inspect import stringify_signature
 
 from fastpsr import compat
 from fastpsr.caching import cached_property
@@ -36,6 +37,7 @@ def setup(app):
     app.setup_extension("sphinx.ext.autodoc")
     app.setup_extension("sphinx.ext.autosummary")
     app.add_directive("api", Api)
+    app.connect("autodoc-process-signature", with_options)
     app.connect("doctree-read", link_code)
     app.connect("missing-reference", as_written)
     app.connect("env-check-consistency", check_all_are_shown)
@@ -123,6 +125,14 @@ def members(thing):
         if is_ours and is_shown:
             shown.append(name)
     return shown
+
+
+def with_options(app, kind, name, thing, options, signature, returned):
+    """Return the options of a class that is made by a method that takes any."""
+    if kind != "class" or "*args" not in (signature or ""):
+        return None
+    made = stringify_signature(inspect.signature(thing), False, False)
+    return made.replace("<factory>", "..."), None
 
 
 def link_code(app, doctree):
