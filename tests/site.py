@@ -161,20 +161,21 @@ def seen(driver, pages, width, shots=None):
     return wrong + [f"requested: {each}" for each in asked if _REMOTE.match(each)]
 
 
-def not_found(driver, folder):
+def not_found(driver, folder, seconds=20):
     """Return questions to which the search, opened as a file, has not the right answer."""
+    from selenium.common.exceptions import TimeoutException
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.ui import WebDriverWait
 
     wrong = []
     for question, page in QUESTIONS.items():
         driver.get(f"{(folder / 'search.html').as_uri()}?q={question}")
-        with contextlib.suppress(Exception):
-            WebDriverWait(driver, 20).until(
-                lambda found: found.find_elements(By.CSS_SELECTOR, "#search-results li a")
+        answer = f"#search-results a[href*='/{page}.html']"
+        try:
+            WebDriverWait(driver, seconds).until(
+                lambda shown, answer=answer: shown.find_elements(By.CSS_SELECTOR, answer)
             )
-        links = driver.find_elements(By.CSS_SELECTOR, "#search-results li a")
-        if not any(f"/{page}.html" in link.get_attribute("href") for link in links):
+        except TimeoutException:
             wrong.append(f"the search for {question!r} does not find the page {page!r}")
     return wrong
 
@@ -192,7 +193,8 @@ def main(arguments=None):
             if driver is None:
                 print("no chromium: pages are not opened", file=sys.stderr)
                 break
-            wrong += seen(driver, pages, width, given.shots) + not_found(driver, folder)
+            wrong += seen(driver, pages, width, given.shots)
+            wrong += not_found(driver, folder) if width == WIDTHS[0] else []
     print(*wrong, sep="\n", end="\n" if wrong else "")
     return 1 if wrong else 0
 

@@ -172,6 +172,7 @@ def test_a_browser_finds_what_is_too_wide_or_cut_off_and_what_is_requested(folde
         if driver is None:
             pytest.skip("needs Debian's chromium and chromium-driver")
         found = site.seen(driver, pages, 390)
+        assert len(site.not_found(driver, folder, seconds=0.1)) == len(site.QUESTIONS)
     assert any("b.html: 9" in each and "pixels wide" in each for each in found)
     assert [each for each in found if "cut off" in each and ">d<" in each]
     assert not [each for each in found if "cut off" in each and ">c<" in each]
