@@ -3,7 +3,6 @@
 The folder of the sources is the repository, so that links between pages are those of GitHub.
 """
 
-import importlib.util
 import sys
 from pathlib import Path
 
@@ -12,6 +11,8 @@ import matplotlib as mpl
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 mpl.use("Agg")
+
+from api import MOCKED
 
 from fastpsr import __version__
 
@@ -23,30 +24,20 @@ suppress_warnings = ["misc.highlighting_failure"]  # of shell commands over seve
 root_doc = "docs/index"
 include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**.md"]
 exclude_patterns = [".*", "build", "dist", "fastpsr", "tests", "benchmarks"]
-extensions = [
-    "api",
-    "gallery",
-    "mathml",
-    "myst_parser",
-    "numpydoc",
-]
+extensions = ["api", "gallery", "mathml", "myst_parser", "numpydoc"]
 
 myst_enable_extensions = ["dollarmath"]
 myst_fence_as_directive = ["math"]
 myst_heading_anchors = 4
-myst_dmath_double_inline = True
 
 default_role = "obj"
+toc_object_entries_show_parents = "hide"
 autodoc_inherit_docstrings = False
 autodoc_member_order = "bysource"
-autodoc_mock_imports = [
-    name for name in ("torch", "torchmetrics") if importlib.util.find_spec(name) is None
-]
+autodoc_mock_imports = MOCKED
 autodoc_typehints = "none"  # docstrings have them, with shapes
 autosummary_generate = False
 numpydoc_show_class_members = False  # autodoc shows them
-
-toc_object_entries_show_parents = "hide"
 
 html_theme = "pydata_sphinx_theme"
 html_title = "fastpsr"

@@ -8,6 +8,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+from importlib.util import find_spec
 
 from docutils import nodes
 from docutils.statemachine import StringList
@@ -23,8 +24,10 @@ from fastpsr.exports import MODULE_OF, SUBPACKAGES, WITH_EXTRAS
 
 logger = logging.getLogger(__name__)
 
-#: Modules for other tools, which need not be installed to describe them.
+#: Modules for other tools.
 FOR_TOOLS = ("sklearn", "torchmetrics")
+#: What need not be installed to describe what is for it.
+MOCKED = [name for name in ("torch", "torchmetrics") if find_spec(name) is None]
 #: What these define is described with them, and not repeated for what derives from them.
 BASES = {
     "Metric": "fastpsr.metrics.Metric",
@@ -44,14 +47,14 @@ def setup(app):
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
-def names(mocked=("torch", "torchmetrics")):
+def names():
     """Return the public names by module below ``fastpsr``, as users write them."""
     found = {}
     for name, module in MODULE_OF.items():
         found.setdefault(module, []).append(f"fastpsr.{name}")
     of_compat = [f"compat.{each.name}" for each in pkgutil.iter_modules(compat.__path__)]
     modules = {*SUBPACKAGES, *WITH_EXTRAS, *of_compat, *FOR_TOOLS} - {"compat", "compat.inputs"}
-    with mock(list(mocked)):
+    with mock(MOCKED):
         for module in sorted(modules):
             listed = importlib.import_module(f"fastpsr.{module}").__all__
             own = [name for name in listed if MODULE_OF.get(name) != module]
@@ -67,7 +70,7 @@ class Api(SphinxDirective):
     has_content = True
 
     def run(self):
-        public = names(self.config.autodoc_mock_imports)
+        public = names()
         listed = [name for module in self.arguments[0].split() for name in public[module]]
         listed += [line.strip() for line in self.content if line.strip()]
         lines = []
@@ -78,15 +81,15 @@ class Api(SphinxDirective):
             lines += ["", ".. autosummary::", "   :nosignatures:", ""]
             lines += [f"   {name.rpartition('.')[2]}" for name in own]
             for name in own:
-                lines += ["", *described(name, self.config.autodoc_mock_imports)]
+                lines += ["", *described(name)]
         source = f"{self.env.docname} (api)"
         return self.parse_text_to_nodes(StringList(lines, source))
 
 
-def described(name, mocked):
+def described(name):
     """Return the lines of the directive that shows a name."""
     module, _, last = name.rpartition(".")
-    with mock(list(mocked)):
+    with mock(MOCKED):
         thing = getattr(importlib.import_module(module), last)
     if not inspect.isclass(thing):
         return [f".. auto{'function' if callable(thing) else 'data'}:: {name}"]
@@ -152,7 +155,7 @@ def as_written(app, env, node, contnode):
 
 def check_all_are_shown(app, env):
     shown = env.domains["py"].objects
-    for each in names(app.config.autodoc_mock_imports).values():
+    for each in names().values():
         for name in each:
             if name not in shown:
                 logger.warning("%s is public, but on no page", name)

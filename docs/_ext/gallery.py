@@ -8,6 +8,7 @@ import os
 import runpy
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
@@ -28,8 +29,10 @@ class Gallery(SphinxDirective):
         for path in sorted(folder.glob("*.py")):
             self.env.note_dependency(path)
             title, text, code = parts(path.read_text("utf-8"))
-            runpy.run_path(str(path))["ax"].figure.savefig(figures / f"{path.stem}.png", dpi=150)
-            uri = os.path.relpath(figures / f"{path.stem}.png", folder)
+            picture = figures / f"{path.stem}.png"
+            runpy.run_path(str(path))["ax"].figure.savefig(picture, dpi=150)
+            plt.close("all")
+            uri = os.path.relpath(picture, folder)
             link = nodes.reference("", "", nodes.image(uri=uri, alt=title), refid=path.stem)
             thumbnails += nodes.paragraph("", "", link)
             section = nodes.section(ids=[path.stem], names=[path.stem])
@@ -44,5 +47,5 @@ def parts(script):
     """Return the title, the text and the code of a script."""
     (docstring, *rest) = ast.parse(script).body
     title, _, text = ast.get_docstring(ast.Module([docstring], [])).partition("\n")
-    first = min(rest, key=lambda node: node.lineno).lineno
-    return title.rstrip("."), text.strip(), "\n".join(script.splitlines()[first - 1 :])
+    code = "\n".join(script.splitlines()[rest[0].lineno - 1 :])
+    return title.rstrip("."), text.strip(), code
