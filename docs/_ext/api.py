@@ -131,8 +131,8 @@ def members(thing):
 
 
 def with_options(app, kind, name, thing, options, signature, returned):
-    """Return the options of a class that is made by a method that takes any."""
-    if kind != "class" or "*args" not in (signature or ""):
+    """Return the options of a class, also of one that is made by a method that takes any."""
+    if kind != "class" or not signature:
         return None
     made = stringify_signature(inspect.signature(thing), False, False)
     return made.replace("<factory>", "..."), None
