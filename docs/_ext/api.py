@@ -24,8 +24,8 @@ from fastpsr.exports import MODULE_OF, SUBPACKAGES, WITH_EXTRAS
 
 logger = logging.getLogger(__name__)
 
-#: Modules for other tools.
-FOR_TOOLS = ("sklearn", "torchmetrics")
+#: Modules that are imported by their own name.
+OTHERS = ("report", "sklearn", "torchmetrics")
 #: What need not be installed to describe what is for it.
 MOCKED = [name for name in ("torch", "torchmetrics") if find_spec(name) is None]
 #: What these define is described with them, and not repeated for what derives from them.
@@ -53,7 +53,7 @@ def names():
     for name, module in MODULE_OF.items():
         found.setdefault(module, []).append(f"fastpsr.{name}")
     of_compat = [f"compat.{each.name}" for each in pkgutil.iter_modules(compat.__path__)]
-    modules = {*SUBPACKAGES, *WITH_EXTRAS, *of_compat, *FOR_TOOLS} - {"compat", "compat.inputs"}
+    modules = {*SUBPACKAGES, *WITH_EXTRAS, *of_compat, *OTHERS} - {"compat", "compat.inputs"}
     with mock(MOCKED):
         for module in sorted(modules):
             listed = importlib.import_module(f"fastpsr.{module}").__all__
