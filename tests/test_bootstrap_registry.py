@@ -279,6 +279,7 @@ def test_intervals_in_parts_are_those_of_memory(scheme, method):
         np.testing.assert_allclose(one.degrees_of_freedom, other.degrees_of_freedom, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.in_turn(2)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_forms_of_arrays_change_no_interval(n_classes):

@@ -438,6 +438,7 @@ for rule in (Mine(), fp.rules.Weighted(functools.partial(weight, 2)), fp.rules.L
 """
 
 
+@pytest.mark.slow
 def test_streams_are_the_same_in_every_process(capsys):
     exec(KEYS, {"__name__": "__main__"})
     here = capsys.readouterr().out

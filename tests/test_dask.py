@@ -531,6 +531,7 @@ print(fp.EER()(fp.from_dask(dd.from_pandas(table, npartitions=2))))
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_has_not_imported_distributed():
     done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

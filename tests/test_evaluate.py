@@ -458,7 +458,7 @@ def test_fits_in_replicates_warn_of_nothing():
     assert fp.evaluate(sample(n=60), ["RCL"], n_resamples=40, seed=0).warnings == ()
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("scores", samples.SCORES)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_every_metric_and_calibrator_of_hostile_data(n_classes, scores):

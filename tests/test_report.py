@@ -379,6 +379,7 @@ def test_names_that_are_shortened_stay_apart():
     assert len(legend) == 3
 
 
+@pytest.mark.slow
 def test_reports_do_not_load_pyplot():
     code = (
         "import sys, fastpsr.report as r; from tests import reports as t\n"
