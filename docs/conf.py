@@ -46,6 +46,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_additional_pages = {"index": "front.html"}
 templates_path = ["_templates"]
+html_sidebars = dict.fromkeys(["docs/gallery/index", "docs/paper/README"], [])  # no pages below
 html_copy_source = False
 html_show_sourcelink = False
 html_show_search_summary = False  # it would be fetched, which browsers refuse for files
