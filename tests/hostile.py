@@ -235,7 +235,7 @@ class Source:
         return self.of(
             [NAN, INF, -INF, 0.0, -1.0, 1.0, 2.0, 1e308, -1e308, LEAST, -0.0, 0, -1, 10**30, 1.5,
              np.float16(0.5), np.array(0.5), np.array([0.5]), np.array([0.5, 0.5]), True, None,
-             "x", "0.5", 1j, [], [0.5], {}, np.datetime64("NaT"), object()]
+             "x", "0.5", 1j, [], [0.5], {}, np.datetime64("NaT", "s"), object()]
         )  # fmt: skip
 
 
