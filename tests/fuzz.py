@@ -341,7 +341,7 @@ def ids_for(s, n):
         return s.of(
             [s.rubbish(ids), np.full(n, np.nan), ids.astype(complex), ids - 2**62,
              ids.astype(np.uint64) + np.uint64(2**63), np.array([*ids[:-1], None]),
-             ids.astype("M8[s]"), ids.astype(float), np.where(ids > 0, ids, np.uint64(2**63))]
+             ids.astype("M8[s]"), ids.astype(float), np.where(ids > 0, ids, -(2**63))]
         )  # fmt: skip
     return s.dress(ids) if s.chance(0.5) else ids
 
