@@ -5,6 +5,7 @@ renew pages in place: python -m tests.pages docs/how-to/*.md
 """
 
 import contextlib
+import difflib
 import doctest
 import io
 import os
@@ -29,6 +30,15 @@ SURROUNDINGS = {
     "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     "TERM": "dumb",
 }
+
+
+def changes(name, page):
+    """Return as text where the examples of a page print something else now; "" if nowhere."""
+    lines = difflib.unified_diff(
+        page.splitlines(), renewed(page).splitlines(), name, "now", lineterm=""
+    )
+    said = "\n".join(lines)
+    return said and f"{said}\nIf this is right: python -m tests.pages {name}"
 
 
 def renewed(page):

@@ -1,6 +1,5 @@
 """Pages with examples of other tools, where the tools are installed."""
 
-import difflib
 import os
 from pathlib import Path
 
@@ -25,13 +24,8 @@ def test_examples_print_what_the_page_shows(name, tmp_path, monkeypatch):
     if not os.environ.get("FASTPSR_ALL_TOOLS"):  # which .ci/backends sets: none skips there
         for module in NEEDS[name]:
             pytest.importorskip(module)
-    page = (ROOT / name).read_text("utf-8")
     monkeypatch.chdir(tmp_path)
-    changed = difflib.unified_diff(
-        page.splitlines(), pages.renewed(page).splitlines(), name, "now", lineterm=""
-    )
-    said = "\n".join(changed)
-    assert not said, f"{said}\nIf this is right: python -m tests.pages {name}"
+    assert pages.changes(name, (ROOT / name).read_text("utf-8")) == ""
 
 
 def test_every_page_of_another_tool_is_run():

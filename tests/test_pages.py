@@ -1,6 +1,5 @@
 """Pages of examples: every example prints what stands below it."""
 
-import difflib
 import os
 import re
 import subprocess
@@ -30,13 +29,8 @@ LONG = {"choose-calibrator", "clusters", "quality-measures"}  # above 10 s
     [pytest.param(n, marks=[pytest.mark.slow] if Path(n).stem in LONG else []) for n in PAGES],
 )
 def test_examples_print_what_the_page_shows(name, tmp_path, monkeypatch):
-    page = ALL[name]
     monkeypatch.chdir(tmp_path)
-    changed = difflib.unified_diff(
-        page.splitlines(), pages.renewed(page).splitlines(), name, "now", lineterm=""
-    )
-    said = "\n".join(changed)
-    assert not said, f"{said}\nIf this is right: python -m tests.pages {name}"
+    assert pages.changes(name, ALL[name]) == ""
 
 
 def test_names_of_pages_are_those_of_files():
