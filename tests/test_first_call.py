@@ -44,3 +44,44 @@ def test_functions_of_others_are_not_spoken_of(tmp_path):
     said(tmp_path)
     code = f"{CALL}; import numba; numba.njit(lambda x: x + 1)(1)"
     assert said(tmp_path, code) == ""
+
+
+INTERRUPTED = """
+import os, signal
+import fastpsr as fp
+from numba.core.codegen import CPUCodeLibrary
+
+ask = CPUCodeLibrary._object_getbuffer_hook
+
+def hook(*arguments):  # called by LLVM, when it asks for the code that a kernel may have
+    signal.raise_signal(signal.{name})
+    return ask(*arguments)
+
+def stop(*_):
+    raise KeyboardInterrupt
+
+CPUCodeLibrary._object_getbuffer_hook = hook
+signal.signal(signal.{name}, stop)
+for call in range(100):
+    try:
+        value = fp.AUC()([0, 1, 1], [0.1, 0.4, 0.3])
+    except KeyboardInterrupt:
+        print("stopped")
+    else:
+        print(value)
+        break
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_while_a_kernel_is_compiled_or_loaded_comes_after(name, tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    for _ in ("compiled", "loaded"):
+        done = subprocess.run(
+            [sys.executable, "-c", INTERRUPTED.format(name=name)],
+            capture_output=True, text=True, env=environment, check=True,
+        )  # fmt: skip
+        *stopped, value = done.stdout.split()
+        assert (set(stopped), float(value)) == ({"stopped"}, 1)
+        assert done.stderr == ""

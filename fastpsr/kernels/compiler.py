@@ -20,6 +20,7 @@ from numba.extending import intrinsic
 
 from fastpsr.kernels.cache import keep
 from fastpsr.kernels.notice import listen
+from fastpsr.kernels.signals import held_back
 
 __all__ = [
     "bits_to_float",
@@ -61,8 +62,10 @@ def _compile(function: Any, fastmath: set[str], **further: Any) -> Any:
     try:
         dispatcher = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no folder is writable: work without a cache
-        return numba.njit(**options)(function)
-    keep(dispatcher, _DIGEST)
+        dispatcher = numba.njit(**options)(function)
+    else:
+        keep(dispatcher, _DIGEST)
+    dispatcher.compile = held_back()(dispatcher.compile)
     return dispatcher
 
 

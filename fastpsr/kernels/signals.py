@@ -1,0 +1,33 @@
+"""Ctrl-C while a kernel is compiled or loaded waits until it is."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["held_back"]
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Call Python's handlers of Ctrl-C and of SIGTERM after the block, not in it.
+
+    LLVM calls back into Python. Python drops what is raised there: Ctrl-C would be lost, and a
+    kernel from the cache would be without code.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # handlers run in the main thread
+        return
+    found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: handler for number, handler in found.items() if callable(handler)}
+    arrived: list[tuple[int, Any]] = []
+    for number in handlers:
+        signal.signal(number, lambda *signaled: arrived.append(signaled))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number, frame in arrived[:1]:
+            handlers[number](number, frame)
