@@ -29,5 +29,5 @@ def held_back() -> Iterator[None]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        for number, frame in arrived[:1]:
-            handlers[number](number, frame)
+        for first, frame in arrived[:1]:
+            handlers[first](first, frame)
