@@ -30,4 +30,4 @@ def held_back() -> Iterator[None]:
         for number, handler in handlers.items():
             signal.signal(number, handler)
         for first, frame in arrived[:1]:
-            handlers[first](first, frame)
+            handlers[signal.Signals(first)](first, frame)
