@@ -1,4 +1,4 @@
-"""The package as it is installed, and which cases of a test are quick."""
+"""The package as it is installed, kernels for all processes, and which cases of a test are quick."""
 
 import contextlib
 import importlib
@@ -8,12 +8,22 @@ from collections import defaultdict
 import pytest
 
 import fastpsr
+from fastpsr.cli.compiling import compile_all
+from fastpsr.kernels.signatures import listed
 
 # doctests, found by their paths, would load another copy
 for module in pkgutil.walk_packages(fastpsr.__path__, "fastpsr."):
     with contextlib.suppress(ImportError):  # of what is optional
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
+
+
+def pytest_sessionstart(session):
+    """Fill the cache before processes that run all tests would each compile the same kernels."""
+    config = session.config
+    if getattr(config.option, "numprocesses", None) and config.args == config.getini("testpaths"):
+        for _ in compile_all(listed()):
+            pass
 
 
 @pytest.hookimpl(wrapper=True)
