@@ -13,7 +13,7 @@ _HEAD = (
 )
 
 
-SUMMARY = "summary"  # the page of it; the others are in the folder of its name
+SUMMARY = "summary"  # on the page that is given; others are in the folder of its name
 _CLUSTERED = ("clusters", "speakers on both sides")  # ends of groups
 _BEYOND = ("few errors", "trial list by IID")
 _PROMISED = 0.93, 0.97  # of intervals of 95 %
