@@ -375,7 +375,9 @@ def main() -> None:
     parser.add_argument("--studies", nargs="*", choices=known, default=list(known), metavar="NAME")
     parser.add_argument("--json", metavar="FILE", type=Path, required=True, help="the counts")
     parser.add_argument("--bias", action="store_true", help="measure the bias against n")
-    parser.add_argument("--markdown", metavar="FILE", type=Path, help="put the tables here")
+    parser.add_argument(
+        "--markdown", metavar="FILE", type=Path, help="the summary; tables go into its folder"
+    )
     parser.add_argument("--plot", metavar="FILE", type=Path, help="draw the bias against n")
     options = parser.parse_args()
     with warnings.catch_warnings():
@@ -387,12 +389,14 @@ def main() -> None:
                 held["bias"] = optimism.measure()
     figures = json.loads(options.json.read_text(encoding="utf-8"))
     command = shlex.join(["python", "-m", "benchmarks.coverage", *sys.argv[1:]])
-    report = coverage_page.describe(figures, known, command)
-    print(report)
+    reports = coverage_page.describe(figures, known, command)
+    print(*reports.values(), sep="\n")
     if options.plot:
         optimism.plot(figures["bias"], options.plot)
     if options.markdown:
-        write_report(options.markdown, report)
+        for name, report in reports.items():
+            below = options.markdown.with_suffix("") / f"{name}.md"
+            write_report(options.markdown if name == coverage_page.SUMMARY else below, report)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ _HEAD = (
 )
 
 
+SUMMARY = "summary"  # on the page that is given; others are in the folder of its name
+_CLUSTERED = ("clusters", "speakers on both sides")  # ends of groups
 _BEYOND = ("few errors", "trial list by IID")
 _PROMISED = 0.93, 0.97  # of intervals of 95 %
 _NORMAL = 1.96  # reach of a share's own interval, in standard errors
@@ -40,20 +42,26 @@ _REASONS: list[tuple[tuple[str, ...], tuple[str, ...], str]] = [
 _POOLED = ("EER", "minDCF(0.05)", "minCllr", "AUC", "ECE", "RCL, PAV on the test")
 
 
-def describe(figures: Mapping[str, Any], studies: Mapping[str, "Study"], command: str) -> str:
-    """Return the tables of all studies that were run."""
+def describe(
+    figures: Mapping[str, Any], studies: Mapping[str, "Study"], command: str
+) -> dict[str, str]:
+    """Return the summary, and the tables of all studies that were run, by page."""
     found = figures.get("studies", {})
     groups: dict[str, list[str]] = {}
     for name, study in studies.items():
         if found.get(name, {}).get("truth") and found[name]["repetitions"]:
             groups.setdefault(study.group, []).append(name)
-    sections = [
-        f"Command: `{command}`",
+    printed = f"Command: `{command}`"
+    summary = [
+        printed,
         "## All populations of a size together",
         _pooled(found, groups),
         "## Outside 93 to 97 %",
         _outside(found, [name for names in groups.values() for name in names]),
     ]
+    if "bias" in figures:
+        summary += ["## Bias by number of samples", _bias(figures["bias"])]
+    pages = {SUMMARY: summary} | {page: [printed] for page in ("independent", "clustered")}
     for group, names in groups.items():
         notes = [
             f"{name}: {studies[name].about} ({found[name]['repetitions']} repetitions)."
@@ -67,10 +75,9 @@ def describe(figures: Mapping[str, Any], studies: Mapping[str, "Study"], command
             if metric in found[name]["counts"]
         ]
         table = "\n".join([_HEAD, "|---|---|--:|---|--:|--:|--:|--:|--:|--:|", *rows])
-        sections += [f"## {group[0].upper()}{group[1:]}", " ".join(notes), table]
-    if "bias" in figures:
-        sections += ["## Bias by number of samples", _bias(figures["bias"])]
-    return "\n\n".join(sections) + "\n"
+        page = "clustered" if group.endswith(_CLUSTERED) else "independent"
+        pages[page] += [f"## {group[0].upper()}{group[1:]}", " ".join(notes), table]
+    return {page: "\n\n".join(sections) + "\n" for page, sections in pages.items()}
 
 
 def _pooled(found: Mapping[str, Any], groups: Mapping[str, list[str]]) -> str:

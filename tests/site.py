@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 WIDTHS = (1440, 390)  # of a desktop and of a phone
 #: What is searched for, and a page that the search has to find.
-QUESTIONS = {"DirectionPreserving": "calibration", "minDCF": "metrics", "Brier": "definitions"}
+QUESTIONS = {"DirectionPreserving": "calibration", "minDCF": "metrics", "Brier": "scores"}
 #: Attributes that make a browser load what they name.
 _LOADED = {"src", "srcset", "data", "poster"}
 _URL = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+['\"]([^'\"]+)")

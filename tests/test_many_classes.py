@@ -231,7 +231,7 @@ def test_classes_that_are_not_there():
         fp.roc(raw, class_=0)
 
 
-# As scikit-learn has them, docs/reference/definitions.md
+# As scikit-learn has them, docs/from/scikit-learn.md
 
 
 def test_the_table_of_other_packages_holds_for_scikit_learn():

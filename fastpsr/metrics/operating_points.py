@@ -181,7 +181,7 @@ class EER(_StepMetric):
     None depends on the order of tied scores: if all scores are equal, each is 0.5. Weights are used
     within each class; priors have no effect. ``operating_point(predictions)`` returns, of the two
     operating points around P_miss = P_fa, the one where the rates differ less: on the hull these
-    are vertices. Other tools mostly use the steps; the page of definitions lists which.
+    are vertices. Other tools mostly use the steps; docs/from/differences.md lists which.
 
     References
     ----------
