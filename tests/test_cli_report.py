@@ -176,11 +176,11 @@ def test_the_demo():
     text = page().text
     for words in (
         "721,788 simulated trials",
-        "raw not calibrated",
-        "cal calibrated",
+        "uncalibrated not calibrated",
+        "calibrated calibrated",
         "Cimb",
         "resampling speaker",
-        "as the system says",
+        "as the system gives them",
         f"fastpsr {fp.__version__}",
     ):
         assert words in text

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = ["demo"]
 
-# the SITW rows of Table 2 in Ferrer and Ramos (2024), as printed
+# the SITW rows of Table 2 in Ferrer and Ramos (2024), as printed there
 _PRINTED = {
-    "raw": (0.324, 0.225, 0.191, 0.189, 16.7, 0.2, 0.2),
-    "cal": (0.306, 0.190, 0.153, 0.158, -0.1, 0.0, 0.0),
-    "calp": (0.304, 0.188, 0.152, 0.155, -0.0, 0.0, 0.0),
+    "uncalibrated": (0.324, 0.225, 0.191, 0.189, 16.7, 0.002, 0.002),
+    "calibrated": (0.306, 0.190, 0.153, 0.158, -0.1, 0.0, 0.0),
+    "PAV": (0.304, 0.188, 0.152, 0.155, -0.0, 0.0, 0.0),
 }
-_PERCENT = ("RCL", "ECEmc", "ECE")
+_FRACTIONS = ("ECEmc", "ECE")
 _N_REPLICATES = 200
 
 
@@ -42,20 +42,26 @@ def demo(
         begin("simulating 721,788 trials")
         trials = fp.simulate.trial_list(seed=seed)
         raw = fp.Predictions.from_llrs(trials.y_true, trials.llr)
-        begin("evaluating raw posteriors")
-        rows = {"raw": fp.evaluate(raw, _metrics())}
+        begin("evaluating")
+        rows = {"uncalibrated": fp.evaluate(raw, _metrics())}
         begin("calibrating, cross-fitted")
         cal = fp.cross_fit(fp.DirectionPreserving(), raw)
-        rows["cal"] = fp.evaluate(cal, _metrics())
+        rows["calibrated"] = fp.evaluate(cal, _metrics())
         begin("calibrating, best monotone map")
         best = fp.cross_fit(fp.PAV(), raw, fp.TrainOnTest())
-        rows["calp"] = fp.evaluate(best, _metrics())
+        rows["PAV"] = fp.evaluate(best, _metrics())
         speakers = fp.TwoWay(trials.enroll_speaker, trials.test_speaker)
         by_trial = _with_intervals(raw, fp.IID(), seed, "drawing trials", begin)
         by_speaker = _with_intervals(raw, speakers, seed, "drawing speakers", begin)
         n_speakers = np.unique([trials.enroll_speaker, trials.test_speaker]).size
         simulated = f"{len(raw):,} simulated trials, {int(trials.y_true.sum()):,} of them targets"
-        reading = _READING.format(nce=rows["raw"]["NCE"], rcl=rows["raw"]["RCL"])
+        detection = fp.evaluate(
+            raw, {"EER": fp.EER(), "minDCF": fp.MinDCF(0.01), "Cllr": fp.Cllr()}
+        )
+        reading = _READING.format_map(
+            {row.metric: row.value for row in (*rows["uncalibrated"].rows, *detection.rows)}
+            | {"targets": trials.y_true.mean()}
+        )
         said = _SPEAKERS.format(n_replicates=_N_REPLICATES, n_speakers=n_speakers)
         with off_the_bar():
             console.print(simulated, soft_wrap=False)
@@ -69,7 +75,7 @@ def demo(
                 to_report,
                 rows,
                 by_speaker,
-                {"raw": raw, "cal": cal},
+                {"uncalibrated": raw, "calibrated": cal},
                 f"{simulated}, of {n_speakers} speakers; seed {seed}",
                 reading,
                 begin,
@@ -100,9 +106,10 @@ def _write_report(
     reading: str,
     begin: Steps,
 ) -> None:
-    """Write what was printed as an HTML report, with intervals by speaker for the raw system."""
+    """Write what was printed as an HTML report, with intervals by speaker for the first system."""
     assert by_speaker.intervals is not None
-    intervals = {("raw", row.metric): row for row in by_speaker.renamed({"": "raw"}).rows}
+    name = next(iter(predictions))
+    intervals = {(name, row.metric): row for row in by_speaker.renamed({"": name}).rows}
     joined = fp.Evaluation.joined([each.renamed({"": name}) for name, each in evaluations.items()])
     drawn = replace(by_speaker.intervals, drawn="speaker")  # in the commands' words
     evaluation = replace(joined, intervals=drawn).with_rows(
@@ -122,8 +129,7 @@ def _print_systems(rows: "dict[str, fp.Evaluation]") -> None:
     for name in _metrics():
         table.add_column(name, justify="right")
     for proc, evaluation in rows.items():
-        values = (100 * r.value if r.metric.startswith("ECE") else r.value for r in evaluation.rows)
-        table.add_row(f"simulated, {proc}", *map(_cell, _metrics(), values))
+        table.add_row(f"simulated, {proc}", *(_cell(r.metric, r.value) for r in evaluation.rows))
     for proc, printed in _PRINTED.items():
         table.add_row(f"SITW, {proc}", *map(_cell, _metrics(), printed), style="dim")
     console.print(table, soft_wrap=False)
@@ -132,7 +138,7 @@ def _print_systems(rows: "dict[str, fp.Evaluation]") -> None:
 def _print_intervals(by_trial: "fp.Evaluation", by_speaker: "fp.Evaluation") -> None:
     """Print the intervals of both resampling schemes in adjacent columns."""
     table = Table(box=None, pad_edge=False)
-    table.add_column("95 % intervals, raw")
+    table.add_column("95 % intervals, uncalibrated")
     for name in ("value", "drawing trials", "drawing speakers"):
         table.add_column(name, justify="right")
     for one, other in zip(by_trial.rows, by_speaker.rows, strict=True):
@@ -158,20 +164,24 @@ def _metrics() -> "dict[str, fp.metrics.Metric]":  # type: ignore[type-arg]
 
 
 def _cell(metric: str, value: float) -> str:
-    return f"{value:.1f} %" if metric in _PERCENT else f"{value:.3f}"
+    if metric in _FRACTIONS:
+        value *= 100
+    return f"{value:.1f} %" if metric in ("RCL", *_FRACTIONS) else f"{value:.3f}"
 
 
 _READING = """
-raw: as the system says; cal: affine calibration, cross-fitted; calp: the best monotone map, \
-trained on these very trials. C01, Cab and Cimb are costs of Bayes decisions (errors alike; with a \
-reject option; a miss ten times as bad), NCE is cross-entropy: all over those of the best \
-decisions and posteriors from the priors alone, so that a system of any use is below 1.
-The raw posteriors leave {nce:.0%} of the uncertainty that the priors leave. RCL says how much \
-of that calibration would save: {rcl:.0f} %. Both calibration errors (ECE) see next to nothing of \
-it."""
+uncalibrated: the LLRs as the system gives them; calibrated: affine calibration, cross-fitted; \
+PAV: the best monotone map, trained on these very trials. C01, Cab and Cimb are costs of Bayes \
+decisions (errors alike; with a reject option; a miss ten times as bad), and NCE is cross-entropy, \
+all divided by those of a system that returns the priors: 1 is useless.
+In other terms, EER is {EER:.1%}, minDCF(0.01) {minDCF:.3f} and Cllr {Cllr:.3f}, uncalibrated.
+NCE is {NCE:.3f}: cross-entropy is {NCE:.0%} of that of a system that returns the priors. RCL is \
+{RCL:.1f}%: affine calibration would lower it by that share. A value near or below 0 means that \
+calibration trained on other trials does not help. The calibration errors hardly show it: with \
+{targets:.1%} of targets, nearly all trials fall into the lowest bin, and ECE is {ECE:.1%}."""
 
 _SPEAKERS = """
-Both intervals are by the method that covers best, with {n_replicates} replicates. They differ \
-because the trials share {n_speakers} speakers: drawing trials takes each for independent of all \
-others, while drawing speakers keeps together the many trials that one speaker makes easy or hard, \
-and says how far the numbers would move on other speakers."""
+An interval should contain the true value in 95 % of repeated tests; for each metric it is by the \
+method that came closest to that in a study, here with {n_replicates} replicates. The trials share \
+{n_speakers} speakers. Drawing trials takes each for independent of all others. Drawing speakers \
+keeps the trials of a speaker together, and has the uncertainty of a test with other speakers."""
