@@ -58,14 +58,6 @@ def test_links_lead_somewhere(name):
     assert broken == []
 
 
-def test_the_script_of_the_readme_runs(capsys):
-    page = ALL["README.md"]
-    scripts = [body for kind, body, _ in pages.BLOCK.findall(page) if kind == "python"]
-    assert len(scripts) == 2
-    exec(compile("\n".join(scripts), "README.md", "exec"), {})
-    assert "NCE" in capsys.readouterr().out
-
-
 @pytest.mark.slow
 def test_the_picture_of_the_readme_is_drawn(tmp_path):
     script = ROOT / "docs/picture.py"
