@@ -13,8 +13,8 @@ from benchmarks.report import write_report
 
 COMPARISONS = [  # of each name and peer, the first that promises something
     ("log loss", "scikit-learn"),
-    ("log loss", "numpy"),
     ("Brier score", "scikit-learn"),
+    ("Brier score", "numpy"),
     ("AUC", "scikit-learn"),
     ("ECE of the confidence of logits", "torchmetrics"),
     ("PAV fit", "scikit-learn"),
