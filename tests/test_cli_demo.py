@@ -148,18 +148,8 @@ def test_demo_prints_what_the_library_computes(demo):
         expected += [f"{values[4]:.1f}", *(f"{100 * value:.1f}" for value in values[5:])]
         assert numbers(demo, f"simulated, {row} ") == expected
     reading = " ".join(demo.split("SITW, PAV")[1].split())
-    for word in (
-        "C01",
-        "Cab",
-        "Cimb",
-        "NCE",
-        "RCL",
-        "ECE",
-        "uncalibrated:",
-        " calibrated:",
-        "PAV:",
-    ):
-        assert word in reading
+    words = "uncalibrated: calibrated: PAV: C01, Cab Cimb NCE RCL ECE ECEmc,"
+    assert set(words.split()) <= set(reading.split())
     eer, cost, cllr = (metric(raw) for metric in (fp.EER(), fp.MinDCF(0.01), fp.Cllr()))
     assert f"EER is {eer:.1%}, minDCF(0.01) {cost:.3f} and Cllr {cllr:.3f}" in reading
 

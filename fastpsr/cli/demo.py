@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = ["demo"]
 
-# the SITW rows of Table 2 in Ferrer and Ramos (2024), as printed there
+# the SITW rows of Table 2 in Ferrer and Ramos (2024), as printed, ECE as a fraction
 _PRINTED = {
     "uncalibrated": (0.324, 0.225, 0.191, 0.189, 16.7, 0.002, 0.002),
     "calibrated": (0.306, 0.190, 0.153, 0.158, -0.1, 0.0, 0.0),
     "PAV": (0.304, 0.188, 0.152, 0.155, -0.0, 0.0, 0.0),
 }
-_FRACTIONS = ("ECEmc", "ECE")
+_PERCENT = {"RCL": 1, "ECEmc": 100, "ECE": 100}  # factor that makes a value percent
 _N_REPLICATES = 200
 
 
@@ -164,9 +164,7 @@ def _metrics() -> "dict[str, fp.metrics.Metric]":  # type: ignore[type-arg]
 
 
 def _cell(metric: str, value: float) -> str:
-    if metric in _FRACTIONS:
-        value *= 100
-    return f"{value:.1f} %" if metric in ("RCL", *_FRACTIONS) else f"{value:.3f}"
+    return f"{_PERCENT[metric] * value:.1f} %" if metric in _PERCENT else f"{value:.3f}"
 
 
 _READING = """
@@ -177,8 +175,8 @@ all divided by those of a system that returns the priors: 1 is useless.
 In other terms, EER is {EER:.1%}, minDCF(0.01) {minDCF:.3f} and Cllr {Cllr:.3f}, uncalibrated.
 NCE is {NCE:.3f}: cross-entropy is {NCE:.0%} of that of a system that returns the priors. RCL is \
 {RCL:.1f}%: affine calibration would lower it by that share. A value near or below 0 means that \
-calibration trained on other trials does not help. The calibration errors hardly show it: with \
-{targets:.1%} of targets, nearly all trials fall into the lowest bin, and ECE is {ECE:.1%}."""
+calibration trained on other trials does not help. The calibration errors, ECE and ECEmc, hardly \
+show it: with {targets:.1%} of targets, nearly all trials fall into one bin."""
 
 _SPEAKERS = """
 An interval should contain the true value in 95 % of repeated tests; for each metric it is by the \
