@@ -1,4 +1,4 @@
-"""The package as it is installed, kernels for all processes, and which cases of a test are quick."""
+"""The package as it is installed, kernels for all processes, which cases of a test are quick."""
 
 import contextlib
 import importlib
