@@ -23,6 +23,5 @@ from fastpsr.kernels.panels import *  # noqa: F403
 from fastpsr.kernels.refitting import *  # noqa: F403
 from fastpsr.kernels.resampling import *  # noqa: F403
 from fastpsr.kernels.side_by_side import *  # noqa: F403
-from fastpsr.kernels.signals import *  # noqa: F403
 from fastpsr.kernels.softmax_fits import *  # noqa: F403
 from fastpsr.kernels.sums import *  # noqa: F403

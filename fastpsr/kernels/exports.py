@@ -93,7 +93,6 @@ MODULE_OF = {
     "sum_nested": "resampling",
     "sum_units": "resampling",
     "SideBySide": "side_by_side",
-    "held_back": "signals",
     "curve_rows": "softmax_fits",
     "residual_rows": "softmax_fits",
     "scaled_products": "softmax_fits",
