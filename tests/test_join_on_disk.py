@@ -45,11 +45,11 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
 
 
 @pytest.fixture(
-    params=[None, 200, pytest.param(50, marks=pytest.mark.slow)],
-    ids=["whole files", "small pieces", "tiny pieces"],
+    params=[200, *(pytest.param(size, marks=pytest.mark.slow) for size in (None, 50))],
+    ids=["small pieces", "whole files", "tiny pieces"],
 )
 def pieces(request, monkeypatch):
-    """Files that are read whole, and in pieces of some lines, or of a line or two."""
+    """Files that are read in pieces of some lines, whole, or in pieces of a line or two."""
     if request.param is not None:
         monkeypatch.setattr(on_disk, "_PIECE_BYTES", request.param)
 
@@ -408,7 +408,7 @@ ALLOWING = {"missing": "drop", "extra": "ignore", "duplicates": "first", "nan": 
 FAULTS = ["missing", "extra", "nan", "duplicates", "key", "missing extra nan duplicates key"]
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(5)
 @pytest.mark.usefixtures("pieces")
 @pytest.mark.parametrize("lines", [LINES, SHUFFLED], ids=["same order", "other order"])
 @pytest.mark.parametrize("faults", FAULTS)
