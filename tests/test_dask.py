@@ -28,8 +28,8 @@ pq = pytest.importorskip("pyarrow.parquet")
 
 dask.config.set({"distributed.scheduler.no-workers-timeout": "60s"})  # an error, not a wait
 
-N = 20_000
-EDGES = (0, 2_000, 5_000, 5_000, 11_000, 11_001, 16_000, N)  # a partition is empty, one has a row
+N = 10_000
+EDGES = (0, 1_000, 2_500, 2_500, 5_500, 5_501, 8_000, N)  # a partition is empty, one has a row
 COUNTED = (fp.EER(), fp.MinDCF(0.01), fp.ActDCF(0.05), fp.MinCllr(), fp.AUC())
 
 
@@ -73,7 +73,7 @@ def in_parts(column="llr"):
 
 FIT = fp.DirectionPreserving()
 LOG = fp.rules.Log()
-RESAMPLED = {"n_resamples": 40, "seed": 1}
+RESAMPLED = {"n_resamples": 10, "confidence_level": 0.5, "seed": 1}
 
 
 def numbers(data, other, units, pairs):
@@ -156,6 +156,7 @@ def test_parts_give_the_numbers_of_memory(expected):
         np.testing.assert_allclose(expected[name], here[name], rtol=1e-9, atol=1e-9, err_msg=name)
 
 
+@pytest.mark.slow
 def test_threads_give_the_same_bits(threads, expected):
     require_same_bits(numbers_in_parts(from_frame), expected)
 
@@ -187,6 +188,7 @@ def test_weights_that_differ_by_2_to_the_53_give_the_same_bits(threads):
     assert [metric(there) for metric in COUNTED] == [metric(here) for metric in COUNTED]
 
 
+@pytest.mark.slow
 def test_tasks_take_several_partitions_where_there_are_many(client):
     from fastpsr import dask as adapter
 
@@ -199,7 +201,7 @@ def test_two_workers_give_the_same_bits(client, expected):
     require_same_bits(numbers_in_parts(from_frame), expected)
 
 
-def test_groups_are_those_of_memory(client):
+def test_groups_are_those_of_memory(threads):
     metrics = {"EER": fp.EER(), "Cllr": fp.Cllr(), "RCL": fp.CalibrationLoss(LOG, FIT)}
     found = fp.evaluate(from_frame(), metrics, by="left")
     expected = fp.evaluate(in_memory(), metrics, by={"left": TABLE.left.to_numpy()})
@@ -328,6 +330,7 @@ def test_shuffled_frames_are_refused_and_told_to_persist(threads, part, what):
         fp.evaluate(data)
 
 
+@pytest.mark.slow
 def test_shuffled_frames_are_refused_by_workers_and_may_be_persisted(client):
     shuffled = frame(Shuffled())
     with pytest.raises(fp.ArgumentError, match="persist"):
@@ -346,6 +349,7 @@ def test_partitions_that_raise_are_named(threads):
         fp.Cllr()(fp.from_dask(frame(failing)))
 
 
+@pytest.mark.slow
 def test_partitions_that_raise_are_named_by_workers(client):
     with pytest.raises(fp.ArgumentError, match=r"partition 4: disk on fire"):
         fp.Cllr()(fp.from_dask(frame(failing)))
@@ -442,6 +446,7 @@ def test_a_reading_is_the_same_on_a_worker(threads):
     assert there.sources[0].tables.frame is None
 
 
+@pytest.mark.slow
 def test_no_futures_are_scattered(client, monkeypatch):
     def refuse(*arguments, **options):
         raise AssertionError("scattered data are lost with their holder")
@@ -477,6 +482,7 @@ class Wide:
         return predictions
 
 
+@pytest.mark.slow
 def test_large_steps_travel_without_a_warning(client):
     assert fp.Cllr()(from_frame().map(Wide())) == fp.Cllr()(in_parts())
 
