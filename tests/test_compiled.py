@@ -32,6 +32,7 @@ def user_code(**options):
 
 
 # A caller's fastmath must not reach into the functions: that would assume away infinities.
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("options", [{}, {"fastmath": True}, {"error_model": "numpy"}])
 @pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.bool_])
 def test_losses(options, dtype):
@@ -81,17 +82,17 @@ EDGES = {
 }
 
 
+@numba.njit
+def places(values, prepared):
+    out = np.empty(values.size, np.int64)
+    for i in range(values.size):
+        out[i] = compiled.place_among(values[i], prepared)
+    return out
+
+
 @pytest.mark.parametrize("name", EDGES)
 def test_places(name):
     edges = np.array(EDGES[name], float)
-
-    @numba.njit
-    def places(values, prepared):
-        out = np.empty(values.size, np.int64)
-        for i in range(values.size):
-            out[i] = compiled.place_among(values[i], prepared)
-        return out
-
     beside = [np.nextafter(edges, -np.inf), np.nextafter(edges, np.inf)]
     values = np.concatenate([edges, *beside, [0.0, -0.0, -math.inf, math.inf, 1e-320, 3.0]])
     found = places(values, compiled.as_edges(edges))
@@ -235,6 +236,7 @@ def test_numba_is_imported_on_request_only():
     assert "fastpsr.compiled" in sys.modules
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(is_plain(), reason="nothing is compiled")
 def test_a_cached_function_of_a_user(tmp_path):
     """A second process takes it from the cache, with the same bits."""

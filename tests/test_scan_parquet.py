@@ -186,7 +186,7 @@ def test_classes(write, coded):
 # Parts
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("compression", ["none", "snappy"])
 @pytest.mark.parametrize("part_bytes", [1, 700, 8_000, 20_000, 1 << 25])
 @pytest.mark.parametrize("row_group_size", [pytest.param(1, marks=pytest.mark.slow), 7, 333, 1_000])
