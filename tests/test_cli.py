@@ -459,6 +459,7 @@ def test_version():
     assert succeed("--version") == f"{fp.__version__}\n"
 
 
+@pytest.mark.slow
 def test_as_a_module():
     y, z, _ = data()
     write("s.npz", y_true=y, z=z)

@@ -16,8 +16,8 @@ from tests.commands import succeed, surroundings, write, write_trials
 from tests.reports import Page
 
 OPTIONS = {".json": "--json", ".csv": "--csv", ".md": "--markdown", ".tex": "--latex"}
-FEW = ["--metrics", "EER,Cllr", "--resamples", 60, "--seed", 0, "--resample", "iid"]
-SAME = {"n_resamples": 60, "seed": 0}
+FEW = ["--metrics", "EER,Cllr", "--resamples", 40, "--seed", 0, "--resample", "iid"]
+SAME = {"n_resamples": 40, "seed": 0}
 
 
 @pytest.fixture(autouse=True)
@@ -206,6 +206,7 @@ def test_a_report_draws_what_was_evaluated(page):
     assert not list(Path().iterdir())
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("missing", ["jinja2", "matplotlib"])
 def test_what_reports_need_is_said(missing):
     code = (

@@ -71,6 +71,7 @@ sys.exit(app.run())
 """
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_file_as_standard_input_is_read_once_where_it_is_not_opened_anew(packed):
     write_trials()
@@ -99,6 +100,7 @@ warnings.filterwarnings("error", category=EncodingWarning, module="fastpsr")
 """
 
 
+@pytest.mark.slow
 def test_no_encoding_is_that_of_the_locale():
     write_trials()
     Path("costs.json").write_text("[[0, 1], [10, 0]]", "utf-8")
@@ -122,6 +124,7 @@ def test_no_encoding_is_that_of_the_locale():
         assert b"\r" not in Path(path).read_bytes()
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("encoding", ["cp1252", "cp437"])
 def test_a_console_of_windows(encoding):
     """Letters that it has are shown, others as Python writes them."""

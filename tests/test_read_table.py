@@ -272,6 +272,7 @@ def test_commands_read_the_same(ending, scale):
     assert found == {row.metric: row.value for row in expected.rows}
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("scale", ["llr", "log10-llr", "raw"])
 def test_every_command_takes_the_column_of_llrs_of_parquet_files(scale):
     table = written("parquet", label=Y, llr=LLR, duration=W)
