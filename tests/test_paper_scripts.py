@@ -155,6 +155,7 @@ def run_all(*arguments):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_run_all_collects_what_the_scripts_make(scores):
     done = run_all("--data", "data", "--out", "all", "--only", "table3", "appendix_e")
     assert done.returncode == 0, done.stderr
@@ -189,8 +190,11 @@ def test_the_page_has_all_commands():
     assert named == {*SMALL, "deviations"}
 
 
-@pytest.mark.in_turn(4)
-@pytest.mark.parametrize("body", CONSOLES, ids=lambda body: body.split("\n", 1)[0][2:])
+@pytest.mark.parametrize(
+    "body",
+    [pytest.param(body, marks=[] if "table3" in body else pytest.mark.slow) for body in CONSOLES],
+    ids=lambda body: body.split("\n", 1)[0][2:],
+)
 def test_the_page_shows_what_the_scripts_print(body, folder):
     if "FASTPSR_DATA" in body and not os.environ.get("FASTPSR_DATA"):
         pytest.skip("FASTPSR_DATA is not set")
