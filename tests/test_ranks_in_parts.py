@@ -263,7 +263,7 @@ def test_ranks_beyond_the_budget_are_refused(monkeypatch):
     assert fp.AUC()(cut_into_parts(rounded, rng)) == fp.AUC()(rounded)
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("kind", ["plain", "ties", "apart", "infinite", "far", "spike"])
 @pytest.mark.parametrize("share", [0.03, 0.5])
 @pytest.mark.parametrize("how", ["as it is", "sorted", "by class"])
@@ -312,7 +312,7 @@ def test_ranges_of_runs_against_all(kind, share, how, monkeypatch):
 def test_replicates_by_ranges(scheme, monkeypatch):
     """Subsets are those in memory to the last bit, and replicates are of the same law."""
     rng = np.random.default_rng(1)
-    n, n_resamples = 4_000, 400
+    n, n_resamples = 4_000, 200
     y = rng.integers(0, 2, n).astype(np.uint8)
     data = fp.Predictions.from_llrs(y, rng.normal(2.0 * y - 1.0).round(3))
     parts = cut_into_parts(data, rng, 5)
@@ -537,7 +537,7 @@ FORMS = [
 )  # fmt: skip
 def test_metrics_and_curves_in_parts(kind, weighted, priors, how):
     rng = np.random.default_rng(7)
-    for n, shape in [(2, "plain"), (40, "tied"), (3_000, "infinite"), (9_000, "plain")]:
+    for n, shape in [(2, "plain"), (40, "tied"), (1_000, "infinite"), (5_000, "plain")]:
         scores, y = make_scores(shape, n, rng)
         y[:2] = 0, 1
         weights = None
@@ -545,7 +545,7 @@ def test_metrics_and_curves_in_parts(kind, weighted, priors, how):
             weights = rng.random(n) * (rng.random(n) < 0.7)
             weights[:2] = 1.0
         data = ordered(make_data(kind, scores, y, weights, priors), how, rng)
-        parts = cut_into_parts(data, rng, 25)
+        parts = cut_into_parts(data, rng, 5)
         for metric in METRICS:
             found, expected = (value_or_error(metric, d) for d in (parts, data))
             assert_alike(found, expected, not isinstance(metric, fp.ECE))
