@@ -179,7 +179,11 @@ def schemes(n):
 
 @pytest.mark.in_turn(4)
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
-@pytest.mark.parametrize("place", range(4), ids=["IID", "Stratified", "Clusters", "TwoWay"])
+@pytest.mark.parametrize(
+    "place",
+    [pytest.param(0, marks=pytest.mark.slow), pytest.param(1, marks=pytest.mark.slow), 2, 3],
+    ids=["IID", "Stratified", "Clusters", "TwoWay"],
+)
 @BOTH
 def test_replicates_are_those_of_weighted_samples(kind, place, weighted):
     """Totals of each kind are counted anew: as a callable computes it from weights."""
