@@ -167,6 +167,7 @@ def test_run_all_collects_what_the_scripts_make(scores):
     assert "appendix_e" in done.stderr
 
 
+@pytest.mark.slow
 def test_run_all_says_what_failed_and_what_was_skipped(folder):
     done = run_all("--data", "nowhere", "--out", "all", "--only", "table3")
     assert done.returncode == 1
