@@ -240,7 +240,7 @@ def test_rows_have_the_same_intervals_without_differences(where, method, with_fi
             for name, data in systems.items()
         }
         by = "odd"
-    few = {"n_resamples": 12 if method == "percentile" else 40, "confidence_level": 0.5}
+    few = {"n_resamples": 12, "confidence_level": 0.5}
     options = OPTIONS | few | {"by": by, "method": method}
     alone = fp.evaluate(systems, metrics, **options)
     for more in ({"differences": "first"}, {"group_differences": "pooled"}):
