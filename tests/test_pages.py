@@ -22,8 +22,9 @@ PAGES = sorted(
     name for name, page in ALL.items() if name not in OWN_TESTS and pages.BLOCK.search(page)
 )
 #: Above 3 s, of what other quick tests run as well.
-LONG = {"choose-calibrator", "clusters", "larger-than-memory", "machine-learning", "other-programs",
-        "own-calibrator", "quality-measures", "wespeaker", "write-tables"}  # fmt: skip
+LONG = {"choose-calibrator", "clusters", "compare-systems", "larger-than-memory",
+        "machine-learning", "other-programs", "own-calibrator", "quality-measures", "wespeaker",
+        "write-tables"}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -380,7 +380,7 @@ def test_names_are_text(name, plain):
 
 
 def test_names_that_are_shortened_stay_apart():
-    samples = reports.llrs(60)
+    samples = reports.many_classes()
     page = page_of({"x" * 90: samples, f"{'x' * 89}x" + " ": samples, "x" * 80: samples})
     legend = set(re.findall(r"x+\u2026x+(?: \(\d\))?", " ".join(page.texts)))
     assert len(legend) == 3
