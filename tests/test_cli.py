@@ -104,6 +104,7 @@ def test_conditions(ending):
         assert [row["value"] for row in in_parts] == pytest.approx([row["value"] for row in rows])
 
 
+@pytest.mark.slow
 def test_conditions_of_tables_that_are_compared():
     y, z, _ = data(2, n=400)
     scores, predictions = SCORES["llr"](y, z)

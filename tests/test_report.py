@@ -241,6 +241,7 @@ def test_warnings_are_folded_and_counted(plain):
     assert "<details>" not in plain.html
 
 
+@pytest.mark.slow
 def test_all_systems_are_in_one_figure_of_each_kind():
     systems = {f"system {k}": reports.llrs(90, seed=k) for k in range(8)}
     page = page_of(systems, conditions=("pooled", "gender=f"))
