@@ -17,7 +17,8 @@ PACKAGE = Path(fastpsr.__file__).parent
 KERNELS = PACKAGE / "kernels"
 _HEAD = '"""{}, written by ``python -m tests.exports``."""\n\n'
 _NO_KERNELS = {
-    "__init__", "blocks", "cache", "compiler", "exports", "notice", "signals", "signatures", "sizes", "types",
+    "__init__", "blocks", "cache", "compiler", "exports", "notice", "signals", "signatures",
+    "sizes", "types",
 }  # fmt: skip
 
 #: Modules of which everything in ``__all__`` is a name of the package, or only what is listed.
