@@ -126,13 +126,13 @@ class Trials:
         return tuple(side[rows].astype(str) for side in sides)
 
 
-def write_trials(n_target=300, n_nontarget=1500):
+def write_trials(n_target=300, n_nontarget=1500, n_sessions=5):
     """Write a key and the scores of systems a and b, those of b in another order."""
     made = fp.simulate.trial_list(n_target, n_nontarget, n_speakers=30, seed=1)
     rng = np.random.default_rng(1)
     noise = rng.normal(size=(2, made.llr.size))
     llrs = {"a": 0.3 * made.llr + noise[0], "b": 0.2 * made.llr + noise[1]}
-    session = rng.integers(0, 5, made.llr.size)
+    session = rng.integers(0, n_sessions, made.llr.size)
     ids = [f"m{e}\ts{t}" for e, t in zip(made.enroll, made.test, strict=True)]
     columns = zip(ids, made.y_true, session, *Trials(made, llrs, session).speakers(), strict=True)
     rows = [f"{i}\t{('non', '')[y]}target\t{s}\t{e}\t{t}\n" for i, y, s, e, t in columns]

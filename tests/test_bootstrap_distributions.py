@@ -16,15 +16,18 @@ LOG, BRIER = fp.rules.Log(), fp.rules.Brier()
 
 
 SLOW = pytest.mark.slow
-#: Quick are the schemes with and without weights in turn.
-by_scheme_and_weights = pytest.mark.parametrize(
-    ("scheme", "weights"),
-    [
-        pytest.param(scheme, weights, marks=[] if weights == place % 2 else SLOW)
+
+
+def by_scheme_and_weights(*quick):
+    """Quick are some schemes, with and without weights in turn."""
+    cases = [
+        pytest.param(
+            scheme, weights, marks=[] if scheme in quick and weights == place % 2 else SLOW
+        )
         for place, scheme in enumerate(SCHEMES)
         for weights in (False, True)
-    ],
-)
+    ]
+    return pytest.mark.parametrize(("scheme", "weights"), cases)
 
 
 def scheme_of(scheme, ids=None):
@@ -103,7 +106,7 @@ def check_all_outcomes(metrics, data, weights, scheme, ids, n=1_200):
         reference.assert_distributed(list(map(reference.key_of, values)), expected)
 
 
-@by_scheme_and_weights
+@by_scheme_and_weights("iid", "two-way")
 def test_every_outcome_of_metrics_of_llrs(scheme, weights):
     data, w, ids = small(scheme, weights=weights)
     check_all_outcomes(RANKS + MEANS + REFITS, data, w, scheme, ids)
@@ -115,7 +118,7 @@ def test_every_outcome_at_given_priors(scheme):
     check_all_outcomes([fp.EER(), *MEANS, *REFITS], data, w, scheme, ids)
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("weights", [False, True])
 @pytest.mark.parametrize("scheme", ["iid", "two-way"])
 def test_every_outcome_of_metrics_of_posteriors(scheme, weights):
@@ -126,7 +129,7 @@ def test_every_outcome_of_metrics_of_posteriors(scheme, weights):
 
 
 @pytest.mark.parametrize(
-    "scheme", ["iid", "two-way", *(pytest.param(each, marks=SLOW) for each in SCHEMES[1:4])]
+    "scheme", [*(pytest.param(each, marks=SLOW) for each in SCHEMES[:4]), "two-way"]
 )
 def test_every_outcome_of_metrics_that_need_the_samples(scheme):
     data, w, ids = small(scheme, weights=scheme == "iid")
@@ -134,7 +137,7 @@ def test_every_outcome_of_metrics_that_need_the_samples(scheme):
 
 
 @pytest.mark.parametrize("reach", [pytest.param(5.0, marks=SLOW), 0.1])
-@by_scheme_and_weights
+@by_scheme_and_weights("stratified", "clusters")
 def test_every_outcome_of_operating_points(scheme, weights, reach, monkeypatch):
     """Also where most replicates step at scores that were not expected."""
     monkeypatch.setattr(step_search, "_REACH", reach)
@@ -226,13 +229,13 @@ def large(n=5_000):
     return y, np.round(z, 2), one, other
 
 
-QUICK = (("stratified", True), ("two-way", False))
+QUICK = ("two-way", False)
 
 
 @pytest.mark.parametrize(
     ("scheme", "weights"),
     [
-        pytest.param(*each, marks=[] if each in QUICK else SLOW)
+        pytest.param(*each, marks=[] if each == QUICK else SLOW)
         for each in itertools.product(SCHEMES, (False, True))
     ],
 )

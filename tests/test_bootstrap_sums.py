@@ -109,13 +109,15 @@ def plain_metrics(kind, K, priors):
 
 
 def kinds_weights_and_priors():
-    """All combinations; quick are the weights with and without priors in turn."""
+    """All combinations; quick are the weights with and without priors, and numbers, in turn."""
     for k, kind in enumerate(KINDS):
         for w, weights in enumerate(samples.WEIGHTS):
+            numbers = (2,) if kind in ("llrs", "raw") else (2, 3)
             for priors in (False, True)[: 1 if kind == "raw" else 2]:
-                is_quick = kind == "raw" or priors == (k + w) % 2
-                marks = [] if is_quick else pytest.mark.slow
-                for K in (2, 3)[: 1 if kind in ("llrs", "raw") else 2]:
+                for K in numbers:
+                    is_quick = kind == "raw" or priors == (k + w) % 2
+                    is_quick &= numbers[w // 2 % len(numbers)] == K
+                    marks = [] if is_quick else pytest.mark.slow
                     yield pytest.param(K, kind, weights, priors, marks=marks)
 
 

@@ -118,8 +118,11 @@ def test_tables(ending, scheme):
 def test_ways_to_make_an_interval(method):
     predictions, options, *_ = table_of(".npz", "iid")
     run = ["evaluate", "s.npz", *options, "--ci", 0.9, "--resamples", 60, "--interval", method]
-    succeed(*run, "--seed", 1, "--json", "t.json")
-    table = fp.evaluate(predictions, n_resamples=60, confidence_level=0.9, method=method, seed=1)
+    asked = ["NCE", "RCL"]
+    succeed(*run, "--metrics", ",".join(asked), "--seed", 1, "--json", "t.json")
+    table = fp.evaluate(
+        predictions, asked, n_resamples=60, confidence_level=0.9, method=method, seed=1
+    )
     check(strict_json("t.json")["rows"], table)
 
 
@@ -130,7 +133,7 @@ def test_ways_to_make_an_interval(method):
 )
 def test_either_option_turns_intervals_on(options, level, n_resamples):
     _, are, *_ = table_of(".npz", "iid")
-    succeed("evaluate", "s.npz", *are, *options, "--json", "t.json")
+    succeed("evaluate", "s.npz", *are, *options, "--metrics", "NCE", "--json", "t.json")
     made = strict_json("t.json")["intervals"]
     assert (made["confidence_level"], made["n_resamples"]) == (level, n_resamples)
     assert (made["resampling"], made["method"], made["seed"]) == ("iid", "auto", 0)
@@ -149,7 +152,7 @@ def test_without_them_there_are_none():
 
 def test_the_same_command_prints_the_same():
     _, are, *_ = table_of(".npz", "iid")
-    run = ["evaluate", "s.npz", *are, "--resamples", 60]
+    run = ["evaluate", "s.npz", *are, "--resamples", 60, "--metrics", "NCE,ECE"]
     assert succeed(*run) == succeed(*run, "--seed", 0) != succeed(*run, "--seed", 1)
 
 
@@ -243,7 +246,13 @@ SCHEMES = {
 }
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        pytest.param(each, marks=pytest.mark.slow if each in ("iid", "session") else [])
+        for each in SCHEMES
+    ],
+)
 def test_trials(scheme):
     options, resampling = SCHEMES[scheme]
     trials = write_trials()
@@ -283,7 +292,7 @@ def test_speakers_that_are_given_are_drawn(command):
     mapping = dict([(e, b) for e, _, _, _, b, _ in ids] + [(t, o) for _, t, _, _, _, o in ids])
     Path("map").write_text("".join(f"{i} {s}\n" for i, s in mapping.items()), "utf-8")
     run = [command, "--key", "key", *["--scores"] * (command == "evaluate"), "a"]
-    run += ["b"] * (command == "compare") + ["--resamples", 40, "--metrics", "EER"]
+    run += ["b"] * (command == "compare") + ["--resamples", 40, "--metrics", "Cllr"]
     for given in (SPEAKERS, ("--speakers", "map"), ("--speaker-pattern", r"\d")):
         assert resampling_of(*run, *given) == ("speaker", False)
     assert resampling_of(*run, *SPEAKERS, "--resample", "iid") == ("iid", False)
@@ -304,15 +313,14 @@ def test_tables_with_speakers(ending):
     for name, scores in (("s", made.llr), ("o", 0.9 * made.llr)):
         ids = {"enroll": made.enroll, "test": made.test}
         write(f"{name}{ending}", label=made.y_true, llr=scores, **ids, **speakers)
-    asked = ["EER", "Cllr"]
-    run = ["evaluate", f"s{ending}", "--scores-are", "llr", "--resamples", 40, "--metrics"]
-    run += [",".join(asked), "--json", "t.json"]
+    run = ["evaluate", f"s{ending}", "--scores-are", "llr", "--resamples", 40]
+    run += ["--metrics", "Cllr", "--json", "t.json"]
     out = succeed(*run)
     assert "scores: llr; labels: label; weights: none; clusters: enroll_speaker, test_sp" in out
     assert strict_json("t.json")["intervals"]["resampling"] == "speaker"
     data = fp.Predictions.from_llrs(made.y_true, made.llr)
     resampling = fp.TwoWay(*speakers.values())
-    table = fp.evaluate(data, asked, n_resamples=40, resampling=resampling, seed=0)
+    table = fp.evaluate(data, ["Cllr"], n_resamples=40, resampling=resampling, seed=0)
     check(strict_json("t.json")["rows"], table)
     refused = fastpsr(*run, "--interval", "bca")
     assert refused.err.startswith("error: --interval must not be bca with --resample speaker")
@@ -331,20 +339,21 @@ def test_speakers_of_one_of_two_tables():
     write("s.csv", label=made.y_true, llr=made.llr)
     write("o.csv", label=made.y_true, llr=made.llr, enroll_speaker=made.enroll_speaker,
           test_speaker=made.test_speaker)  # fmt: skip
-    options = ["--scores-are", "llr", "--resamples", 40]
+    options = ["--scores-are", "llr", "--resamples", 40, "--metrics", "Cllr"]
     assert resampling_of("compare", "s.csv", "o.csv", *options) == ("speaker", False)
     assert resampling_of("compare", "o.csv", "s.csv", *options) == ("speaker", False)
 
 
 def test_conditions_and_systems():
     trials = write_trials()
+    asked = ["EER", "NBS"]
     run = [*TRIALS, "b", "--ci", 0.9, "--resamples", 40, "--resample", "by", "--by", "session"]
-    succeed(*run, "--json", "t.json")
+    succeed(*run, "--metrics", ",".join(asked), "--interval", "percentile", "--json", "t.json")
     rows = strict_json("t.json")["rows"]
     for system in "ab":
         here = trials.session == "3"
         table = fp.evaluate(
-            trials.predictions(system, here), metrics_of_trials(), n_resamples=40,
+            trials.predictions(system, here), asked, n_resamples=40, method="percentile",
             confidence_level=0.9, resampling=fp.Clusters(trials.speakers(here)[0]), seed=0,
         )  # fmt: skip
         place = (system, "session=3")
@@ -354,7 +363,7 @@ def test_conditions_and_systems():
 def test_a_condition_with_too_little_to_draw_from():
     write_trials()
     run = [*TRIALS, "--resamples", 40, "--resample", "session", "--by", "session"]
-    run += ["--interval", "percentile"]  # others need more than five clusters
+    run += ["--metrics", "Cllr", "--interval", "percentile"]  # others need more than five clusters
     outcome = fastpsr(*run, "--json", "t.json")
     assert outcome.code == 0
     said = "no intervals: --resample must name at least two clusters, not 1"
@@ -369,14 +378,16 @@ def test_equalized_trials():
     key = Path("key").read_text("utf-8").splitlines()
     rows = [f"{k}\t{h}" for k, h in zip(key, ["half", *half.astype(int)], strict=True)]
     Path("key").write_text("\n".join(rows) + "\n", "utf-8")
-    succeed(*TRIALS, "--equalize", "half", "--resamples", 40, "--json", "t.json")
+    asked = ["EER", "Cllr", "NBS"]
+    run = [*TRIALS, "--equalize", "half", "--resamples", 40, "--metrics", ",".join(asked)]
+    succeed(*run, "--json", "t.json")
     y, weights = trials.made.y_true, np.zeros(half.size)
     for k in (0, 1):
         for part in (half, ~half):
             cell = (y == k) & part
             weights[cell] = (y == k).sum() / 2 / cell.sum()
     weighed = trials.predictions("a", sample_weight=weights)
-    table = fp.evaluate(weighed, metrics_of_trials(), n_resamples=40, seed=0)
+    table = fp.evaluate(weighed, asked, n_resamples=40, seed=0)
     check(strict_json("t.json")["rows"], table)
 
 
@@ -523,6 +534,7 @@ def screen(shown):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a terminal")
+@pytest.mark.slow
 def test_a_bar_with_the_time_that_is_left():
     _, are, *_ = table_of(".npz", "iid")
     run = ["evaluate", "s.npz", *are, "--resamples", "3000"]

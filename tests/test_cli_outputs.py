@@ -286,6 +286,7 @@ sys.exit(app.run())
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
+@pytest.mark.slow
 def test_sigterm_leaves_no_part_files():
     Path("s.npz").write_bytes(GOOD)
     with subprocess.Popen(

@@ -106,7 +106,7 @@ def with_ids(data, here=slice(None)):
 def test_ids_of_metrics_and_draws_follow_the_group(scheme):
     data = columns(600)
     metrics, schemes = with_ids(data)
-    options = {"n_resamples": 40, "seed": 3}
+    options = {"n_resamples": 12, "confidence_level": 0.8, "seed": 3}
     if isinstance(schemes[scheme], fp.Stratified):
         options["method"] = "percentile"  # not a fit without each row
     table = fp.evaluate(

@@ -161,6 +161,7 @@ def test_fits_are_shared():
         fp.select(drawn(100), {"none": None}, train=fp.CrossFit(2))
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("kind", ["posteriors", "llrs", "raw"])
 def test_parts_are_as_memory(kind):
     data = drawn(2_000, kind=kind)
@@ -185,7 +186,7 @@ def test_replicates_repeat_the_choice():
     fold_of_row = fp.CrossFit().folds_of(data).fold_of_rows(Part.whole(data))
     rng = np.random.default_rng(0)
     scores = []
-    for _ in range(60):
+    for _ in range(40):
         rows = rng.integers(0, len(data), len(data))
         again = fp.select(data[rows], candidates, train=fp.CrossFit(folds=fold_of_row[rows]))
         scores.append(again.score)
@@ -201,12 +202,11 @@ def choice_among_equals(seed):
 
 
 def test_intervals_say_which_are_alike():
-    for seed in (0, 1):
-        found = choice_among_equals(seed)
-        assert found.chosen in found.alike
-        for row in found.table:
-            assert row.low <= row.difference <= row.high
-            assert (row.name in found.alike) == (row.low <= 0.0 <= row.high)
+    found = choice_among_equals(0)
+    assert found.chosen in found.alike
+    for row in found.table:
+        assert row.low <= row.difference <= row.high
+        assert (row.name in found.alike) == (row.low <= 0.0 <= row.high)
 
 
 @pytest.mark.slow
@@ -311,11 +311,12 @@ def test_a_fold_with_all_targets_is_named():
             call()
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("rule", [LOG, BRIER], ids=["log", "brier"])
 def test_infinite_scores_have_a_choice(rule):
     rng = np.random.default_rng(0)
-    y = np.arange(400) % 2
-    s = rng.normal(size=400) + 2.0 * y - 1.0
+    y = np.arange(200) % 2
+    s = rng.normal(size=200) + 2.0 * y - 1.0
     s[1] = np.inf
     candidates = {"none": None, "dp": fp.DirectionPreserving(), "spline": fp.Spline()}
     found = fp.select(

@@ -60,7 +60,7 @@ def parts_of(parameters):
     return knots, parameters[20:40][first], parameters[40], parameters[41]
 
 
-@pytest.mark.in_turn(3)
+@pytest.mark.in_turn(5)
 @pytest.mark.parametrize(("weighted", "prior"), [(False, None), (True, None), (True, 0.1)])
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("shape", ["plain", "tied", "one side", "two slopes"])
@@ -185,7 +185,7 @@ def test_infinite_scores_are_mapped_to_the_limit():
 def test_pairs_of_speakers_stay_apart():
     trials = fp.simulate.trial_list(n_speakers=40, n_targets=300, n_nontargets=1_500, seed=3)
     data = fp.Predictions.from_llrs(trials.y_true, trials.llr)
-    train = fp.CrossFit(6, groups=(trials.enroll, trials.test))
+    train = fp.CrossFit(5, groups=(trials.enroll, trials.test))
     calibrated = fp.cross_fit(fp.Spline(), data, train)
     folds = train.folds_of(data)
     fold_of_row = folds.fold_of_rows(Part.whole(data))
@@ -213,11 +213,11 @@ def test_two_folds_choose_by_samples():
 
 @pytest.mark.parametrize("train", [fp.CrossFit(4), fp.TrainOnTest()])
 def test_replicates_are_fits_to_draws(train):
-    y, x = drawn("two slopes", 600)
+    y, x = drawn("two slopes", 300)
     metric = fp.CalibrationLoss(fp.rules.Log(), fp.Spline(), train)
     data = fp.Predictions.from_logits(y, x)
     folds = train.folds_of(data)
-    options = {"n_resamples": 20, "confidence_level": 0.9, "method": "normal", "seed": 3}
+    options = {"n_resamples": 12, "confidence_level": 0.8, "method": "normal", "seed": 3}
     result = fp.bootstrap(metric, data, **options)
     assert result.n_undefined == 0
     assert result.value == pytest.approx(metric(data), rel=1e-9)
