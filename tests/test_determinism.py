@@ -43,8 +43,7 @@ def test_everything_names_everything():
     assert set(fp.__all__) - named == files | held | results | sources
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("intervals", [False, True])
+@pytest.mark.parametrize("intervals", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_same_bits_again(monkeypatch, intervals):
     """Of few samples, by the ways that are for many."""
     monkeypatch.setattr(smooth, "_MANY", 200)
