@@ -108,6 +108,7 @@ def test_candidates_that_do_not_suit_are_told():
     assert "left out: venn-abers, since samples have weights" in printed
 
 
+@pytest.mark.slow
 def test_speakers_that_are_drawn_of_a_table_are_kept_apart():
     trials = fp.simulate.trial_list(3_000, 9_000, n_speakers=150, seed=0)
     columns = {"enroll_speaker": trials.enroll, "test_speaker": trials.test}
