@@ -120,7 +120,7 @@ def defined(curve, data, times):
     return both if needs_both else w.sum() > 0
 
 
-@pytest.mark.in_turn(4)
+@pytest.mark.in_turn(5)
 @by_curve
 @by_scheme
 @pytest.mark.parametrize(

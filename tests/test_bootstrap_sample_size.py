@@ -64,6 +64,7 @@ def test_the_width_of_the_pilot_needs_the_pilot(metric):
     assert result.interval.low < 800 < result.interval.high
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.label)
 def test_a_narrower_interval_needs_more(metric):
     data = detector()
@@ -135,6 +136,7 @@ def test_the_rate_follows_from_halves_and_quarters(metric):
     assert high - low == pytest.approx(0.01, rel=2.0 / result.n)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("metric", [MEAN, fp.EER()], ids=lambda metric: metric.label)
 def test_fresh_intervals_have_the_width(metric):
     ratios = []

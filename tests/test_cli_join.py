@@ -168,16 +168,15 @@ needs_signals = pytest.mark.skipif(os.name != "posix", reason="needs signals")
 
 
 @needs_signals
-@pytest.mark.parametrize(
-    "how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(
     ("scores", "kind", "where"),
     [
         ("a", "ParquetWriter", "add"),
-        pytest.param("b", "Database", "load", marks=pytest.mark.slow),
+        ("b", "Database", "load"),
         ("b", "Database", "match"),
-        pytest.param("b", "Database", "rows_between", marks=pytest.mark.slow),
+        ("b", "Database", "rows_between"),
     ],
 )
 def test_stopped_it_leaves_nothing(how, scores, kind, where):

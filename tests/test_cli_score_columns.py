@@ -34,7 +34,7 @@ COLUMNS = {
 }
 SYSTEMS = {"a": "col_a", "b": "col_b"}
 BOTH = ("--score", "a=col_a", "--score", "b=col_b", "--scores-are", "llr")
-FEW = ("--resamples", "60")
+FEW = ("--resamples", "40", "--interval", "percentile")
 HOW = ["npz", "csv", "parquet", "large", "folder"]
 RANKS = ("--metrics", "EER,NCE", *FEW)
 OPTIONS = {
@@ -112,14 +112,14 @@ def test_differences_are_those_of_the_library(how, monkeypatch):
     assert in_memory == (how not in ("large", "folder"))
     expected = fp.evaluate(
         systems, ["EER", "NCE"], by={"room": ROOM} if in_memory else ["room"],
-        differences="first", n_resamples=60, seed=0,
+        differences="first", n_resamples=40, method="percentile", seed=0,
         resampling=fp.Clusters(SPEAKER if in_memory else "who"),
     )  # fmt: skip
     assert found == expected.to_dict()["differences"]
     pooled = {each["metric"]: each for each in found if each["group_a"] is None}
     for metric in (fp.EER(), fp.CrossEntropy()):
         drawn = expected.intervals.resampling
-        options = {"n_resamples": 60, "seed": 0, "resampling": drawn}
+        options = {"n_resamples": 40, "method": "percentile", "seed": 0, "resampling": drawn}
         result = fp.compare(metric, systems["a"], systems["b"], **options)
         each = pooled[metric.label]
         assert [each["difference"], each["low"], each["high"]] == [result.value, *result.interval]
@@ -138,31 +138,29 @@ def test_differences_are_those_of_two_files(monkeypatch):
         assert one[what] == two[what]
 
 
-def test_every_file_has_the_names(monkeypatch):
+@pytest.mark.parametrize("command", [pytest.param("evaluate", marks=pytest.mark.slow), "compare"])
+def test_every_file_has_the_names(command, monkeypatch):
     path = table("parquet", monkeypatch)
     files = ["--json", "t.json", "--csv", "t.csv", "--markdown", "t.md", "--latex", "t.tex",
              "--report", "t.html"]  # fmt: skip
     run = ["--score", "col_a", "--score", "my system=col_b", "--scores-are", "llr"]
     run += ["--metrics", "EER,NCE"]
     names = ["col_a", "my system"]
-    for command in ("evaluate", "compare"):
-        out = succeed(command, path, *run, *files, *(FEW if command == "compare" else ()))
-        for name, column in zip(names, SYSTEMS.values(), strict=True):
-            read = f"{name}: scores: {column}; labels: label; weights: weight; taken as llr"
-            assert f"{read}\n" in out
-            assert read in Path("t.html").read_text("utf-8")
-        assert out.endswith("written: t.json, t.csv, t.md, t.tex, t.html\n")
-        assert (
-            list(dict.fromkeys(each["system"] for each in strict_json("t.json")["rows"])) == names
-        )
-        frame = polars.read_csv("t.csv")
-        if command == "evaluate":
-            assert frame["system"].unique(maintain_order=True).to_list() == names
-        else:
-            assert {*frame["system_a"], *frame["system_b"]} == {*names}
-        for file in ("t.md", "t.tex"):
-            text = Path(file).read_text("utf-8").replace("\\", "")
-            assert all(name in text for name in names)
+    out = succeed(command, path, *run, *files, *(FEW if command == "compare" else ()))
+    for name, column in zip(names, SYSTEMS.values(), strict=True):
+        read = f"{name}: scores: {column}; labels: label; weights: weight; taken as llr"
+        assert f"{read}\n" in out
+        assert read in Path("t.html").read_text("utf-8")
+    assert out.endswith("written: t.json, t.csv, t.md, t.tex, t.html\n")
+    assert list(dict.fromkeys(each["system"] for each in strict_json("t.json")["rows"])) == names
+    frame = polars.read_csv("t.csv")
+    if command == "evaluate":
+        assert frame["system"].unique(maintain_order=True).to_list() == names
+    else:
+        assert {*frame["system_a"], *frame["system_b"]} == {*names}
+    for file in ("t.md", "t.tex"):
+        text = Path(file).read_text("utf-8").replace("\\", "")
+        assert all(name in text for name in names)
     out = succeed("evaluate", path, "--score", "x=col_a", "--scores-are", "llr", "--json", "t.json")
     assert {each["system"] for each in strict_json("t.json")["rows"]} == {"x"}
     assert re.search(r"(?m)^ +x$", out)
@@ -291,7 +289,8 @@ def joined():
     succeed("join", "--key", "key.csv", "--scores", "a.txt", "b.txt", "--output", "j.parquet")
 
 
-@pytest.mark.parametrize("memory", ["1GB", "10KB"])
+@pytest.mark.in_turn(2)
+@pytest.mark.parametrize("memory", ["10KB", "1GB"])
 def test_joined_files(memory, monkeypatch):
     joined()
     monkeypatch.setenv("FASTPSR_MEMORY", memory)

@@ -810,8 +810,8 @@ def test_definitions_of_the_eer(definition):
     rows = [row for row in strict_json("t.json")["rows"] if row["metric"] == metric.label]
     assert {row["note"] for row in rows} == {metric.meaning}
     save(b=lines(X + 0.5 * np.sin(9.0 * X)))
-    run = ["compare", "s", "b", "--key", "key", "--resamples", "40", "--eer", definition]
-    succeed(*run, "--json", "c.json")
+    run = ["compare", "s", "b", "--key", "key", "--resamples", "40", "--interval", "percentile"]
+    succeed(*run, "--eer", definition, "--json", "c.json")
     row = strict_json("c.json")["rows"][0]
     assert row["metric"] == metric.label
 

@@ -71,7 +71,7 @@ BUDGETS = {
 
 
 @compiled
-@pytest.mark.in_turn(6)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BUDGETS)
 def test_budget(name):
     signatures.write_files()
@@ -84,8 +84,8 @@ def test_budget(name):
 # The command
 
 
-@pytest.mark.in_turn(2)
 @compiled
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", ["2", "1"])
 def test_warmup_compiles_each_kernel_once(threads):
     code = """
@@ -110,6 +110,7 @@ app.run()
 
 
 @compiled
+@pytest.mark.slow
 def test_warmup_without_its_processes():
     """They end at once: all is compiled in the first process."""
     code = """
@@ -150,6 +151,7 @@ assert len(started) <= 1
 
 
 @compiled
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("call", ["call", "'nonsense()'"])
 def test_a_process_compiles_ahead_until_the_command_ends(call):
     code = COMMAND.format(call=call)
@@ -159,6 +161,7 @@ def test_a_process_compiles_ahead_until_the_command_ends(call):
 
 
 @compiled
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("without", ["cache", "threads", "compilation"])
 def test_no_process_compiles_ahead_where_it_does_not_help(without):
     Path("file").touch()

@@ -141,7 +141,6 @@ os._exit(0)  # TBB itself does not end after a fork
     assert [float(x) for x in found] == values(predictions)
 
 
-STARTED_ANEW = ("spawn", "forkserver")  # which import the package again
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
@@ -172,9 +171,8 @@ check(values(data[:]), expected)
 
 
 @needs_fork
-@pytest.mark.parametrize(
-    "method", ["fork", *(pytest.param(name, marks=pytest.mark.slow) for name in STARTED_ANEW)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_multiprocessing(method):
     code = f"""{SHARED}
 import multiprocessing
@@ -232,6 +230,7 @@ print(kernels.softplus(np.zeros(1))[0].item())
 LOG2 = str(np.log(2))
 
 
+@pytest.mark.slow
 def test_cache_folder_that_cannot_be_made(tmp_path):
     """A path under a file cannot be made, not even by root."""
     file = tmp_path / "file"

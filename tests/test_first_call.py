@@ -30,20 +30,17 @@ def said(folder, code=CALL):
 def test_it_is_said_once_and_only_when_something_is_compiled(tmp_path):
     assert said(tmp_path).count(SAID) == 1
     assert said(tmp_path) == ""
+    of_others = f"{CALL}; import numba; numba.njit(lambda x: x + 1)(1)"
+    assert said(tmp_path, of_others) == ""
 
 
+@pytest.mark.slow
 def test_nothing_is_said_to_pipes(tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-c", CALL], capture_output=True, text=True, env=environment, check=True
     )
     assert done.stdout + done.stderr == ""
-
-
-def test_functions_of_others_are_not_spoken_of(tmp_path):
-    said(tmp_path)
-    code = f"{CALL}; import numba; numba.njit(lambda x: x + 1)(1)"
-    assert said(tmp_path, code) == ""
 
 
 INTERRUPTED = """

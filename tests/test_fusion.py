@@ -733,8 +733,9 @@ def test_a_replicate_is_fitted_once(monkeypatch):
     monkeypatch.setattr(fusion_fits.FusionFits, "at_weights", spy)
     systems = several(labels(300, 0.4))[:2]
     metrics = [fp.Cllr(), fp.EER()]
-    fp.evaluate_fusion(systems, metrics=metrics, n_resamples=40, seed=0, refits=True)
-    assert len(fits) == 40 * 5  # of both, of each calibrated, and without each
+    few = {"n_resamples": 10, "confidence_level": 0.8}
+    fp.evaluate_fusion(systems, metrics=metrics, seed=0, refits=True, **few)
+    assert len(fits) == 10 * 5  # of both, of each calibrated, and without each
 
 
 def test_replicates_see_other_fits():
@@ -761,7 +762,7 @@ def test_intervals_with_refits(metric):
     y = labels(400, 0.4)
     systems = several(y)
     refitted = fp.LinearFusion().cross_fitted(systems, fp.CrossFit(3).folds_plan, refits=True)
-    found = fp.bootstrap(metric, refitted, n_resamples=100, seed=0)
+    found = fp.bootstrap(metric, refitted, n_resamples=40, seed=0)
     assert found.value == metric(fp.cross_fit(fp.LinearFusion(), systems, fp.CrossFit(3)))
     low, high = found.interval
     assert low < found.value < high

@@ -6,7 +6,7 @@ import pytest
 import fastpsr as fp
 
 METRICS = [fp.Cllr(), fp.MinCllr(), fp.ActDCF(0.3), fp.EER()]
-DRAWN = {"n_resamples": 60, "seed": 3}
+DRAWN = {"n_resamples": 40, "seed": 3}
 
 
 def systems(n=1500, seed=0):

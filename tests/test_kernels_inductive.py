@@ -43,7 +43,7 @@ def test_inductive_fits(n_distinct):
     ordered, rows, begins = kernels.order_by_score(scores)
     of_ordered = codes[rows]
     fits = kernels.InductiveFits(of_ordered, begins)
-    for _ in range(20):
+    for _ in range(8):
         classes = rng.integers(0, 3, 6).astype(np.uint8)
         classes[:2] = 0, 1
         wanted = rng.random(6) < 0.5

@@ -178,13 +178,14 @@ def check_metric(kind, case):
         in_both(case, kind.__name__, call, tolerance)
 
 
-@pytest.mark.in_turn(3)
+@pytest.mark.in_turn(6)
 @nasty
 @pytest.mark.parametrize("kind", METRICS, ids=lambda kind: kind.__name__)
 def test_metrics(kind, name):
     check_metric(kind, partitions.NASTY[name])
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("kind", METRICS, ids=lambda kind: kind.__name__)
 def test_metrics_of_drawn_cases(kind):
     @drawn
@@ -211,6 +212,7 @@ def test_curves(curve, name):
     check_curve(curve, partitions.NASTY[name])
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("curve", CURVES, ids=lambda curve: curve.__name__)
 def test_curves_of_drawn_cases(curve):
     @drawn
@@ -266,13 +268,14 @@ def check_calibrator(kind, case):
         in_both(case, kind.__name__, mapped, tolerance)
 
 
-@pytest.mark.in_turn(3)
+@pytest.mark.in_turn(6)
 @nasty
 @pytest.mark.parametrize("kind", CALIBRATORS.values(), ids=lambda kind: kind.__name__)
 def test_calibrators(kind, name):
     check_calibrator(kind, partitions.NASTY[name])
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("kind", CALIBRATORS.values(), ids=lambda kind: kind.__name__)
 def test_calibrators_of_drawn_cases(kind):
     @drawn
@@ -308,7 +311,7 @@ def check_training(kind, case):
             in_both(case, kind.__name__, calibrated, tolerance_of_fit(calibrator, case))
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(3)
 @nasty
 @pytest.mark.parametrize("kind", TRAININGS, ids=lambda kind: kind.__name__)
 def test_trainings(kind, name):
@@ -425,7 +428,7 @@ def require_same_law(a, b, name):
 
 
 #: Where the method is "auto", units are left out too, and fits to the others take long.
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize("method", ["percentile", pytest.param("auto", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", RESAMPLED, ids=repr)
 @pytest.mark.parametrize("kind", RESAMPLINGS, ids=lambda kind: kind.__name__)
@@ -435,11 +438,11 @@ def test_resampling(kind, case, method):
 
 #: Replicates that are fits to all folds, and are compared in smaller numbers.
 REFITTED = (fp.ExpectedDivergence,)
-#: One metric of each way to draw: losses, bins, order statistics, ranks, and fits.
-QUICK = (fp.BrierScore, fp.ECE, fp.DevPAV, fp.AUC, fp.CalibrationLoss)
+#: One metric of each way to draw without fits: losses, bins, order statistics and ranks.
+QUICK = (fp.BrierScore, fp.ECE, fp.DevPAV, fp.AUC)
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("kind", RESAMPLINGS, ids=lambda kind: kind.__name__)
 def test_laws_of_replicates(kind):
     check_replicates(kind, QUICK, LAWFUL[1], 8 if kind in SHARED else 400, "percentile")
