@@ -65,7 +65,7 @@ def metrics(data):
     return found
 
 
-def everything(n=MANY, n_resamples=40, intervals=True):
+def everything(n=MANY, n_resamples=13, intervals=True):
     """Return name -> array or number."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of replicates without a value
