@@ -57,6 +57,7 @@ def test_of_a_table(rule):
     )
 
 
+@pytest.mark.slow
 def test_of_trials_with_speakers():
     made = fp.simulate.trial_list(400, 1_600, n_speakers=40, seed=1)
     lines = [f"e{i} t{i} {'target' if y else 'nontarget'}\n" for i, y in enumerate(made.y_true)]

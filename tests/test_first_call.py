@@ -27,6 +27,7 @@ def said(folder, code=CALL):
     return text.decode()
 
 
+@pytest.mark.slow
 def test_it_is_said_once_and_only_when_something_is_compiled(tmp_path):
     assert said(tmp_path).count(SAID) == 1
     assert said(tmp_path) == ""

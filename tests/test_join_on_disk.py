@@ -728,7 +728,7 @@ def interrupt_twice():
     list(map(operator.call, [_thread.interrupt_main, {}.popitem]))
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.slow
 @pytest.mark.usefixtures("_ctrl_c_raises")
 @pytest.mark.parametrize("module", [steps, database])
 def test_a_second_interrupt_while_the_first_is_handled_leaves_nothing(module, monkeypatch):
