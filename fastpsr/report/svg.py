@@ -94,6 +94,9 @@ def inline_svg(ax: Axes, prefix: str, label: str) -> str:
         What is read out instead of the figure.
     """
     assert isinstance(ax.figure, Figure)
+    layout = ax.figure.get_layout_engine()
+    assert layout is not None  # of `new_axes`
+    layout.execute(ax.figure)  # it changes the ticks, for which drawing makes room
     stream = io.BytesIO()
     ax.figure.savefig(stream, format="svg", metadata={"Date": None})
     root = ElementTree.fromstring(stream.getvalue())
