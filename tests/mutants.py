@@ -165,7 +165,8 @@ def _put(mutant):
             raise ValueError("fastpsr/kernels/compiler.py has another digest: see tests/mutants.py")
         compiler.write_text(fixed, "utf-8")
         for user in _users(mutant.path.stem):
-            os.utime(_COPY / _KERNELS / f"{user}.py")
+            for code in _CACHE.rglob(f"{user}.*.nbc"):
+                code.unlink()
 
 
 def _restore(mutant):
