@@ -21,7 +21,7 @@ for module in pkgutil.walk_packages(fastpsr.__path__, "fastpsr."):
 def pytest_sessionstart(session):
     """Fill the cache before processes that run all tests would each compile the same kernels."""
     config = session.config
-    if getattr(config.option, "numprocesses", None) and config.args == config.getini("testpaths"):
+    if getattr(config.option, "numprocesses", None) and "tests" in config.args:
         for _ in compile_all(listed()):
             pass
 
