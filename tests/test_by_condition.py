@@ -474,15 +474,15 @@ def test_gain_is_that_of_nested_loops(name):
     assert found.calibrator.groups_ == ("gender=f", "gender=m")
 
 
+@pytest.mark.slow
 def test_gain_has_an_interval():
-    n = 500
-    data, rng = sample("llr", n), np.random.default_rng(0)
+    data, rng = sample("llr"), np.random.default_rng(0)
     candidates = {"one": fp.DirectionPreserving(), "by": fp.ByCondition(min_per_class=20)}
-    options = {"n_resamples": 20, "seed": 1, "confidence_level": 0.8}
-    found = fp.select(data, candidates, by={"x": rng.integers(0, 4, n)}, **options)
+    options = {"n_resamples": 40, "seed": 1}
+    found = fp.select(data, candidates, by={"x": rng.integers(0, 8, N)}, **options)
     assert found.simplest == "one"
     assert found.alike == ("one", "by")
-    found = fp.select(data, candidates, by={"x": conditions(n)["gender"]}, **options)
+    found = fp.select(data, candidates, by={"x": conditions()["gender"]}, **options)
     assert found.alike == ("by",)
     assert 0.0 < found["one"].low < found["one"].difference < found["one"].high
 

@@ -138,11 +138,12 @@ def test_trials(scheme):
         assert re.search(rf"(?m)^{line} *$", out)
 
 
+@pytest.mark.slow
 def test_usual_intervals():
     write_trials()
-    run = [*TRIALS, "--metrics", "EER,Cllr,AUC"]
+    run = [*TRIALS, "--metrics", "EER,minDCF(0.01),Cllr,minCllr,AUC"]
     out = succeed(*run)
-    assert "95 % intervals: subsampling of EER, AUC; percentile of Cllr; " in out
+    assert "95 % intervals: subsampling of EER, minDCF(0.01), minCllr, AUC; percentile of " in out
     assert "; 1,000 replicates, resampling iid, seed 0\n" in out
     assert out.split("\n95 %")[1] == succeed(*run, "--seed", 0).split("\n95 %")[1]
 
@@ -162,12 +163,10 @@ def test_ways_to_make_an_interval(method):
 def test_priors_and_calibrator():
     trials = write_trials()
     options = ["--priors", "0.8,0.2", "--calibrator", "temperature", "--folds", 3]
-    few = ["--resamples", 40, *PERCENTILE, "--metrics", "EER,NCE,RCL"]
-    succeed(*TRIALS, *few, *options, "--json", "t.json")
+    succeed(*TRIALS, *FEW, *options, "--json", "t.json")
     rcl = fp.CalibrationLoss(fp.rules.Log(), fp.TemperatureScaling(), fp.CrossFit(3))
     systems = [trials.predictions(name, prior=0.2) for name in "ab"]
-    metrics = {"EER": fp.EER(), "NCE": fp.CrossEntropy(), "RCL": rcl}
-    check(metrics, *systems, n_resamples=40, method="percentile")
+    check(metrics_of_trials() | {"RCL": rcl}, *systems)
 
 
 def test_trials_that_only_one_system_scores():

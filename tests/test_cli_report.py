@@ -91,6 +91,20 @@ def test_many_classes_and_raw_scores():
     assert "only rank" in page().text
 
 
+@pytest.mark.slow
+def test_without_intervals_there_are_no_bands():
+    samples = reports.many_classes()
+    write("k.npz", y_true=samples.labels, z=samples.scores)
+    succeed("evaluate", "k.npz", "--scores-are", "log-posteriors", "--report", "r.html")
+    assert len(page().all("svg")) == 4
+    assert "bands" not in page().text
+    samples = reports.llrs()
+    write("a.csv", y_true=samples.labels, llr=samples.scores)
+    succeed("evaluate", "a.csv", "--scores-are", "llr", "--report", "r.html")
+    assert "bands" not in page().text
+    assert "Shaded is where 95 % of their curves would lie by chance" in page().text
+
+
 def test_trials():
     write_trials(n_sessions=2)
     run = ["evaluate", "--key", "key", "--scores", "a", "--scores", "b", "--report", "r.html"]

@@ -22,8 +22,8 @@ from tests.drawn import acceleration_of, draws_of, fixed, units_of
 
 N = 360
 CUTS = (0, 80, 80, 130, 131, 300, N)  # an empty part, and one of a single row
-LEVEL = 0.5
-OPTIONS = {"n_resamples": 20, "seed": 3, "confidence_level": LEVEL, "method": "percentile"}
+LEVEL = 0.8
+OPTIONS = {"n_resamples": 50, "seed": 3, "confidence_level": LEVEL, "method": "percentile"}
 SCHEMES = ("iid", "stratified", "clusters", "nested", "two-way")
 
 
@@ -136,7 +136,7 @@ def level_of(rows):
 @pytest.mark.filterwarnings("ignore:.*is undefined in")
 @pytest.mark.parametrize(
     ("scheme", "where"),
-    [pytest.param(scheme, where, marks=[pytest.mark.slow] if (k + other) % 2 else [])
+    [pytest.param(scheme, where, marks=[pytest.mark.slow] if (k + other) % 4 else [])
      for k, scheme in enumerate(SCHEMES) for other, where in enumerate(("parts", "memory"))],
 )  # fmt: skip
 def test_replicates_are_those_of_the_draws_of_the_whole(scheme, where):
@@ -399,7 +399,7 @@ def test_levels_without_what_is_undefined():
 def test_invalid_arguments():
     data = columns()
     whole, by = predictions(data), {"room": data["room"]}
-    few = {**OPTIONS, "n_resamples": 11}
+    few = {**OPTIONS, "n_resamples": 20}
     for options, words in (
         ({"group_differences": "all"}, "group_differences need two groups .*: pass by="),
         ({"group_differences": "pooled"}, "group_differences need groups of samples: pass by="),
@@ -407,12 +407,12 @@ def test_invalid_arguments():
         ({"group_differences": "whole", "by": by},
          "group_differences must be one of None, 'pooled', 'all', not 'whole'"),
         ({"group_differences": "all", "by": by, **few},
-         "n_resamples must be at least 12 for 3 simultaneous intervals at a level of 0.5, not 11: "
-         "pass n_resamples=12"),
+         "n_resamples must be at least 30 for 3 simultaneous intervals at a level of 0.8, not 20: "
+         "pass n_resamples=30"),
     ):  # fmt: skip
         with pytest.raises(fp.ArgumentError, match=words):
             fp.evaluate(whole, [fp.EER()], **options)
-    few["n_resamples"] = 12
+    few["n_resamples"] = 30
     fp.evaluate(whole, [fp.EER()], by=by, group_differences="all", **few)
 
 
@@ -428,7 +428,7 @@ def test_texts():
     by = {"sex": data["sex"], "room": data["room"]}
     one = fp.evaluate(whole, [fp.EER()], by=by, group_differences="pooled", **OPTIONS)
     text = str(one)
-    said = "50 % intervals are simultaneous over 5 differences of each metric"
+    said = "80 % intervals are simultaneous over 5 differences of each metric"
     assert said in text.splitlines()
     assert f"; {said}" in one._repr_html_()
     for each in one.differences:
@@ -443,7 +443,7 @@ def test_texts():
     both = fp.evaluate(
         systems, [fp.EER()], by=by, differences="all", group_differences="all", **OPTIONS
     )
-    assert "50 % intervals of groups are simultaneous over 4 differences of each metric" in str(
+    assert "80 % intervals of groups are simultaneous over 4 differences of each metric" in str(
         both
     )
     for width in (80, 100, 200):

@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as hnp
 import fastpsr as fp
 from tests import fuzz
 
-N_SEEDS = 20  # of each case
+N_SEEDS = 40  # of each case
 
 # they read files, draw figures and run on schedulers
 READ_ELSEWHERE = {"calibration", "trials", "plotting", "scan_parquet", "from_dask", "read_table"}

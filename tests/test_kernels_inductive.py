@@ -34,7 +34,7 @@ def test_order_by_score(name):
     np.testing.assert_array_equal(begins, np.append(first, scores.size))
 
 
-@pytest.mark.parametrize("n_distinct", [3, 12, 1_000])
+@pytest.mark.parametrize("n_distinct", [3, 12, pytest.param(1_000, marks=pytest.mark.slow)])
 def test_inductive_fits(n_distinct):
     """As of the training samples counted in cells."""
     rng = np.random.default_rng(n_distinct)
@@ -43,7 +43,7 @@ def test_inductive_fits(n_distinct):
     ordered, rows, begins = kernels.order_by_score(scores)
     of_ordered = codes[rows]
     fits = kernels.InductiveFits(of_ordered, begins)
-    for _ in range(8):
+    for _ in range(20):
         classes = rng.integers(0, 3, 6).astype(np.uint8)
         classes[:2] = 0, 1
         wanted = rng.random(6) < 0.5

@@ -74,7 +74,7 @@ GRIDS = {"usual": np.array([-2.0, 4.0]), "all in one bucket": np.zeros(2)}
 
 @pytest.mark.in_turn(4)
 @pytest.mark.parametrize("grid", GRIDS)
-@pytest.mark.parametrize("n", [0, 1, 500, 10_000])
+@pytest.mark.parametrize("n", [0, 1, 500, 20_000])
 @pytest.mark.parametrize("layout", ["float64", "float32", "with gaps", "read-only"])
 @pytest.mark.parametrize("threads", ["1", "2", "3"])
 @pytest.mark.parametrize("weighted", [False, True])

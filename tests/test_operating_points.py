@@ -46,7 +46,7 @@ def fields(point):
 
 @pytest.mark.in_turn(4)
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("n", [9, 60, 120])
+@pytest.mark.parametrize("n", [9, 60, 300])
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize("kind", KINDS)
 def test_against_reference(kind, share, n, weighted):
@@ -113,7 +113,7 @@ def test_the_vertex_of_the_hull_is_the_nearer_one(kind, share):
 @pytest.mark.parametrize("kind", KINDS)
 def test_parts_have_the_points_of_the_whole(kind, dtype):
     rng = np.random.default_rng(3)
-    y, scores, weights = make(kind, 2_000, 0.05)
+    y, scores, weights = make(kind, 5_000, 0.05)
     data = in_memory(y, scores.astype(dtype), weights)
     parts = cut_into_parts(data, rng)
     for metric in METRICS:

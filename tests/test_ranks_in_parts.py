@@ -312,7 +312,7 @@ def test_ranges_of_runs_against_all(kind, share, how, monkeypatch):
 def test_replicates_by_ranges(scheme, monkeypatch):
     """Subsets are those in memory to the last bit, and replicates are of the same law."""
     rng = np.random.default_rng(1)
-    n, n_resamples = 4_000, 200
+    n, n_resamples = 4_000, 400
     y = rng.integers(0, 2, n).astype(np.uint8)
     data = fp.Predictions.from_llrs(y, rng.normal(2.0 * y - 1.0).round(3))
     parts = cut_into_parts(data, rng, 5)
@@ -538,7 +538,7 @@ FORMS = [
 )  # fmt: skip
 def test_metrics_and_curves_in_parts(kind, weighted, priors, how):
     rng = np.random.default_rng(7)
-    for n, shape in [(2, "plain"), (40, "tied"), (1_000, "infinite"), (5_000, "plain")]:
+    for n, shape in [(2, "plain"), (40, "tied"), (3_000, "infinite"), (9_000, "plain")]:
         scores, y = make_scores(shape, n, rng)
         y[:2] = 0, 1
         weights = None
@@ -546,7 +546,7 @@ def test_metrics_and_curves_in_parts(kind, weighted, priors, how):
             weights = rng.random(n) * (rng.random(n) < 0.7)
             weights[:2] = 1.0
         data = ordered(make_data(kind, scores, y, weights, priors), how, rng)
-        parts = cut_into_parts(data, rng, 5)
+        parts = cut_into_parts(data, rng, 25)
         for metric in METRICS:
             found, expected = (value_or_error(metric, d) for d in (parts, data))
             assert_alike(found, expected, not isinstance(metric, fp.ECE))

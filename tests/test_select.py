@@ -186,7 +186,7 @@ def test_replicates_repeat_the_choice():
     fold_of_row = fp.CrossFit().folds_of(data).fold_of_rows(Part.whole(data))
     rng = np.random.default_rng(0)
     scores = []
-    for _ in range(40):
+    for _ in range(60):
         rows = rng.integers(0, len(data), len(data))
         again = fp.select(data[rows], candidates, train=fp.CrossFit(folds=fold_of_row[rows]))
         scores.append(again.score)
@@ -315,8 +315,8 @@ def test_a_fold_with_all_targets_is_named():
 @pytest.mark.parametrize("rule", [LOG, BRIER], ids=["log", "brier"])
 def test_infinite_scores_have_a_choice(rule):
     rng = np.random.default_rng(0)
-    y = np.arange(200) % 2
-    s = rng.normal(size=200) + 2.0 * y - 1.0
+    y = np.arange(400) % 2
+    s = rng.normal(size=400) + 2.0 * y - 1.0
     s[1] = np.inf
     candidates = {"none": None, "dp": fp.DirectionPreserving(), "spline": fp.Spline()}
     found = fp.select(

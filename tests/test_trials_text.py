@@ -366,13 +366,14 @@ def hostile(rng, n_columns):
     return content.removesuffix(b"\n") if rng.random() < 0.3 else content
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize(
     "roles", [("enroll", "test", "label"), ("enroll", "test", "score"), ("score",)]
 )
 def test_regular_text_is_read_as_any_text_is(tmp_path, roles):
     rng = np.random.default_rng(len(roles))
     taken = 0
-    for _ in range(240):
+    for _ in range(600):
         content = hostile(rng, len(roles))
         piece = pieces.Piece(content, 1.0, lambda: 7)
         found = text._split_regular(content, roles)
@@ -381,13 +382,14 @@ def test_regular_text_is_read_as_any_text_is(tmp_path, roles):
             assert outcome(lambda found=found: found) == outcome(
                 lambda piece=piece: text._split_any(tmp_path / "key", piece, roles)
             ), content
-    assert 40 < taken < 240
+    assert 100 < taken < 600
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("size", [1, 5, 40])
 def test_pieces_are_read_as_the_whole(tmp_path, monkeypatch, size):
     rng = np.random.default_rng(size)
-    for k in range(40):
+    for k in range(100):
         path = save(tmp_path / "key", b"\xef\xbb\xbf" * (k % 3) + hostile(rng, 3) + b"x y 1\n")
         sample = Sample("text", packed=False)
         whole = [piece.content for piece in pieces.pieces(path, sample)]

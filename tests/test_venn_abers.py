@@ -54,7 +54,7 @@ MAKERS = {
 
 @pytest.mark.in_turn(2)
 @pytest.mark.parametrize("shape", ["plain", "tied", "infinite", "separable", "constant"])
-@pytest.mark.parametrize("n", [2, 3, 9, 20])
+@pytest.mark.parametrize("n", [2, 3, 9, 30])
 @pytest.mark.parametrize("kind", MAKERS)
 def test_the_definition(kind, n, shape):
     for seed in range(4):

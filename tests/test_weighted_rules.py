@@ -15,7 +15,7 @@ LOG_ODDS = np.concatenate([np.linspace(-42.0, 42.0, 1201), FAR])
 
 shapes = st.floats(np.log(0.05), np.log(200.0)).map(math.exp)
 all_log_odds = st.floats(-1000.0, 1000.0) | st.sampled_from([-np.inf, np.inf])
-some = settings(deadline=None, max_examples=25)
+some = settings(deadline=None, max_examples=40)
 
 
 def binary(rule, log_odds, label):

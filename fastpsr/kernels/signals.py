@@ -3,7 +3,7 @@
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 __all__ = ["held_back"]
@@ -21,13 +21,14 @@ def held_back() -> Iterator[None]:
         return
     found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     handlers = {number: handler for number, handler in found.items() if callable(handler)}
-    arrived: list[tuple[int, Any]] = []
+    arrived: dict[int, Any] = {}  # with the frame; a signal that comes twice counts once
     for number in handlers:
-        signal.signal(number, lambda *signaled: arrived.append(signaled))
+        signal.signal(number, arrived.setdefault)
     try:
         yield
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        for first, frame in arrived[:1]:
-            handlers[signal.Signals(first)](first, frame)
+        with ExitStack() as last_first:  # which calls all, also if one raises
+            for first, frame in reversed(arrived.items()):
+                last_first.callback(handlers[signal.Signals(first)], first, frame)
