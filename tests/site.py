@@ -184,11 +184,12 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m tests.site", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--shots", type=Path, metavar="FOLDER")
+    parser.add_argument("--no-browser", action="store_true", help="do not open the pages")
     given = parser.parse_args(arguments)
     folder = given.folder.resolve()
     pages = pages_of(folder)
     wrong = broken(pages) + remote(folder, pages) + unfindable(folder, pages)
-    for width in WIDTHS:
+    for width in () if given.no_browser else WIDTHS:
         with browser(width) as driver:
             if driver is None:
                 print("no chromium: pages are not opened", file=sys.stderr)
