@@ -35,6 +35,7 @@ LooksLike = Literal[
     "reversed scores",
     "shifted scores",
     "posteriors of 0",
+    "permuted columns",
 ]
 
 
@@ -205,7 +206,7 @@ class SuspicionWarning(PackageWarning, UserWarning):
     ----------
     looks_like : str
         What the data look like: "posteriors", "probabilities", "cosine similarities", "reversed
-        scores", "shifted scores" or "posteriors of 0".
+        scores", "shifted scores", "posteriors of 0" or "permuted columns".
     problem : str
         The observation that led to the warning.
     remedy : str

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
+from fastpsr.frames import RowOrder, require_same_order
 from fastpsr.kernels.sizes import index_type
 
 __all__ = ["SPEAKER_COLUMNS", "as_ids", "coded", "numbered", "type_of"]
@@ -18,8 +19,12 @@ _ROOMY = 4  # range of integer ids, relative to their number, up to which a tabl
 _MOST = int(np.iinfo(np.int64).max)
 
 
-def as_ids(name: str, ids: ArrayLike, n_samples: int) -> NDArray[Any]:
-    """Return ids, one per sample, as an array of numbers or strings."""
+def as_ids(name: str, ids: ArrayLike, n_samples: int, order: RowOrder = None) -> NDArray[Any]:
+    """Return ids, one per sample, as an array of numbers or strings.
+
+    If they have an index, it must not be that of the rows of the samples in another order.
+    """
+    require_same_order(name, ids, order)
     if isinstance(ids, np.ma.MaskedArray) and np.ma.is_masked(ids):
         raise ArgumentError(name, "must not have masked entries")
     try:

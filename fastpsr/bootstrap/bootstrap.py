@@ -12,6 +12,7 @@ from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.errors import ArgumentError, Subject
+from fastpsr.frames import row_out_of_order
 from fastpsr.metrics.base import Statistic, check_metric
 from fastpsr.options import with_hints
 from fastpsr.plans import Data, PartitionedPredictions, Plan, begin, check_data, run
@@ -343,6 +344,9 @@ def check_same_samples(a: Data, b: Data) -> None:
         place = int(np.flatnonzero(a.labels != b.labels)[0])
         rule = f"must be of the same samples in the same order, but labels differ in row {place}"
         _refuse_pair(rule, place)
+    row = row_out_of_order(a.row_order, b.row_order)
+    if row is not None:
+        _refuse_pair(f"must be in the same order, but their pandas indexes differ in row {row}", row)
     one, other = (p.weights > 0.0 if p.weights.size else np.ones(len(p), bool) for p in (a, b))
     if not np.array_equal(one, other):
         _refuse_pair("must have positive weight at the same samples")

@@ -65,6 +65,7 @@ _REMEDIES: dict[LooksLike, str] = {
     "probabilities": "say --scores-are posteriors",
     "shifted scores": "say --scores-are raw; fastpsr calibrate makes LLRs of raw scores",
     "posteriors of 0": "pass --floor 1e-3 to calibrate them",
+    "permuted columns": "list the labels in the order of the columns with --classes",
     "reversed scores": "higher must mean class 1 (target): negate the scores, or swap the labels",
 }
 _MENTIONED = re.compile(r"\b(\w+)=\.\.\.")  # arguments in rules
@@ -104,7 +105,7 @@ def in_options(
     problem = _MENTIONED.sub(lambda of: options.get(of[1], of[0]), renamed.problem)
     if not error.pass_ or not error.pass_.keys() <= options.keys():
         return problem
-    given = [_as_option(options[argument], value) for argument, value in error.pass_.items()]
+    given = [_as_option(options[argument].split(" or ")[0], value) for argument, value in error.pass_.items()]
     return f"{problem}: pass {' '.join(given)}"
 
 
@@ -170,4 +171,6 @@ def _as_option(option: str, value: object) -> str:
 
 
 def _word(value: object) -> str:
+    if isinstance(value, list):
+        return ",".join(map(str, value))
     return "NAME" if value is ... else str(value)

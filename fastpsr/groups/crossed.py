@@ -67,7 +67,7 @@ class Crossed:
         def binning(name: str) -> Binning:
             if not binner.asks_for(name):
                 return Binning()
-            column = Grouping.of(name, by[name], len(samples), is_binned=True)
+            column = Grouping.of(name, by[name], len(samples), samples.row_order, is_binned=True)
             return binning_in_memory(samples, name, column, counted, binner)
 
         found = cls(columns, tuple(map(binning, columns)))
@@ -107,7 +107,7 @@ class Crossed:
         columns = []
         for name, binning in zip(self.columns, self.binnings, strict=True):
             is_binned = binning.edges is not None
-            column = Grouping.of(name, by[name], len(samples), is_binned=is_binned)
+            column = Grouping.of(name, by[name], len(samples), samples.row_order, is_binned=is_binned)
             if is_binned:
                 _check_numbers(name, column, samples)
             columns.append(column.binned(binning))

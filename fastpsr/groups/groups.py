@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.errors import ArgumentError
+from fastpsr.frames import RowOrder
 from fastpsr.groups.binning import (
     Binner,
     Binning,
@@ -139,7 +140,9 @@ class Grouping:
     places: NDArray[Any]
 
     @classmethod
-    def of(cls, name: str, ids: Any, n_samples: int, *, is_binned: bool = False) -> "Grouping":
+    def of(
+        cls, name: str, ids: Any, n_samples: int, order: RowOrder = None, *, is_binned: bool = False
+    ) -> "Grouping":
         """Return the grouping by an id per sample; of numbers to be binned each is a value."""
         if isinstance(ids, cls):
             return ids
@@ -147,7 +150,7 @@ class Grouping:
             raise ArgumentError(
                 "by", f"must have one id per sample for {name!r}: columns are for data in parts"
             )
-        array = as_ids(f"by[{name!r}]", ids, n_samples)
+        array = as_ids(f"by[{name!r}]", ids, n_samples, order)
         if not array.size:
             return cls((), np.empty(0, np.int64))
         if is_binned and array.dtype.kind in "iuf":
@@ -285,7 +288,7 @@ def _groups_in_memory(data: Predictions, request: _Request, binner: Binner) -> l
     columns, binnings = [], []
     for name, ids in zip(request.names, request.ids, strict=True):
         is_binned = binner.asks_for(name)
-        column = Grouping.of(name, ids, len(data), is_binned=is_binned)
+        column = Grouping.of(name, ids, len(data), data.row_order, is_binned=is_binned)
         if is_binned:
             binnings.append(binning_in_memory(data, name, column, counted, binner))
         else:

@@ -263,4 +263,7 @@ def check_ids(argument: str, ids: Any, data: Data) -> None:
 def picked_ids(argument: str, ids: Any, data: Data, rows: Any) -> Any:
     """Return the ids of some rows of data in memory; names of columns of data in parts stay."""
     check_ids(argument, ids, data)
-    return ids if isinstance(ids, str) else as_ids(argument, ids, len(data))[rows]
+    if isinstance(ids, str):
+        return ids
+    assert isinstance(data, Predictions)
+    return as_ids(argument, ids, len(data), data.row_order)[rows]

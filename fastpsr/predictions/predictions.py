@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr import checks
 from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError, SuspicionWarning, warn
+from fastpsr.frames import names_of, require_class_order, row_order_of
 from fastpsr.html import table, values
 from fastpsr.options import with_hints
 from fastpsr.predictions.labeled import KINDS, Floats, Kind, ScoreKind
@@ -341,12 +342,14 @@ class Predictions(ScoredLabels):
         """Check scores, which messages call `name`, and make predictions of them."""
         if kind in ("posteriors", "log-posteriors"):
             checks.require_one_label("y_true", y_true)
+        require_class_order(name, names_of(scores), classes)
+        order = row_order_of(**{"y_true": y_true, name: scores, "sample_weight": sample_weight})
         low = checks.as_floor(floor)
         if kind == "posteriors":
             values: Any = checks.as_posteriors(name, scores, normalize=normalize, floor=low)
         elif kind == "log-posteriors":
-            rows = checks.as_log_posterior_rows(name, scores, normalize=normalize, floor=low)
-            values = _two_columns_apart(rows)
+            log_q = checks.as_log_posterior_rows(name, scores, normalize=normalize, floor=low)
+            values = _two_columns_apart(log_q)
         elif kind == "logits":
             values = _read_logits(name, scores)
         elif kind == "log-likelihoods":
@@ -356,7 +359,9 @@ class Predictions(ScoredLabels):
             if kind == "log10 llrs":
                 values = np.log(10.0) * np.asarray(values, dtype=np.float64)
         is_given = kind == "posteriors"
-        return cls._make(y_true, kind, values, priors, sample_weight, classes, given=is_given)
+        new = cls._make(y_true, kind, values, priors, sample_weight, classes, given=is_given)
+        new.row_order = order
+        return new
 
     @classmethod
     def _make(
@@ -395,7 +400,7 @@ class Predictions(ScoredLabels):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out cached values, which need not be sent to other processes."""
-        return self.compact().__dict__
+        return {k: v for k, v in self.compact().__dict__.items() if k != "row_order"}
 
     def __dir__(self) -> list[str]:
         """Return what users of the library need; the rest is for its other modules."""
@@ -439,7 +444,7 @@ class Predictions(ScoredLabels):
         else:
             picked._logits = self._logits[index]
             picked._values = picked._logits.rows
-        picked._whole_weights = None
+        picked._whole_weights = picked.row_order = None
         if self._given_posteriors is not None:
             picked._given_posteriors = picked._values
             for name in ("log_odds", "log_posteriors"):  # not to take the logarithms again
@@ -525,7 +530,7 @@ class Predictions(ScoredLabels):
         if len(forms) > 1:  # such as posteriors in some parts, logarithms in others
             parts = [part.replace_scores(part.kind, part.scores) for part in parts]
         new = parts[0].compact()
-        new._whole_weights = None
+        new._whole_weights = new.row_order = None
         logits = [part._logits for part in parts if part._logits is not None]
         if logits:
             new._logits = Logits.joined(logits)

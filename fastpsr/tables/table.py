@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr.errors import ArgumentError
+from fastpsr.frames import require_class_order
 from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.plans import PartitionedPredictions
 from fastpsr.plans.budget import memory_budget
@@ -81,6 +82,9 @@ class Table:
         floor: float = 0.0,
     ) -> Predictions | PartitionedPredictions:
         """Return the predictions; the arguments are those of :meth:`Predictions.of`."""
+        require_class_order(
+            "columns", self.scores, classes, takes_names=True, name=f"{self.path}: scores"
+        )
         options: dict[str, Any] = {"priors": priors, "normalize": normalize, "floor": floor}
         if self.kind in _OF_ONE_COLUMN:
             x = self.values.get("scores")
