@@ -36,6 +36,7 @@ LooksLike = Literal[
     "shifted scores",
     "posteriors of 0",
     "permuted columns",
+    "decisions",
 ]
 
 
@@ -198,7 +199,7 @@ class ResultWarning(PackageWarning, RuntimeWarning):
 
 
 class SuspicionWarning(PackageWarning, UserWarning):
-    """Data look as if they were passed to the wrong constructor, or have the wrong sign.
+    """Data look as if they were passed to the wrong constructor, have the wrong sign, or columns in another order.
 
     Results are computed as requested nevertheless.
 
@@ -206,7 +207,7 @@ class SuspicionWarning(PackageWarning, UserWarning):
     ----------
     looks_like : str
         What the data look like: "posteriors", "probabilities", "cosine similarities", "reversed
-        scores", "shifted scores", "posteriors of 0" or "permuted columns".
+        scores", "shifted scores", "posteriors of 0", "permuted columns" or "decisions".
     problem : str
         The observation that led to the warning.
     remedy : str

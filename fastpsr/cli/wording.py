@@ -65,6 +65,7 @@ _REMEDIES: dict[LooksLike, str] = {
     "probabilities": "say --scores-are posteriors",
     "shifted scores": "say --scores-are raw; fastpsr calibrate makes LLRs of raw scores",
     "posteriors of 0": "pass --floor 1e-3 to calibrate them",
+    "decisions": "give the probabilities that were decided on",
     "permuted columns": "list the labels in the order of the columns with --classes",
     "reversed scores": "higher must mean class 1 (target): negate the scores, or swap the labels",
 }

@@ -40,6 +40,7 @@ def suspicions(data: Data) -> Plan[tuple[SuspicionWarning, ...]]:
     - Of 3 to 1,024 classes, two or more that are taken for each other in turn: more samples of each
       have their largest posterior in the column of the next than in their own, by three standard
       errors, which takes 10 samples of a class.
+    - Posteriors of at least 10 samples that are all 0 or 1.
 
     For weighted samples the effective number of samples is used.
 
@@ -59,9 +60,13 @@ def suspicions(data: Data) -> Plan[tuple[SuspicionWarning, ...]]:
         if data.n_classes > _MOST_CLASSES:
             return ()
         (decided,) = yield [CountDecisions(data.n_classes).over(data)]
-        return tuple(_permuted(decided))
+        found = _permuted(decided.counts)
+        if decided.are_certain and data.class_sizes.sum() >= FEWEST:
+            found.append(_LIKE_DECISIONS)
+        return tuple(found)
     (counted,) = yield [CountCoarsely(data.has_weights).over(data)]
-    sizes, found = data.class_sizes, []
+    sizes = data.class_sizes
+    found = []
     has_moments = counted.values.size > 1 and np.isfinite(counted.n_effective).all()
     if data.kind == "likelihoods":
         if sizes.sum() >= FEWEST and are_like_posteriors(counted.values):
@@ -70,7 +75,33 @@ def suspicions(data: Data) -> Plan[tuple[SuspicionWarning, ...]]:
             found += _like_cosines(counted) or _far_from_calibrated(counted)
     if has_moments:
         found += _reversed(counted)
+    if data.kind == "posteriors" and sizes.sum() >= FEWEST and np.isinf(counted.values).all():
+        found.append(_LIKE_DECISIONS)
     return tuple(found)
+
+
+_LIKE_DECISIONS = SuspicionWarning(
+    "decisions",
+    "the posteriors are all 0 or 1, as decisions are",
+    "pass the probabilities that were decided on (predict_proba); fp.expected_cost is for decisions",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Decided:
+    """How samples are decided.
+
+    Attributes
+    ----------
+    counts : ndarray of float64, shape (K, K)
+        How often samples of each class have each class as their likeliest; weighted samples count
+        as their effective number.
+    are_certain : bool
+        Whether posteriors are all 0 or 1.
+    """
+
+    counts: Floats
+    are_certain: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,13 +235,13 @@ def _permuted(decided: Floats) -> list[SuspicionWarning]:
             break
     else:
         return []
-    pairs = [f"{a} for class {b}" for a, b in zip(cycle, [*cycle[1:], start], strict=True)]
-    shown = ", ".join(pairs[:_SHOWN]) + ", ..." * (len(pairs) > _SHOWN)
+    pairs = [f"{a} in column {b}" for a, b in zip(cycle, [*cycle[1:], start], strict=True)]
+    shown = ", of class ".join(pairs[:_SHOWN]) + ", ..." * (len(pairs) > _SHOWN)
     return [
         SuspicionWarning(
             "permuted columns",
-            f"samples of class {shown} are mostly taken: columns look as if they were in another "
-            "order than the classes",
+            f"more samples of class {shown}, have their largest posterior than in the column of "
+            "their own class: columns look as if they were in another order than the classes",
             "list the labels in the order of the columns, such as classes=list(model.classes_)",
         )
     ]
@@ -218,11 +249,7 @@ def _permuted(decided: Floats) -> list[SuspicionWarning]:
 
 @dataclass(frozen=True, eq=False)
 class CountDecisions(Step):
-    """Count how often samples of each class, (K,), have each class as their likeliest, (K, K).
-
-    Weighted samples count as their effective number; in parts with more than 65,536 samples only
-    every n-th is used.
-    """
+    """Count the decisions for samples of each class; of many, every n-th sample."""
 
     n_classes: int
 
@@ -231,30 +258,32 @@ class CountDecisions(Step):
         return "decisions"
 
     def start(self) -> tuple[Floats, Floats]:
-        return np.zeros(self.n_classes**2), np.zeros(2)
+        return np.zeros(self.n_classes**2), np.zeros(3)
 
     def add(self, accumulator: Any, prepared: None, part: Part) -> tuple[Floats, Floats]:
-        cells, squares = accumulator
+        cells, sums = accumulator
         some = part.predictions[:: 1 + len(part.predictions) // _ENOUGH]
         decisions = bayes_decisions(some, CostMatrix.zero_one(self.n_classes))
         w = some.weights if some.weights.size else np.ones(len(some))
         codes = some.labels.astype(np.int64) * self.n_classes + decisions
         cells += np.bincount(codes, w, cells.size)
+        q = some._given_posteriors
+        n_uncertain = len(some) if q is None else np.count_nonzero(q.max(axis=1) < 1.0)
         with np.errstate(over="ignore", under="ignore"):
-            squares += w.sum(), (w * w).sum()
-        return cells, squares
+            sums += w.sum(), (w * w).sum(), n_uncertain
+        return cells, sums
 
     def merge(self, one: Any, other: Any) -> tuple[Floats, Floats]:
         one[0][:] += other[0]
         one[1][:] += other[1]
         return one  # type: ignore[no-any-return]
 
-    def finish(self, accumulator: tuple[Floats, Floats]) -> Floats:
-        cells, (total, squares) = accumulator
+    def finish(self, accumulator: tuple[Floats, Floats]) -> Decided:
+        cells, (total, squares, n_uncertain) = accumulator
         with np.errstate(all="ignore"):  # squares may overflow, or be 0
             factor = total / squares
         counts = cells * (factor if np.isfinite(factor) else 0.0)
-        return counts.reshape(self.n_classes, -1)
+        return Decided(counts.reshape(self.n_classes, -1), n_uncertain == 0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -232,12 +232,17 @@ def _requests(by: Any, in_parts: bool) -> list[_Request]:
     if by is None:
         return []
     if not in_parts and not isinstance(by, Mapping):
-        raise ArgumentError("by", f'must be a dict such as {{"gender": ids}}, not {by!r}')
+        rule = f"must be a dict of names and ids, not {_shown(by)}"
+        raise ArgumentError("by", rule, remedy="pass by={'group': ids}")
     names = [by] if isinstance(by, str) else by
     if not isinstance(names, (Mapping, list, tuple)):
-        raise ArgumentError("by", f"must name columns of data in parts, not be {names!r}")
+        raise ArgumentError("by", f"must name columns of data in parts, not be {_shown(by)}")
     given = names.items() if isinstance(names, Mapping) else zip(names, names, strict=True)
     return [_Request.of(name, ids, in_parts) for name, ids in given]
+
+
+def _shown(by: object) -> str:
+    return repr(by) if isinstance(by, str) else type(by).__name__
 
 
 def named(

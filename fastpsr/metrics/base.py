@@ -1,5 +1,6 @@
 """Base class of all metrics."""
 
+import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
@@ -218,3 +219,23 @@ def check_metric(metric: object) -> None:
     if not callable(metric):
         given = repr(metric) if isinstance(metric, (str, int, float)) else type(metric).__name__
         raise ArgumentError("metrics", f"must be callable, not {given}")
+    if isinstance(metric, Metric):
+        return
+    try:
+        parameters = inspect.signature(metric).parameters
+    except (TypeError, ValueError):  # of a compiled function
+        return
+    needed = [
+        name for name, each in parameters.items()
+        if each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD
+    ]  # fmt: skip
+    if len(needed) > 1:
+        function = getattr(metric, "__name__", "f")
+        weights, more = ", sample_weight=p.sample_weight", ""
+        if "sample_weight" not in parameters:
+            weights, more = "", ", with p.sample_weight, in which replicates differ"
+        raise ArgumentError(
+            "metrics",
+            f"must be functions of predictions alone, but {function} takes {', '.join(needed)}",
+            remedy=f"pass lambda p: {function}(p.y_true, p.positive_posteriors{weights}){more}",
+        )

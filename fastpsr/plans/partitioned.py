@@ -231,7 +231,13 @@ def check_data(data: object, name: str = "predictions") -> None:
     try:
         checks.check_instance(name, data, wanted, "Predictions, or predictions in parts")
     except ArgumentError as error:
-        raise error.renamed(name, remedy=CALL_TO_MAKE) from None
+        remedy = CALL_TO_MAKE
+        if isinstance(data, (list, tuple)) and data and isinstance(data[0], wanted):
+            remedy = (
+                "several systems are a dict of names for fp.evaluate, {'a': data[0], 'b': data[1]},"
+                " and parts of one are for fp.from_parts"
+            )
+        raise error.renamed(name, remedy=remedy) from None
 
 
 def takes_predictions(function: Callable[_P, _Result]) -> Callable[_P, _Result]:

@@ -399,8 +399,8 @@ class Predictions(ScoredLabels):
         return new
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out cached values, which need not be sent to other processes."""
-        return {k: v for k, v in self.compact().__dict__.items() if k != "row_order"}
+        """Leave out cached values and the index, which need not be sent to other processes."""
+        return self.compact().__dict__ | {"row_order": None}
 
     def __dir__(self) -> list[str]:
         """Return what users of the library need; the rest is for its other modules."""

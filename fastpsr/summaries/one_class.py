@@ -10,7 +10,16 @@ from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Part, Transform, mapped
 from fastpsr.predictions import Kind, Predictions
 
-__all__ = ["one_against_rest"]
+__all__ = ["check_class", "one_against_rest"]
+
+
+def check_class(class_: object, *, rule: str = "") -> None:
+    """Raise unless a class is a number of at least 0; `rule` says what else it may be."""
+    if isinstance(class_, str):
+        rule = f"must be {rule}a class's number, 0 to K-1, not {class_!r}"
+        remedy = f"pass its place in the list of classes, class_=classes.index({class_!r})"
+        raise ArgumentError("class_", rule, remedy=remedy)
+    checks.check_integer("class_", class_, 0)
 
 
 def one_against_rest(data: Data, class_: int | None) -> Data:
@@ -26,7 +35,7 @@ def one_against_rest(data: Data, class_: int | None) -> Data:
     """
     if class_ is None:
         return data
-    checks.check_integer("class_", class_, 0)
+    check_class(class_)
     if class_ >= data.n_classes:
         raise ArgumentError("class_", f"must be below {data.n_classes}, not {class_}")
     if data.n_classes == 2 and class_ == 1:
