@@ -199,7 +199,7 @@ class ResultWarning(PackageWarning, RuntimeWarning):
 
 
 class SuspicionWarning(PackageWarning, UserWarning):
-    """Data look as if they were passed to the wrong constructor, have the wrong sign, or columns in another order.
+    """Data look like another kind than they are said to be, or reversed, or permuted.
 
     Results are computed as requested nevertheless.
 

@@ -93,8 +93,8 @@ def require_same_order(argument: str, values: object, order: RowOrder) -> None:
     aligned = f"{argument}.loc[{of}.index] to align them, or " if index.is_unique else ""
     raise ArgumentError(
         argument,
-        f"must have its rows in the order of {of}, but the index of row {row} is {labels[0]!r}, and "
-        f"that of {of} is {labels[1]!r}",
+        f"must have rows in the order of {of}, but the index of row {row} is {labels[0]!r}, and in "
+        f"{of} {labels[1]!r}",
         row,
         f"pass {aligned}{argument}.to_numpy() if rows belong together by position",
     )

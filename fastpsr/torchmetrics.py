@@ -187,8 +187,10 @@ class TorchMetric(torchmetrics.Metric):
             batch = _Batch.of(self._kind, target, preds, priors=self.priors, sample_weight=weights)
         except ArgumentError as error:
             remedy = "" if error.argument == "y_true" else None
-            if error.argument == "scores" and error.remedy and self.input == "posteriors":
+            if "normalize=" in error.remedy:
                 remedy = "pass q / q.sum(1, keepdim=True) of q = preds.float(), or logits"
+            elif "from_logits" in error.remedy:
+                remedy = "pass input='logits' for logits"
             name = _NAMES.get(error.argument, error.argument)
             raise error.renamed(name, remedy=remedy) from None
         if batch.n_classes != self.num_classes:

@@ -509,7 +509,7 @@ GOOD = fp.Predictions.from_posteriors([0, 0, 1, 1] * 5, [0.1, 0.6, 0.4, 0.9] * 5
         ({"resampling": fp.Clusters([1, 2] * 9)}, "ids must have one entry per sample: 20, not 18"),
         ({"resampling": fp.Clusters([[1, 2]] * 20)}, "ids must be 1-dimensional, not of shape"),
         ({"resampling": fp.Clusters([1.0, math.nan] * 10)}, r"but ids\[1\] is nan"),
-        ({"resampling": fp.Clusters(["a", None] * 10)}, r"ids must be ids .* but ids\[1\] is None"),
+        ({"resampling": fp.Clusters(["a", None] * 10)}, r"an id for each .* but ids\[1\] is None"),
         ({"resampling": fp.Clusters([1, "1"] * 10)}, r"ids must be ids .* but ids\[1\] is '1'"),
         (
             {"resampling": fp.TwoWay([1, 2] * 10, ["1", "2"] * 10)},

@@ -42,7 +42,7 @@ MAKERS = {
     ),
     "raw": lambda y, x, **more: fp.Predictions.from_raw_scores(y, x, **more),
     "rows": lambda y, x, **more: fp.Predictions.from_logits(
-        y, np.column_stack([x, -x, 0 * x]), **more
+        y, np.column_stack([-x, x, 0 * x]), **more
     ),
 }
 

@@ -47,7 +47,7 @@ FLOORS = (
     {"predictions"},
     {"ids"},
     {"compiled", "interval_rule", "options", "parallel"},
-    {"caching", "checks", "errors", "wording", "files", "simulate", "results"},
+    {"caching", "checks", "errors", "frames", "wording", "files", "simulate", "results"},
     {"exports", "html", "optional", "strict_json", "version"},
     {"kernels"},
 )

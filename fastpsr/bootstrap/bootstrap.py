@@ -346,7 +346,7 @@ def check_same_samples(a: Data, b: Data) -> None:
         _refuse_pair(rule, place)
     row = row_out_of_order(a.row_order, b.row_order)
     if row is not None:
-        _refuse_pair(f"must be in the same order, but their pandas indexes differ in row {row}", row)
+        _refuse_pair(f"must be in one order, but their pandas indexes differ in row {row}", row)
     one, other = (p.weights > 0.0 if p.weights.size else np.ones(len(p), bool) for p in (a, b))
     if not np.array_equal(one, other):
         _refuse_pair("must have positive weight at the same samples")

@@ -106,7 +106,10 @@ def in_options(
     problem = _MENTIONED.sub(lambda of: options.get(of[1], of[0]), renamed.problem)
     if not error.pass_ or not error.pass_.keys() <= options.keys():
         return problem
-    given = [_as_option(options[argument].split(" or ")[0], value) for argument, value in error.pass_.items()]
+    given = [
+        _as_option(options[argument].split(" or ")[0], value)
+        for argument, value in error.pass_.items()
+    ]
     return f"{problem}: pass {' '.join(given)}"
 
 

@@ -83,7 +83,7 @@ def suspicions(data: Data) -> Plan[tuple[SuspicionWarning, ...]]:
 _LIKE_DECISIONS = SuspicionWarning(
     "decisions",
     "the posteriors are all 0 or 1, as decisions are",
-    "pass the probabilities that were decided on (predict_proba); fp.expected_cost is for decisions",
+    "pass the probabilities that were decided on (predict_proba); decisions are for expected_cost",
 )
 
 

@@ -107,7 +107,9 @@ class Crossed:
         columns = []
         for name, binning in zip(self.columns, self.binnings, strict=True):
             is_binned = binning.edges is not None
-            column = Grouping.of(name, by[name], len(samples), samples.row_order, is_binned=is_binned)
+            column = Grouping.of(
+                name, by[name], len(samples), samples.row_order, is_binned=is_binned
+            )
             if is_binned:
                 _check_numbers(name, column, samples)
             columns.append(column.binned(binning))

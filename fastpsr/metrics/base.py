@@ -209,8 +209,8 @@ class _Summarize(Step):
         return self.metric.merge(one, other)
 
 
-def check_metric(metric: object) -> None:
-    """Raise unless `metric` is a metric, or a function of predictions."""
+def check_metric(metric: object, *, takes_arrays: bool = False) -> None:
+    """Raise unless `metric` is a metric, or a function of predictions, or else of arrays."""
     if isinstance(metric, type):
         name = metric.__name__
         raise ArgumentError(
@@ -219,7 +219,7 @@ def check_metric(metric: object) -> None:
     if not callable(metric):
         given = repr(metric) if isinstance(metric, (str, int, float)) else type(metric).__name__
         raise ArgumentError("metrics", f"must be callable, not {given}")
-    if isinstance(metric, Metric):
+    if takes_arrays or isinstance(metric, Metric):
         return
     try:
         parameters = inspect.signature(metric).parameters

@@ -47,6 +47,9 @@ class Predictions(ScoredLabels):
     Ramos, 2024, appendix A). By default they are the weighted class frequencies of the data; a
     subset then has its own frequencies. Posteriors are fixed when the object is created.
 
+    Rows of arrays, series and data frames belong together by position. Where pandas objects have
+    the same index in different orders, an error is raised, also for ids of groups and clusters.
+
     References
     ----------
     L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
@@ -88,7 +91,8 @@ class Predictions(ScoredLabels):
             Posterior probabilities. Each row must sum to 1 within 1e-6 plus the rounding errors of
             K numbers of its dtype. Metrics use rows divided by their sum, except the expected
             calibration error, which bins the values as given. Values outside [0, 1] by no more
-            than this tolerance are set to 0 or 1.
+            than this tolerance are set to 0 or 1. Columns of a data frame are taken in their order;
+            an error is raised if they have the names of the classes in another order.
         priors : array-like of float, shape (K,), optional
             Class priors of the evaluation; by default the class frequencies.
         sample_weight : array-like of float, shape (N,), optional
