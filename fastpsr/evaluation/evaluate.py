@@ -17,7 +17,7 @@ from fastpsr.bootstrap.bootstrap import (
 )
 from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.job import AnyMetric
-from fastpsr.bootstrap.settings import Intervals
+from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.errors import ArgumentError, Subject, kept_warnings, warn
 from fastpsr.evaluation.comparison import (
     Difference,
@@ -62,7 +62,7 @@ def evaluate(
     seed: int | None = None,
     differences: Pairs | None = None,
     group_differences: GroupPairs | None = None,
-    progress: Progress | None = None,
+    progress: bool | Progress | None = None,
 ) -> Evaluation:
     """Compute a table of metrics.
 
@@ -110,9 +110,11 @@ def evaluate(
         whole for them, so that units that groups share are drawn once. Their intervals are
         simultaneous: they hold jointly for all differences of groups of a metric and system. The
         intervals of the groups are those without differences.
-    progress : callable, optional
-        Called with (name of the step, amount done, total amount). Steps are the metrics, reported
-        before each is computed, ``"replicates"``, and ``"intervals"`` before these are computed.
+    progress : bool or callable, optional
+        Whether to show the progress of replicates on stderr, by default in a terminal or a notebook
+        after a second; or a callable that is called with (name of the step, amount done, total
+        amount). Steps are the metrics, reported before each is computed, ``"replicates"``, and
+        ``"intervals"`` before these are computed.
 
     Returns
     -------
@@ -210,8 +212,24 @@ def evaluate(
     checks.check_choice("group_differences", group_differences, (None, "pooled", "all"))
     return evaluate_systems(
         systems, metrics, by=by, bins=bins, intervals=intervals, differences=differences,
-        group_differences=group_differences, progress=progress,
+        group_differences=group_differences, progress=as_steps(progress),
     )  # fmt: skip
+
+
+def as_steps(progress: bool | Progress | None) -> Progress:
+    """Return the callable that reports steps, or shows lines of replicates."""
+    if callable(progress):
+        return progress
+    line = as_progress(progress)
+
+    def report(step: str, done: int, total: int) -> None:
+        nonlocal line
+        if step.endswith(("replicates", "replicates of differences")):
+            line(done, total)
+        else:  # the time that is left is that of the replicates that follow
+            line = as_progress(progress)
+
+    return report
 
 
 def evaluate_systems(
