@@ -67,8 +67,9 @@ class _OneAgainstRest(Transform):
 
 
 def _sums_of_rows(log_q: Floats) -> tuple[NDArray[Any], Floats, Floats, Floats]:
-    """Return what all classes share: of each row the most probable class, its log-posterior, the
-    sum of posteriors over that one, and the logarithm of the sum without that class.
+    """Return of each row the most probable class, its log-posterior, and two sums.
+
+    These are the sum of posteriors over that one, and the logarithm of the sum without that class.
     """
     rows, top = np.arange(len(log_q)), log_q.argmax(axis=1)
     largest = log_q[rows, top]
