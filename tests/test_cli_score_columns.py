@@ -271,6 +271,37 @@ def test_all_columns_count_for_the_memory(monkeypatch):
         assert isinstance(each, fp.PartitionedPredictions)
 
 
+def test_a_file_that_is_read_in_parts_says_how_to_load_it(monkeypatch):
+    speakers = {
+        name: [f"s{k % 9}" for k in range(N)] for name in ("enroll_speaker", "test_speaker")
+    }
+    write("t.parquet", **COLUMNS, **speakers)
+    run = [
+        "evaluate",
+        "t.parquet",
+        "--columns",
+        "col_a",
+        "--scores-are",
+        "llr",
+        "--metrics",
+        "Cllr",
+    ]
+    for scheme in ("iid", "speakers"):
+        with_intervals = [*run, "--ci", "0.95", "--n-resamples", "40", "--seed", "0",
+                          "--resample", scheme]  # fmt: skip
+        monkeypatch.setenv("FASTPSR_MEMORY", "1KB")
+        parts = fastpsr(*with_intervals)
+        assert "read in parts" not in fastpsr(*run).err
+        (line,) = parts.err.splitlines()
+        assert line.startswith(f"t.parquet: {N} rows are read in parts")
+        (size,) = re.findall("set FASTPSR_MEMORY=([0-9]+[KM]B)", line)
+        monkeypatch.setenv("FASTPSR_MEMORY", size)
+        loaded = fastpsr(*with_intervals)
+        assert loaded.err == ""
+        assert "read in" in parts.out
+        assert "read in" not in loaded.out
+
+
 # Joined files
 
 

@@ -14,6 +14,7 @@ from sklearn.metrics import (
 )
 
 import fastpsr as fp
+from fastpsr.summaries.one_class import one_against_rest
 
 MANY, N = 50_000, 200
 COSTS = fp.CostMatrix.zero_one(MANY)
@@ -180,6 +181,21 @@ def test_areas_are_those_of_scikit_learn(weighted, where):
     if not weighted:
         expected = roc_auc_score(y, q, multi_class="ovr")
         assert fp.AUC("macro")(given) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1.0, 30.0, 800.0])
+def test_the_odds_of_one_class_lose_no_digits(scale):
+    y, z = np.arange(300) % 7, scale * np.random.default_rng(1).normal(size=(300, 7))
+    log_q = fp.Predictions.from_logits(y, z).log_posteriors
+    for k in range(7):
+        found = one_against_rest(fp.Predictions.from_logits(y, z), k).log_odds
+        rest = np.logaddexp.reduce(np.delete(log_q, k, axis=1), axis=1)
+        np.testing.assert_allclose(found, log_q[:, k] - rest, rtol=1e-12, atol=1e-12)
+
+
+def test_the_odds_of_certain_rows_are_infinite():
+    data = fp.Predictions.from_posteriors([0, 1, 2, 1], [*np.eye(3).tolist(), [0.5, 0.5, 0.0]])
+    assert one_against_rest(data, 1).log_odds.tolist() == [-np.inf, np.inf, -np.inf, 0.0]
 
 
 @pytest.mark.parametrize("curve", [fp.roc, fp.pav_steps])

@@ -18,6 +18,7 @@ from fastpsr.plans import (
     Step,
     Transform,
     begin,
+    budget,
     mapped,
     run,
     run_all,
@@ -577,7 +578,16 @@ def test_budgets_that_are_none(monkeypatch, text):
 
 def test_budget_without_a_wish(monkeypatch):
     monkeypatch.delenv("FASTPSR_MEMORY", raising=False)
-    assert 10**7 < memory_budget() <= 10**9
+    for free, size in ((10**8, 256 * 10**6), (12 * 10**9, 3 * 10**9), (10**12, 8 * 10**9)):
+        monkeypatch.setattr(budget, "_free", lambda free=free: free)
+        budget._share_of_free.cache_clear()
+        assert memory_budget() == size
+    monkeypatch.setattr(budget, "_free", lambda: 10**12)
+    assert memory_budget() == 8 * 10**9
+    assert budget.steady_budget() == 10**9
+    monkeypatch.undo()
+    budget._share_of_free.cache_clear()
+    assert 0 < budget._free() <= budget._installed()
 
 
 # Faults

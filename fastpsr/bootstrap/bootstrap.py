@@ -36,7 +36,7 @@ def bootstrap(
     method: Method = ...,
     resampling: Resampling | None = ...,
     seed: int | None = ...,
-    progress: bool | Progress = ...,
+    progress: bool | Progress | None = ...,
 ) -> BootstrapResult: ...
 
 
@@ -50,7 +50,7 @@ def bootstrap(
     method: Method = ...,
     resampling: Resampling | None = ...,
     seed: int | None = ...,
-    progress: bool | Progress = ...,
+    progress: bool | Progress | None = ...,
 ) -> list[BootstrapResult]: ...
 
 
@@ -64,7 +64,7 @@ def bootstrap(
     method: Method = "auto",
     resampling: Resampling | None = None,
     seed: int | None = None,
-    progress: bool | Progress = False,
+    progress: bool | Progress | None = None,
 ) -> BootstrapResult | list[BootstrapResult]:
     """Return metrics with confidence intervals.
 
@@ -88,9 +88,9 @@ def bootstrap(
     seed : int, optional
         Random seed. The same seed gives identical results, for any number of threads, and whether
         metrics are computed together or separately. By default a random seed.
-    progress : bool or callable
-        Whether to show progress on stderr; or a callable that is called with (number of replicates
-        done, total number).
+    progress : bool or callable, optional
+        Whether to show progress on stderr, by default in a terminal or a notebook after a second;
+        or a callable that is called with (number of replicates done, total number).
 
     Returns
     -------
@@ -247,7 +247,7 @@ def compare(
     method: Method = ...,
     resampling: Resampling | None = ...,
     seed: int | None = ...,
-    progress: bool | Progress = ...,
+    progress: bool | Progress | None = ...,
 ) -> BootstrapResult: ...
 
 
@@ -262,7 +262,7 @@ def compare(
     method: Method = ...,
     resampling: Resampling | None = ...,
     seed: int | None = ...,
-    progress: bool | Progress = ...,
+    progress: bool | Progress | None = ...,
 ) -> list[BootstrapResult]: ...
 
 
@@ -277,7 +277,7 @@ def compare(
     method: Method = "auto",
     resampling: Resampling | None = None,
     seed: int | None = None,
-    progress: bool | Progress = False,
+    progress: bool | Progress | None = None,
 ) -> BootstrapResult | list[BootstrapResult]:
     """Return the difference of metrics between two systems on the same samples, a minus b.
 

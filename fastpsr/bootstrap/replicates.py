@@ -50,7 +50,8 @@ def draw_replicates(
     """
     bundles, others = bundled(jobs)
     out = [np.full((n_resamples, *job.shape), np.nan) for job in jobs]
-    advance = _Count(progress, n_resamples * (len(bundles) + bool(others)))
+    n_passes = len(bundles) + len({place if jobs[place].refits else None for place in others})
+    advance = _Count(progress, n_resamples * n_passes)
     plans: list[Plan[None]] = []
     alone, remaining, n_numbers = [], [], 0
     for bundle in bundles:
@@ -249,7 +250,7 @@ def _go_to_samples(
     advance: Callable[[int], object],
     n_numbers: int,
 ) -> Plan[None]:
-    """Write the replicates of jobs without sums, each from weighted samples."""
+    """Write the replicates of jobs without sums: refits, each a pass, then those of samples."""
     n_replicates = out[0].shape[0]
     data = next(iter(jobs.values())).whole
     for job in jobs.values():
@@ -261,7 +262,8 @@ def _go_to_samples(
         values = yield [jobs[place].value_under(draws, replicate, views) for place in remaining]
         for place, value in zip(remaining, values, strict=True):
             out[place][replicate] = value
-        advance(1)
+        if not all(job.refits for job in jobs.values()):
+            advance(1)
 
     side_by_side = max(thread_count(), _NUMBERS_SIDE_BY_SIDE // max(len(data), 1))
     for chunk in chunks_of(n_replicates, data, n_numbers, in_lanes=False):
@@ -272,4 +274,5 @@ def _go_to_samples(
             for first in range(chunk.start, chunk.stop, at_once):
                 some = range(first, min(first + at_once, chunk.stop))
                 out[place][some.start : some.stop] = job.values_of_refits(draws, some)
+                advance(len(some))
         yield [one(replicate) for replicate in chunk]

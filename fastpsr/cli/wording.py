@@ -116,11 +116,14 @@ def in_options(
 def warning_in_options(warning: Warning) -> str:
     """Return a warning with the options that remedy it."""
     from fastpsr.evaluation import NoIntervalsWarning
+    from fastpsr.evaluation.evaluate import SlowIntervalWarning
 
     if isinstance(warning, SuspicionWarning):  # its own remedy is for Python
         return f"{warning.problem}: {_REMEDIES[warning.looks_like]}"
     if isinstance(warning, NoIntervalsWarning):
         return f"{warning.subjects[0]}: no intervals: {in_options(warning.error)}"
+    if isinstance(warning, SlowIntervalWarning):
+        return f"{warning.problem}: --metrics {warning.metric} has it"
     return str(warning)
 
 

@@ -17,8 +17,8 @@ from fastpsr.bootstrap.bootstrap import (
 )
 from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.job import AnyMetric
-from fastpsr.bootstrap.settings import Intervals
-from fastpsr.errors import ArgumentError, Subject, kept_warnings, warn
+from fastpsr.bootstrap.settings import Intervals, as_progress
+from fastpsr.errors import ArgumentError, ResultWarning, Subject, kept_warnings, warn
 from fastpsr.evaluation.comparison import (
     Difference,
     GroupPairs,
@@ -26,7 +26,7 @@ from fastpsr.evaluation.comparison import (
     group_pairs_of,
     pairs_of,
 )
-from fastpsr.evaluation.defaults import common_kind, default_metrics, metric_by_name
+from fastpsr.evaluation.defaults import LossOfTable, common_kind, default_metrics, metric_by_name
 from fastpsr.evaluation.layout import POOLED
 from fastpsr.evaluation.table import Evaluation
 from fastpsr.evaluation.task import Progress, Task, tasks_of
@@ -46,6 +46,26 @@ __all__ = ["Metrics", "evaluate", "evaluate_systems", "named_metrics", "plans_of
 
 Metrics = Mapping[str, AnyMetric] | Sequence[AnyMetric | str]
 _Sides = tuple[Task, Task]
+_MOST_SECONDS = 20.0  # of an interval in a default table
+
+
+class SlowIntervalWarning(ResultWarning):
+    """A metric of a default table has no interval, which would take long.
+
+    Attributes
+    ----------
+    metric : str
+    seconds : float
+        Estimated before anything is computed.
+    """
+
+    def __init__(self, metric: str, seconds: float) -> None:
+        about = f"about {seconds:.0f} s" if seconds < 90 else f"about {seconds / 60:.0f} min"
+        super().__init__(
+            f"{metric} has no interval, whose refits would take {about}", "no interval"
+        )
+        self.metric, self.seconds = metric, seconds
+        self.remedy = f"name it in metrics=[..., {metric!r}] if it is worth that"
 
 
 @with_hints
@@ -62,7 +82,7 @@ def evaluate(
     seed: int | None = None,
     differences: Pairs | None = None,
     group_differences: GroupPairs | None = None,
-    progress: Progress | None = None,
+    progress: bool | Progress | None = None,
 ) -> Evaluation:
     """Compute a table of metrics.
 
@@ -110,9 +130,11 @@ def evaluate(
         whole for them, so that units that groups share are drawn once. Their intervals are
         simultaneous: they hold jointly for all differences of groups of a metric and system. The
         intervals of the groups are those without differences.
-    progress : callable, optional
-        Called with (name of the step, amount done, total amount). Steps are the metrics, reported
-        before each is computed, ``"replicates"``, and ``"intervals"`` before these are computed.
+    progress : bool or callable, optional
+        Whether to show the progress of replicates on stderr, by default in a terminal or a notebook
+        after a second; or a callable that is called with (name of the step, amount done, total
+        amount). Steps are the metrics, reported before each is computed, ``"replicates"``, and
+        ``"intervals"`` before these are computed.
 
     Returns
     -------
@@ -210,8 +232,24 @@ def evaluate(
     checks.check_choice("group_differences", group_differences, (None, "pooled", "all"))
     return evaluate_systems(
         systems, metrics, by=by, bins=bins, intervals=intervals, differences=differences,
-        group_differences=group_differences, progress=progress,
+        group_differences=group_differences, progress=as_steps(progress),
     )  # fmt: skip
+
+
+def as_steps(progress: bool | Progress | None) -> Progress:
+    """Return the callable that reports steps, or shows lines of replicates."""
+    if callable(progress):
+        return progress
+    line = as_progress(progress)
+
+    def report(step: str, done: int, total: int) -> None:
+        nonlocal line
+        if step.endswith(("replicates", "replicates of differences")):
+            line(done, total)
+        else:  # the time that is left is that of the replicates that follow
+            line = as_progress(progress)
+
+    return report
 
 
 def evaluate_systems(
@@ -253,6 +291,7 @@ def evaluate_systems(
                 intervals.check_simultaneous(len(pairs))
     found: list[Difference] = []
     with kept_warnings() as warned:
+        _leave_out_slow_intervals(tasks)
         outcomes = iter(run_all([plan for task in tasks for plan in task.plans(progress)]))
         for task in tasks:
             for each in task.take(outcomes):
@@ -264,6 +303,20 @@ def evaluate_systems(
     rows = tuple(row for task in tasks for row in task.rows.values())
     groups = tuple(task.described for task in tasks)
     return Evaluation(rows, groups, intervals, tuple(found), tuple(warned.values()))
+
+
+def _leave_out_slow_intervals(tasks: Sequence[Task]) -> None:
+    """Leave out intervals of default metrics that would take long in this table, and warn."""
+    slow: dict[str, float] = Counter()
+    for task in tasks if tasks and tasks[0].intervals is not None else ():
+        for name, metric in task.metrics.items():
+            if isinstance(metric, LossOfTable) and task.intervals is not None:
+                slow[name] += metric.seconds_of_refits(task.data, task.intervals.n_resamples)
+    slow = {name: seconds for name, seconds in slow.items() if seconds > _MOST_SECONDS}
+    for name, seconds in slow.items():
+        warn(SlowIntervalWarning(name, seconds))
+    for task in tasks:
+        task.not_drawn = slow.keys()
 
 
 def _tasks_of_systems(

@@ -195,7 +195,7 @@ def select(
     confidence_level: float = 0.95,
     resampling: Resampling | None = None,
     seed: int | None = None,
-    progress: bool | Progress = False,
+    progress: bool | Progress | None = None,
 ) -> Selection:
     """Choose the calibrator with the lowest proper score, and estimate what the choice is worth.
 
@@ -227,7 +227,8 @@ def select(
         Resampling scheme. By default samples are drawn.
     seed : int, optional
     progress : bool or callable, optional
-        Whether to report progress, or called with the replicates done and their total.
+        Whether to show progress on stderr, by default in a terminal or a notebook after a second;
+        or a callable that is called with the replicates done and their total.
 
     Returns
     -------

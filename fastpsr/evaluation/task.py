@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -73,6 +74,7 @@ class Task:
     intervals: Intervals | None  # for a group, of its samples alone
     refused: Mapping[str, ValueError] = field(default_factory=dict)  # by name of the metric
     subset: Subset | None = None  # of a group that is drawn with the whole
+    not_drawn: AbstractSet[str] = frozenset()  # metrics whose intervals would take long
 
     described: Group = field(init=False)
     values: dict[str, Outcome] = field(init=False)
@@ -106,7 +108,8 @@ class Task:
         if self.intervals is None:
             return [*first, *values]
         prepared = [
-            partial(_about, self.among, self.data, job.prepare) for job in self._jobs.values()
+            partial(_about, self.among, self.data, self._jobs[name].prepare)
+            for name in self._prepared
         ]
         return [*first, *values, *prepared]
 
@@ -116,7 +119,9 @@ class Task:
         suspected = next(outcomes).get() if self.group is None else ()
         others = {name: next(outcomes) for name in self._losses}
         self.values = {name: next(outcomes) for name in self.metrics}
-        prepared = {} if self.intervals is None else {name: next(outcomes) for name in self.metrics}
+        prepared = (
+            {} if self.intervals is None else {name: next(outcomes) for name in self._prepared}
+        )
         sizes = self.described.class_sizes
         if self.group is not None and len(sizes) == 2 and 0 in sizes:
             error = ValueError(f"{self.group} has no samples of class {sizes.index(0)}")
@@ -131,9 +136,13 @@ class Task:
             best = BestCalibrator.of(loss, saving, others[name].get())
             self.described = replace(self.described, best_calibrator=best)
         if prepared:
-            for name in self.numbers:
+            for name in self.numbers.keys() & prepared.keys():
                 prepared[name].get()
         return suspected
+
+    @property
+    def _prepared(self) -> list[str]:
+        return [name for name in self.metrics if name not in self.not_drawn]
 
     @property
     def _losses(self) -> dict[str, LossOfTable]:
@@ -145,11 +154,10 @@ class Task:
     @property
     def drawn_numbers(self) -> dict[str, float]:
         """The numbers of metrics that have intervals."""
-        return {
-            name: number
-            for name, number in self.numbers.items()
-            if getattr(self.metrics[name], "has_interval", True)
-        }
+        return {name: number for name, number in self.numbers.items() if self._has_interval(name)}
+
+    def _has_interval(self, name: str) -> bool:
+        return name not in self.not_drawn and getattr(self.metrics[name], "has_interval", True)
 
     def job(self, name: str) -> Job:
         """Return the prepared job of a metric; that of a subset is drawn with its whole."""
@@ -192,7 +200,7 @@ class Task:
             error=None if error is None else without_frames(error), role=role_of(metric),
         )  # fmt: skip
         if found is None:
-            if self.intervals and not state and not getattr(metric, "has_interval", True):
+            if self.intervals and not state and not self._has_interval(name):
                 row = replace(row, note=f"{row.note}, without interval")
             return row
         low, high = found.interval

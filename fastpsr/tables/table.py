@@ -1,6 +1,7 @@
 """Tables: which of their columns are what, and the predictions of these."""
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ WEIGHTS = ("sample_weight", "weight", "weights")
 #: Columns of the ids of trials, beside those of speakers.
 _ID_COLUMNS = ("enroll", "test")
 _OF_ONE_COLUMN = ("llrs", "log10 llrs", "raw scores")
+_TEXT_BYTES = 100  # per id that is text: a string, and its number
 _WORK_BYTES = 32  # approximate memory of an evaluation in memory, per number that is read
 
 
@@ -47,6 +49,8 @@ class Table:
         Values of the columns `ids`; their names, if the files are read part by part.
     others : dict of str to ndarray or str
         Values of other columns, or likewise their names, by the name that was asked for.
+    n_bytes : int
+        About what a file would take in memory that is read part by part because it is too large.
     """
 
     path: Path
@@ -59,6 +63,7 @@ class Table:
     values: dict[str, NDArray[Any]]
     clusters: tuple[Any, ...]
     others: dict[str, Any]
+    n_bytes: int = 0
 
     @property
     def notes(self) -> str:
@@ -195,11 +200,12 @@ class OpenTable:
             for name, each in chosen.items()
         }
         n_columns = sum(map(len, chosen.values())) + 1 + (weight is not None)
-        if self._are_parts(n_columns, in_parts):
+        n_bytes = 0 if in_parts is not None else self._size(n_columns, {*ids, *more.values()})
+        if self._are_parts(n_bytes, in_parts):
             for table in tables.values():
                 table.require_labels()
                 self._check_text(table.scores)
-            return tables
+            return {name: replace(table, n_bytes=n_bytes) for name, table in tables.items()}
         if len(files) > 1 or self.path.is_dir():
             rule = "must be one file, not several or a folder"
             raise ArgumentError("path", rule, name=str(self.path))
@@ -276,15 +282,21 @@ class OpenTable:
             raise ArgumentError("columns", rule)
         return chosen
 
-    def _are_parts(self, n_columns: int, in_parts: bool | None) -> bool:
+    def _size(self, n_numbers: int, ids: AbstractSet[str]) -> int:
+        """Return about the bytes that an evaluation in memory takes; 0 for several files."""
+        if self.files != (str(self.path),):
+            return 0
+        n_texts = len(ids & self.texts)
+        n_bytes = (n_numbers + len(ids) - n_texts) * _WORK_BYTES + n_texts * _TEXT_BYTES
+        return self.count() * n_bytes
+
+    def _are_parts(self, n_bytes: int, in_parts: bool | None) -> bool:
         """Whether the table is read part by part, by default where it is large."""
         if in_parts and not self.files:
             raise ArgumentError("in_parts", f"is for Parquet files, not for {self.path}")
         if in_parts is not None or not self.files:
             return bool(in_parts)
-        if self.files != (str(self.path),):
-            return True
-        return self.count() * n_columns * _WORK_BYTES > memory_budget()
+        return self.files != (str(self.path),) or n_bytes > memory_budget()
 
     def _load_scores(self, names: tuple[str, ...]) -> NDArray[Any]:
         parts = [self._numbers(name) for name in names]
