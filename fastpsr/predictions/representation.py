@@ -96,7 +96,9 @@ class ScoredLabels(WeightedLabels):
     def llrs(self) -> Floats:
         """Log-likelihood ratios of class 1 against class 0, natural logarithms, shape (N,).
 
-        The log-odds minus the logit of the prior; for likelihoods, the values as given.
+        For likelihoods, the values as given; else the log-odds minus the logit of the prior in
+        ``priors``, those given or the class frequencies of these samples. Of posteriors that
+        contain the prior of other data, take ``as_llrs(training_prior=...)``.
         """
         checks.check_binary("LLRs", self.n_classes)
         if self.kind == "likelihoods":
