@@ -384,6 +384,7 @@ class Predictions(ScoredLabels):
         new.n_classes = values.shape[1] if values.ndim == 2 else 2
         new._values = values
         new._given_posteriors = values if given else None
+        new._are_posteriors = given
         n_samples = values.shape[0]
         new.y_true = None
         if y_true is not None:

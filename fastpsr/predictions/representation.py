@@ -28,6 +28,7 @@ class ScoredLabels(WeightedLabels):
     # log-odds or log-posteriors. For likelihoods: LLRs or log-likelihoods. Raw scores unchanged.
     _values: NDArray[Any]
     _given_posteriors: NDArray[Any] | None
+    _are_posteriors: bool  # what was passed, even if it was calibrated since
     _logits: Logits | None
     _posterior_priors: Floats | None  # priors used to convert likelihoods to posteriors
 
@@ -91,6 +92,12 @@ class ScoredLabels(WeightedLabels):
         if self._given_posteriors.ndim == 1:
             return self._floats
         return np.ascontiguousarray(self._given_posteriors[:, 1], dtype=np.float64)
+
+    @property
+    def _passed_posteriors(self) -> Floats | None:
+        """Posteriors of class 1, which users compare with thresholds, if posteriors were passed."""
+        is_so = self.kind == "posteriors" and self._are_posteriors
+        return self.positive_posteriors if is_so else None
 
     @property
     def llrs(self) -> Floats:
