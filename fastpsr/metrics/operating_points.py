@@ -1,7 +1,7 @@
 """Error rates at one operating point, and its threshold."""
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -77,7 +77,7 @@ class OperatingPoint(Result):
     threshold: float
     p_miss: float
     p_fa: float
-    log_odds: float | None = None
+    log_odds: float | None = field(default=None, repr=False)
 
 
 class PointMetric(RankMetric[Summary]):
