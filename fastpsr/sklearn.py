@@ -14,6 +14,7 @@ from fastpsr.calibration import DirectionPreserving
 from fastpsr.calibration.custom import as_calibrator
 from fastpsr.calibration.floors import floored
 from fastpsr.calibration.separability import NoOptimumError
+from fastpsr.calibration.step_fit_sums import StepCalibrator
 from fastpsr.errors import ArgumentError, PackageWarning, warn
 from fastpsr.metrics import Metric, Threshold
 from fastpsr.plans import run
@@ -71,8 +72,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     floor : float, optional
         Posteriors of the estimator are clipped to [floor, 1 - floor] and divided by their sum
         before they are calibrated: an affine calibrator leaves a posterior of 0 as it is, and
-        forests give many. By default 0.01 if the posterior of a true class is 0 in a fold, and the
-        calibrator has no floor of its own; else 0.
+        forests give many. By default 0.01 if a posterior in a fold is exactly 0 or 1, and the
+        calibrator has no floor of its own; else 0. For calibrators with steps (PAV, Venn-Abers,
+        histogram binning), which map a posterior of 0 as any other, it is 0.01 only if the
+        posterior of a true class is 0 in a fold.
 
     Attributes
     ----------
@@ -99,7 +102,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     the calibrator are set as ``calibrator__floor``, in ``set_params`` and ``GridSearchCV``.
 
     ``CalibratedClassifierCV`` of scikit-learn averages, by default, a calibrated classifier per
-    fold; this class is like its ``ensemble=False``.
+    fold; this class is like its ``ensemble=False``. Its ``method="temperature"`` adds 1e-12 to
+    posteriors, which is like ``floor=1e-12`` here: better than 0.01 for classifiers that are far
+    too certain, such as naive Bayes.
 
     References
     ----------
@@ -226,12 +231,16 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return _from_posteriors(estimator, X, labels, weights)
 
     def _floor_for(self, samples: Predictions, calibrator: Any) -> float:
-        """Return the floor of the posteriors: as given, else one where a true class has 0."""
+        """Return the floor of the posteriors: as given, else one where 0 would stay 0."""
         if self.floor is not None:
             return checks.as_floor(self.floor)
-        if getattr(calibrator, "floor", 0.0) or not run(lambda: count_infinite_losses(samples)):
+        if getattr(calibrator, "floor", 0.0):
             return 0.0
-        return _FLOOR
+        if isinstance(calibrator, StepCalibrator):
+            needs_floor = run(lambda: count_infinite_losses(samples)) > 0
+        else:
+            needs_floor = not samples.present().has_finite_scores
+        return _FLOOR if needs_floor else 0.0
 
     # Parameters and metadata, in the words of scikit-learn
 

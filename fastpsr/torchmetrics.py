@@ -17,6 +17,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.metrics import Metric
 from fastpsr.plans import Part
 from fastpsr.predictions import Floats, Predictions, ScoreKind
+from fastpsr.summaries.one_class import one_against_rest
 from fastpsr.summaries.sums import Sums
 
 try:
@@ -203,12 +204,16 @@ class TorchMetric(torchmetrics.Metric):
 
     def _find_sums(self) -> Sums | None:
         """Return what the metric sums up, or None if it needs all samples at the end."""
-        if self.metric.binary_only:
-            checks.check_binary(self.metric.label, self.num_classes)
+        takes_class = hasattr(self.metric, "class_")
+        class_ = getattr(self.metric, "class_", None)
+        if self.metric.binary_only and class_ is None:
+            checks.check_binary(self.metric.label, self.num_classes, takes_class=takes_class)
         scores = np.zeros(2 if self.num_classes == 2 else (2, self.num_classes))
         if self.input == "posteriors":
             scores += 1.0 / self.num_classes
         example = self._batch(scores, np.array([0, 1]), None)
+        if class_ != "macro":
+            one_against_rest(example, class_)  # raises if there is no such class
         own_data = f"must not hold other data sample by sample, as {self.metric.label} does"
         try:
             self.metric.on_rows(example, np.array([0, 1]))

@@ -750,6 +750,16 @@ def test_threshold_of_posteriors_and_of_scores_with_labels():
     assert f"of calibrated LLRs: normalized cost {actual:.4f}" in succeed(*run, "llr")
 
 
+def test_threshold_of_a_table_of_posteriors_is_a_posterior():
+    q = (1.0 / (1.0 + np.exp(-X))).round(4)
+    save(t="label,q\n" + "".join(f"{y:d},{each}\n" for y, each in zip(Y, q, strict=True)))
+    run = ["threshold", "--fa", "0.1", "--scores", "t", "--scores-are", "posterior"]
+    out = succeed(*run, "--columns", "score=q,label=label", "--json", "o.json")
+    point = fp.MissRate(0.1).operating_point(fp.Predictions.from_posteriors(Y, q))
+    assert f"{point.threshold!r} (log-odds {point.log_odds:.6g})" in out
+    assert json.loads(Path("o.json").read_text())["operating_point"] == point.to_dict()
+
+
 LIMITS = {
     "--fa": (fp.MissRate, "lowest with P_fa of at most 0.1"),
     "--miss": (fp.FalseAlarmRate, "highest with P_miss of at most 0.1"),

@@ -86,8 +86,9 @@ def threshold(
         made = reader.read(path)
         predictions = predictions_of(made, path, scale)
         print_suspicions(path, predictions)
-        ranks = made.predictions("raw")  # thresholds in the units of the file
-        point = metric.operating_point(ranks)
+        # thresholds in the units of the file, of posteriors with the log-odds
+        has_log_odds = predictions.kind == "posteriors"
+        point = metric.operating_point(predictions if has_log_odds else made.predictions("raw"))
         _print_point(metric, point, scale)
         table = _table(metric, made, intervals, drawn, speakers)
         if cost is not None and scale in ("llr", "log10-llr"):
@@ -156,6 +157,8 @@ def _print_point(
         cost = f"normalized cost {metric.costs[0].normalized(point.p_miss, point.p_fa):.4f}, "
     accepts_nothing = (point.p_miss, point.p_fa) == (1.0, 0.0)
     shown = "none: accept nothing" if accepts_nothing else repr(point.threshold)
+    if not accepts_nothing and point.log_odds not in (None, point.threshold):
+        shown += f" (log-odds {point.log_odds:.6g})"
     console.print(
         f"{what}: {shown}: {cost}P_miss {point.p_miss:.4f}, P_fa {point.p_fa:.6f}; "
         f"scores taken as {scale}"

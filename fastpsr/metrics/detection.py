@@ -334,6 +334,10 @@ class AUC(RankMetric[list[RankArea]]):
     -----
     Replicates of one class against the rest are computed from reweighted samples, not from counts.
 
+    Posteriors of shape (N, 2) rank by the log-odds of both columns. Where column 1 is rounded to 1
+    and column 0 still differs, they are not tied as in one column, of which scikit-learn's AUC is;
+    pass ``q[:, 1]`` for that number.
+
     Examples
     --------
     >>> import fastpsr as fp

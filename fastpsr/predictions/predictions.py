@@ -105,6 +105,12 @@ class Predictions(ScoredLabels):
             Posteriors are clipped to [floor, 1 - floor], and rows are divided by their sums again,
             so that no loss is infinite. At least 0 and below 0.5; 0 means no clipping.
 
+        Notes
+        -----
+        Of (N, 2) posteriors both columns count: losses and ranks are of log q[:, 1] - log q[:, 0],
+        which tells a posterior of 1 - 1e-17 from one of 1 - 1e-40. In one column, (N,), both are
+        1: they are tied, and their loss is infinite for samples of class 0.
+
         Raises
         ------
         ArgumentError
@@ -387,6 +393,7 @@ class Predictions(ScoredLabels):
         new.n_classes = values.shape[1] if values.ndim == 2 else 2
         new._values = values
         new._given_posteriors = values if given else None
+        new._are_posteriors = given
         n_samples = values.shape[0]
         new.y_true = None
         if y_true is not None:
@@ -559,9 +566,36 @@ class Predictions(ScoredLabels):
         new.__dict__.update({k: v for k, v in self.__dict__.items() if k not in left_out})
         return new
 
-    def as_llrs(self, prior: float | None = None) -> Self:
-        """Return binary predictions as likelihoods, with this prior of class 1 if given."""
-        new = self.replace_scores("likelihoods", self.llrs)
+    def as_llrs(self, prior: float | None = None, *, training_prior: float | None = None) -> Self:
+        """Return binary predictions as likelihoods: LLRs, the log-odds without their prior.
+
+        Parameters
+        ----------
+        prior : float, optional
+            P(class 1) of the result, as in :meth:`from_llrs`; by default the frequency of class 1.
+            It is not what is removed.
+        training_prior : float, optional
+            P(class 1) that the posteriors contain, such as its frequency in the training data; its
+            logit is subtracted. By default that of ``priors``: the priors given, or else the class
+            frequencies of these samples. Not for likelihoods, which contain none.
+
+        Examples
+        --------
+        >>> import fastpsr as fp
+        >>> data = fp.Predictions.from_posteriors([0, 0, 0, 1], [0.1, 0.2, 0.5, 0.8])
+        >>> data.as_llrs().llrs.round(2).tolist()  # of a test set with a quarter of class 1
+        [-1.1, -0.29, 1.1, 2.48]
+        >>> data.as_llrs(training_prior=0.5).llrs.round(2).tolist()
+        [-2.2, -1.39, 0.0, 1.39]
+        """
+        trained_at = _pair(training_prior, "training_prior")
+        if trained_at is None:
+            llrs = self.llrs
+        elif self.kind == "likelihoods":
+            raise ArgumentError("training_prior", "is for posteriors: likelihoods contain no prior")
+        else:
+            llrs = self.log_odds - float(np.log(trained_at[1]) - np.log(trained_at[0]))
+        new = self.replace_scores("likelihoods", llrs)
         new.given_priors = None if prior is None else np.array([1.0 - prior, prior])
         new._posterior_priors = new.given_priors
         return new
