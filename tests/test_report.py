@@ -15,8 +15,8 @@ pytest.importorskip("matplotlib")
 import fastpsr as fp
 from fastpsr import plotting
 from fastpsr.evaluation import Row
-from fastpsr.evaluation.defaults import default_metrics
 from fastpsr.evaluation.layout import number, with_interval
+from fastpsr.metrics.defaults import default_metrics
 from fastpsr.plotting.notes import take_notes
 from fastpsr.report import Report, render, write_report
 from fastpsr.report.svg import legend_above, new_axes

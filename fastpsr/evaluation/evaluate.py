@@ -16,8 +16,7 @@ from fastpsr.bootstrap.bootstrap import (
     with_intervals,
 )
 from fastpsr.bootstrap.intervals import Method
-from fastpsr.bootstrap.job import AnyMetric
-from fastpsr.bootstrap.settings import Intervals
+from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.errors import ArgumentError, Subject, kept_warnings, warn
 from fastpsr.evaluation.comparison import (
     Difference,
@@ -26,13 +25,13 @@ from fastpsr.evaluation.comparison import (
     group_pairs_of,
     pairs_of,
 )
-from fastpsr.evaluation.defaults import common_kind, default_metrics, metric_by_name
 from fastpsr.evaluation.layout import POOLED
 from fastpsr.evaluation.table import Evaluation
 from fastpsr.evaluation.task import Progress, Task, tasks_of
 from fastpsr.groups import Bins, By
 from fastpsr.metrics import Metric
-from fastpsr.metrics.base import check_metric
+from fastpsr.metrics.base import AnyMetric
+from fastpsr.metrics.defaults import NamedMetric, common_kind, default_metrics, named_metric
 from fastpsr.options import with_hints
 from fastpsr.plans import (
     Data,
@@ -44,7 +43,7 @@ from fastpsr.predictions import Kind, Predictions
 
 __all__ = ["Metrics", "evaluate", "evaluate_systems", "named_metrics", "plans_of_table"]
 
-Metrics = Mapping[str, AnyMetric] | Sequence[AnyMetric | str]
+Metrics = Mapping[str, NamedMetric] | Sequence[NamedMetric]
 _Sides = tuple[Task, Task]
 
 
@@ -62,7 +61,7 @@ def evaluate(
     seed: int | None = None,
     differences: Pairs | None = None,
     group_differences: GroupPairs | None = None,
-    progress: Progress | None = None,
+    progress: bool | Progress | None = None,
 ) -> Evaluation:
     """Compute a table of metrics.
 
@@ -83,7 +82,7 @@ def evaluate(
         Group of each sample, for one or more groupings: the metrics are also computed for the
         samples of each group alone. A tuple of names with a tuple of ids, as in
         ``{("gender", "channel"): (genders, channels)}``, has a group for each combination that
-        occurs. For data in parts, the name of a column, or a list of names (in which tuples are
+        occurs. A Series of pandas or polars has its name. For data in parts, the name of a column, or a list of names (in which tuples are
         combined), or a dict of name to column. ``fp.SharedTargets(ids)`` in place of ids: each
         group has all targets. Groups are in the natural order of their values: 3s, 10s, 30s.
         LLRs without a prior are completed with the class frequencies of the group, which
@@ -110,9 +109,10 @@ def evaluate(
         whole for them, so that units that groups share are drawn once. Their intervals are
         simultaneous: they hold jointly for all differences of groups of a metric and system. The
         intervals of the groups are those without differences.
-    progress : callable, optional
-        Called with (name of the step, amount done, total amount). Steps are the metrics, reported
-        before each is computed, ``"replicates"``, and ``"intervals"`` before these are computed.
+    progress : bool or callable, optional
+        Whether to show the progress of replicates on stderr; or a callable that is called with
+        (name of the step, amount done, total amount). Steps are the metrics, reported before each
+        is computed, ``"replicates"``, and ``"intervals"`` before these are computed.
 
     Returns
     -------
@@ -122,8 +122,8 @@ def evaluate(
     Raises
     ------
     ValueError
-        For unlabeled predictions, an empty list of metrics, a resampling or seed without
-        `n_resamples`, differences of one system, of other samples or without groups, fewer
+        For unlabeled predictions, an empty list of metrics, a resampling without `n_resamples`,
+        differences of one system, of other samples or without groups, fewer
         replicates than simultaneous intervals need, and as :func:`fastpsr.bootstrap`; for `by` with
         more than 20 different numbers, or more than 1,000 groups of a grouping, unless `bins` says
         what to do, and for nan among ids.
@@ -210,8 +210,24 @@ def evaluate(
     checks.check_choice("group_differences", group_differences, (None, "pooled", "all"))
     return evaluate_systems(
         systems, metrics, by=by, bins=bins, intervals=intervals, differences=differences,
-        group_differences=group_differences, progress=progress,
+        group_differences=group_differences, progress=as_steps(progress),
     )  # fmt: skip
+
+
+def as_steps(progress: bool | Progress | None) -> Progress | None:
+    """Return the callable that reports steps: for True, one that shows lines of replicates."""
+    if progress is None or callable(progress):
+        return progress
+    line = as_progress(progress)
+
+    def report(step: str, done: int, total: int) -> None:
+        nonlocal line
+        if step.endswith(("replicates", "replicates of differences")):
+            line(done, total)
+        else:  # the time that is left is that of the replicates that follow
+            line = as_progress(progress)
+
+    return report
 
 
 def evaluate_systems(
@@ -466,18 +482,16 @@ def named_metrics(
     if not metrics:
         raise ArgumentError("metrics", "must not be empty")
     if isinstance(metrics, Mapping):
-        for name, each in metrics.items():
+        for name in metrics:
             if not isinstance(name, str):
                 raise ArgumentError("metrics", f"must have names that are strings, not {name!r}")
-            check_metric(each)
-        return metrics
+        return {
+            name: named_metric(each, n_classes, kind, **options)[1]
+            for name, each in metrics.items()
+        }
     named: dict[str, AnyMetric] = {}
-    for metric in metrics:
-        if isinstance(metric, str):
-            name, metric = metric_by_name(metric, n_classes, kind, **options)
-        else:
-            check_metric(metric)
-            name = getattr(metric, "label", getattr(metric, "__name__", repr(metric)))
+    for each in metrics:
+        name, metric = named_metric(each, n_classes, kind, **options)
         if name in named:
             remedy = "pass a dict of name to metric"
             raise ArgumentError(

@@ -170,7 +170,7 @@ class Group:
         return line
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """Result of ``evaluate``; prints as a table.
 
@@ -451,7 +451,7 @@ class Evaluation:
             shown += table("; ".join(filter(None, parts)), header, lines, sides)
         return shown
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.to_text()
 
     def to_text(self, width: int = 100) -> str:
