@@ -82,11 +82,11 @@ def evaluate(
         Group of each sample, for one or more groupings: the metrics are also computed for the
         samples of each group alone. A tuple of names with a tuple of ids, as in
         ``{("gender", "channel"): (genders, channels)}``, has a group for each combination that
-        occurs. A Series of pandas or polars has its name. For data in parts, the name of a column, or a list of names (in which tuples are
-        combined), or a dict of name to column. ``fp.SharedTargets(ids)`` in place of ids: each
-        group has all targets. Groups are in the natural order of their values: 3s, 10s, 30s.
-        LLRs without a prior are completed with the class frequencies of the group, which
-        ``predictions[mask]`` does not do.
+        occurs. A Series of pandas or polars has its name. For data in parts, the name of a column,
+        or a list of names (in which tuples are combined), or a dict of name to column.
+        ``fp.SharedTargets(ids)`` in place of ids: each group has all targets. Groups are in the
+        natural order of their values: 3s, 10s, 30s. LLRs without a prior are completed with the
+        class frequencies of the group, which ``predictions[mask]`` does not do.
     bins : int, sequence of float, "each", or dict of name to one of these, optional
         Groups of the columns of numbers (also in text): the number of quantile bins, each with
         about the same sample weight; or ascending edges; or a group of each value, as is the
@@ -123,10 +123,10 @@ def evaluate(
     ------
     ValueError
         For unlabeled predictions, an empty list of metrics, a resampling without `n_resamples`,
-        differences of one system, of other samples or without groups, fewer
-        replicates than simultaneous intervals need, and as :func:`fastpsr.bootstrap`; for `by` with
-        more than 20 different numbers, or more than 1,000 groups of a grouping, unless `bins` says
-        what to do, and for nan among ids.
+        differences of one system, of other samples or without groups, fewer replicates than
+        simultaneous intervals need, and as :func:`fastpsr.bootstrap`; for `by` with more than 20
+        different numbers, or more than 1,000 groups of a grouping, unless `bins` says what to do,
+        and for nan among ids.
 
     Warns
     -----

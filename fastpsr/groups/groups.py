@@ -97,8 +97,8 @@ class SharedTargets:
 #: Name of a grouping: of a column, or of several, whose combinations make the groups.
 Name = str | tuple[str, ...]
 
-#: For data in memory, ids by name of the grouping, or a Series with a name; for data in parts, names
-#: of columns. A grouping of several columns has a tuple of names, and a tuple of ids.
+#: For data in memory, ids by name of the grouping, or a Series that has one; for data in parts,
+#: names of columns. A grouping of several columns has a tuple of names, and a tuple of ids.
 By = Mapping[str, Any] | Mapping[Name, Any] | Sequence[Name] | str
 
 #: Rows of a group: their numbers in memory, or what selects them in parts.
@@ -231,9 +231,7 @@ def _requests(by: Any, in_parts: bool) -> list[_Request]:
     if not in_parts and not isinstance(by, Mapping):
         name = getattr(by, "name", None)  # of a Series of pandas or polars
         if not isinstance(name, str) or not name:
-            shown = (
-                repr(by) if isinstance(by, (str, int, float)) else f"of type {type(by).__name__}"
-            )
+            shown = repr(by) if isinstance(by, str) else f"of type {type(by).__name__}"
             rule = f"must be a dict of name to ids, or a Series with a name, not {shown}"
             raise ArgumentError("by", rule, remedy='pass {"NAME": ids}')
         by = {name: by}
