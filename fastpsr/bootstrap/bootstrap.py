@@ -27,7 +27,7 @@ Metrics = Sequence[NamedMetric] | Mapping[str, NamedMetric]
 
 
 @overload
-def bootstrap(
+def bootstrap(  # type: ignore[overload-overlap]  # a text is a sequence of texts
     metrics: NamedMetric,
     predictions: Data,
     *,
@@ -238,7 +238,7 @@ def _differences(pairs: Sequence[Pair], jobs: Sequence[Job]) -> list[Sum]:
 
 
 @overload
-def compare(
+def compare(  # type: ignore[overload-overlap]  # as above
     metric: NamedMetric,
     a: Data,
     b: Data,

@@ -42,8 +42,8 @@ def print_evaluation(evaluation: Evaluation) -> None:
     for line, row in zip(lines, evaluation.rows, strict=True):
         table.add_row(*line, row.note)
     console.print(table, soft_wrap=False)
-    for line in remarks(evaluation):
-        console.print(line)
+    for remark in remarks(evaluation):
+        console.print(remark)
 
 
 def write_evaluation(

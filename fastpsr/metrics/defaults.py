@@ -125,9 +125,8 @@ def named_metric(
     if len(found) != 1:
         rule = f"must be among {', '.join(known)}, not {metric.strip()!r}"
         raise ArgumentError(argument, rule)
-    of_table = known[found[0]]
-    is_bound = isinstance(of_table, BoundOnTheseSamples)
-    return found[0], of_table.with_interval() if is_bound else of_table
+    named = known[found[0]]
+    return found[0], named.with_interval() if isinstance(named, BoundOnTheseSamples) else named
 
 
 def common_kind(kinds: Iterable[Kind]) -> Kind:
