@@ -4,7 +4,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ __all__ = [
     "ResultWarning",
     "Subject",
     "SuspicionWarning",
+    "in_one_call",
     "kept_warnings",
     "warn",
     "warnings_about",
@@ -229,16 +230,26 @@ class SuspicionWarning(PackageWarning, UserWarning):
         self.looks_like, self.remedy = looks_like, remedy
 
 
-def warn(message: str | PackageWarning, kind: str = "", subjects: Iterable[Subject] = ()) -> None:
+def warn(
+    message: str | PackageWarning,
+    kind: str = "",
+    subjects: Iterable[Subject] = (),
+    *,
+    once: bool = False,
+) -> None:
     """Warn, with the line of the first caller that is not part of the package.
 
-    A message in words is a `ResultWarning`.
+    A message in words is a `ResultWarning`. With `once` there is one of its kind and subjects in a
+    call, though messages differ in their numbers: folds have the same problem.
     """
     about = _SUBJECT.get()
     warning = ResultWarning(message, kind, subjects) if isinstance(message, str) else message
     warning = warning if about is None else warning.of(about)
     kept = _KEPT.get()
     if kept is not None:
+        alike = ((each.kind, each.subjects) for each in kept.values())
+        if once and (warning.kind, warning.subjects) in alike:
+            return
         kept.setdefault(str(warning), warning)
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
@@ -258,6 +269,11 @@ def kept_warnings() -> Iterator[dict[str, PackageWarning]]:
         yield found
     finally:
         _KEPT.reset(token)
+
+
+def in_one_call() -> AbstractContextManager[Any]:
+    """Return a block in which, with those around it, what is said once in a call is said once."""
+    return kept_warnings() if _KEPT.get() is None else nullcontext()
 
 
 @contextmanager

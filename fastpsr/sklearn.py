@@ -4,7 +4,7 @@ Needs the extra ``sklearn``; imported only when asked for, ``import fastpsr.skle
 """
 
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from fastpsr.calibration.separability import NoOptimumError
 from fastpsr.calibration.step_fit_sums import StepCalibrator
 from fastpsr.errors import ArgumentError, PackageWarning, warn
 from fastpsr.metrics import Metric, Threshold
+from fastpsr.metrics.defaults import named_metric
 from fastpsr.plans import run
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.infinite_losses import count_infinite_losses
@@ -338,13 +339,14 @@ def _smoothed(samples: Predictions) -> Predictions:
     return Predictions.from_logits(labels, scores, sample_weight=targets)
 
 
-def make_scorer(metric: Metric[Any]) -> "MetricScorer":
+def make_scorer(metric: Metric[Any] | str) -> "MetricScorer":
     """Return a scorer of scikit-learn that computes a metric of fastpsr.
 
     Parameters
     ----------
-    metric : Metric
-        The score is its negative, unless larger values are better (``metric.higher_is_better``).
+    metric : Metric, or str
+        A metric, or its name in default tables, such as "NCE". The score is its negative, unless
+        larger values are better (``metric.higher_is_better``).
 
     Returns
     -------
@@ -387,7 +389,10 @@ def make_scorer(metric: Metric[Any]) -> "MetricScorer":
 class MetricScorer:
     """A metric as a scorer of scikit-learn; see :func:`make_scorer`."""
 
-    def __init__(self, metric: Metric[Any]) -> None:
+    def __init__(self, metric: Metric[Any] | str) -> None:
+        self._name = metric if isinstance(metric, str) else ""
+        if isinstance(metric, str):  # of two classes, until there are some
+            metric = _by_name(metric, 2)
         checks.check_instance("metric", metric, Metric, "a metric, such as CrossEntropy()")
         if isinstance(metric, Threshold):
             rule = f"must tell better estimators from worse, which {metric!r} does not"
@@ -397,11 +402,13 @@ class MetricScorer:
 
     def __call__(self, estimator: Any, X: Any, y_true: Any, sample_weight: Any = None) -> float:
         """Return the score of an estimator: higher is better."""
-        value = self.metric(self._predict(estimator, X, y_true, sample_weight))
+        n_classes = len(estimator.classes_)
+        metric = _by_name(self._name, n_classes) if self._name else self.metric
+        value = metric(self._predict(estimator, X, y_true, sample_weight))
         return value if self.metric.higher_is_better else -value
 
     def __repr__(self) -> str:
-        return f"make_scorer({self.metric!r})"
+        return f"make_scorer({(self._name or self.metric)!r})"
 
     def set_score_request(self, *, sample_weight: bool | str | None) -> Self:
         """Request weights where metadata are routed; as in scikit-learn, a string is an alias."""
@@ -432,6 +439,10 @@ class MetricScorer:
                 remedy="wrap it, CalibratedClassifier(estimator)",
             )
         return _from_posteriors(estimator, X, y_true, weights, classes)
+
+
+def _by_name(text: str, n_classes: int) -> Metric[Any]:
+    return cast("Metric[Any]", named_metric(text, n_classes, "posteriors", "metric")[1])
 
 
 def _from_posteriors(

@@ -317,6 +317,8 @@ def test_errors_say_what_to_do():
         make_scorer(fp.CrossEntropy())(LinearSVC().fit(X, y), X, y)
     with pytest.raises(fp.ArgumentError, match="must be a metric"):
         make_scorer(fp.CrossEntropy)
+    with pytest.raises(fp.ArgumentError, match="metric must be among NCE"):
+        make_scorer("neg_log_loss")
     with pytest.raises(fp.ArgumentError, match=r"^metric must tell better .*: pass MissRate\("):
         make_scorer(fp.Threshold(fp.MissRate(0.01)))
     with pytest.raises(fp.ArgumentError, match="y_true must be one of classes"):
@@ -369,6 +371,8 @@ def test_ranks_need_no_posteriors_and_larger_is_better_where_it_is():
     assert make_scorer(fp.EER())(svm, X, y) == -fp.EER()(scores)
     assert make_scorer(fp.AUC())(svm, X, y) == fp.AUC()(scores)
     assert repr(make_scorer(fp.AUC())) == "make_scorer(AUC(class_=None))"
+    assert make_scorer("eer")(svm, X, y) == -fp.EER()(scores)
+    assert repr(make_scorer("EER")) == "make_scorer('EER')"
 
 
 def test_a_test_fold_may_lack_a_class_that_was_trained_on():

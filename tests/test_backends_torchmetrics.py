@@ -87,6 +87,14 @@ def test_every_metric_is_that_in_memory(metric, kind, n_classes):
         assert own.compute().item() == pytest.approx(expected, rel=1e-12, abs=1e-14 * unit)
 
 
+def test_metrics_have_the_names_of_tables():
+    y, z, weights = samples(3)
+    own = updated(TorchMetric("nce", "logits", num_classes=3), (y, z, weights), 5)
+    same = updated(TorchMetric(fp.CrossEntropy(), "logits", num_classes=3), (y, z, weights), 5)
+    assert own.compute() == same.compute()
+    assert TorchMetric("EER", "scores").metric.label == "EER"
+
+
 ONE_PASS = [
     (fp.CrossEntropy(), "logits", {}),
     (fp.BrierScore(), "posteriors", {"priors": [0.1, 0.9]}),
@@ -241,6 +249,7 @@ def test_rows_of_float32_that_miss_a_sum_of_one_are_kept_as_they_are():
     ("make", "message"),
     [
         (lambda: TorchMetric(fp.EER(), "probs"), "input must be one of 'posteriors', 'logits'"),
+        (lambda: TorchMetric("EERs", "scores"), "metric must be among EER"),
         (lambda: TorchMetric(fp.EER, "scores"), "metric must be a metric.*make one, EER"),
         (lambda: TorchMetric(fp.CrossEntropy(), "scores"), "not raw scores"),
         (lambda: TorchMetric(fp.EER(), "logits", num_classes=3), "binary task for EER"),

@@ -227,6 +227,12 @@ def test_a_system_and_itself():
     assert " yes" not in out
 
 
+def differences_in(path):
+    """Return the lines of differences in a table, with the columns that they have."""
+    frame = polars.read_csv(path, infer_schema_length=None)
+    return frame.filter(frame["row"] == "difference").select(NAMES).to_dicts()
+
+
 def test_every_kind_of_table():
     write_trials()
     for name in "ab":
@@ -234,7 +240,7 @@ def test_every_kind_of_table():
     files = ["--csv", "t.csv", "--markdown", "t.md", "--latex", "t.tex", "--json", "t.json"]
     succeed("compare", "--key", "key", "a_1", "b_1", *FEW, *QUICK, *files)
     rows = strict_json("t.json")["differences"]
-    assert polars.read_csv("t.csv").to_dicts() == rows
+    assert differences_in("t.csv") == rows
     markdown = [line.strip("| ").split(" | ") for line in Path("t.md").read_text().splitlines()]
     assert markdown[0] == ["metric", "a_1", "b_1", "difference", "interval", "excludes 0"]
     latex = Path("t.tex").read_text().splitlines()
@@ -460,13 +466,13 @@ def test_systems_by_condition():
     assert content["differences"] == expected["differences"]
     assert content["rows"] == expected["rows"]
     assert content["groups"] == expected["groups"]
-    assert polars.read_csv("t.csv").drop("group_a", "group_b").to_dicts() == [
-        {name: row[name] for name in NAMES if not name.startswith("group")}
-        for row in content["differences"]
+    assert differences_in("t.csv") == [
+        {name: row[name] for name in NAMES} for row in content["differences"]
     ]
     for words in ("second - c", "session=3", "differences; * where the interval excludes 0"):
         assert words in out
-    markdown = [line.strip("| ").split(" | ") for line in Path("t.md").read_text().splitlines()]
+    _, below = Path("t.md").read_text().split("\ndifferences; * where the interval excludes 0\n\n")
+    markdown = [line.strip("| ").split(" | ") for line in below.splitlines()]
     assert markdown[0] == ["difference", "condition", "EER", "Cllr"]
     assert len(markdown) == 2 + 3 * 6
     assert {line[0] for line in markdown[2:]} == {"a - second", "a - c", "second - c"}
@@ -546,7 +552,8 @@ def test_differences_of_conditions():
     given |= {"confidence_level": 0.5, "method": "percentile", "group_differences": "pooled"}
     expected = fp.evaluate({"a": trials.predictions("a")}, {"EER": fp.EER()}, **given).to_dict()
     assert strict_json("t.json")["differences"] == expected["differences"]
-    assert len(polars.read_csv("t.csv")) == len(expected["differences"]) == 5
+    assert len(differences_in("t.csv")) == len(expected["differences"]) == 5
+    assert len(polars.read_csv("t.csv")) == 5 + len(expected["rows"])
     assert "50 % intervals are simultaneous over 5 differences of each metric" in out
     assert "session=3 - pooled" in out
     run = [*TRIALS, *OF_CONDITIONS, *PERCENTILE, "--group-differences", "all"]
@@ -554,7 +561,9 @@ def test_differences_of_conditions():
     rows = strict_json("t.json")["differences"]
     assert [row["n_simultaneous"] for row in rows] == [1] * 6 + [10] * 20
     assert "50 % intervals of groups are simultaneous over 10 differences" in out
-    lines = Path("t.md").read_text("utf-8").splitlines()
+    values, _, lines = Path("t.md").read_text("utf-8").partition("| difference |")
+    lines = ["| difference |" + lines.splitlines()[0], *lines.splitlines()[1:]]
+    assert values.startswith("| system | condition | targets |")
     assert lines[0] == "| difference | condition or system | EER |"
     assert len(lines) == 2 + len(rows)
 
@@ -623,8 +632,11 @@ def test_standard_input():
     run = ["compare", "--key", "key", "a", "-", "--metrics", "Cllr", *FEW, "--csv", "-"]
     done = program(*map(str, run), stdin=text)
     assert done.returncode == 0, done.stderr
-    (header, row) = done.stdout.splitlines()
-    assert (header.split(",")[0], row.split(",")[:2]) == ("system_a", ["a", "/dev/stdin"])
+    header, *rows = (line.split(",") for line in done.stdout.splitlines())
+    assert [row[:2] for row in rows[:-1]] == [["value", "a"], ["value", "/dev/stdin"]]
+    names = ("row", "system_a", "system_b")
+    last = [rows[-1][header.index(name)] for name in names]
+    assert last == ["difference", "a", "/dev/stdin"]
 
 
 def test_three_tables():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.evaluation.defaults import default_metrics
+from fastpsr.metrics.defaults import default_metrics
 from fastpsr.evaluation.evaluate import SlowIntervalWarning
 from tests.test_evaluate import BY_HAND, DEFAULT, INF, INFINITE, refusing, sample
 
@@ -118,7 +118,7 @@ WRONG = {
     ),
     "ids": ({"n_resamples": 50, "resampling": fp.Clusters([1, 2])}, "^ids must have .* 300, not 2"),
     "resampling alone": ({"resampling": fp.IID()}, "^resampling is for intervals: .*n_resamples"),
-    "seed alone": ({"seed": 0}, "^seed is for intervals: .*n_resamples"),
+    "ids alone": ({"resampling": np.arange(300)}, "^resampling is for intervals"),
 }  # fmt: skip
 
 

@@ -1,19 +1,20 @@
 """Confidence intervals for any metric, and for the difference of two systems."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import NamedTuple, NoReturn, overload
+from typing import Any, NamedTuple, NoReturn, overload
 
 import numpy as np
 
 from fastpsr.bootstrap.evidence import Evidence, gather, warn_of_few
 from fastpsr.bootstrap.intervals import Method, simultaneous_level
-from fastpsr.bootstrap.job import AnyMetric, Job, Progress, Sum, as_number, name_of
+from fastpsr.bootstrap.job import Job, Progress, Sum, as_number
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.errors import ArgumentError, Subject
 from fastpsr.frames import row_out_of_order
-from fastpsr.metrics.base import Statistic, check_metric
+from fastpsr.metrics.base import AnyMetric, Statistic
+from fastpsr.metrics.defaults import NamedMetric, common_kind, named_metric
 from fastpsr.options import with_hints
 from fastpsr.plans import Data, PartitionedPredictions, Plan, begin, check_data, run
 from fastpsr.predictions import Floats, Predictions
@@ -23,12 +24,12 @@ __all__ = [
     "Pair", "bootstrap", "check_same_samples", "compare", "values_of", "with_intervals"
 ]  # fmt: skip
 
-Metrics = Sequence[AnyMetric] | Mapping[str, AnyMetric]
+Metrics = Sequence[NamedMetric] | Mapping[str, NamedMetric]
 
 
 @overload
-def bootstrap(
-    metrics: AnyMetric,
+def bootstrap(  # type: ignore[overload-overlap]  # a text is a sequence of texts
+    metrics: NamedMetric,
     predictions: Data,
     *,
     n_resamples: int = ...,
@@ -56,7 +57,7 @@ def bootstrap(
 
 @with_hints
 def bootstrap(
-    metrics: AnyMetric | Metrics,
+    metrics: NamedMetric | Metrics,
     predictions: Data,
     *,
     n_resamples: int = 1000,
@@ -71,8 +72,9 @@ def bootstrap(
     Parameters
     ----------
     metrics : metric, list of metrics, or dict of name to metric
-        Metrics of this package, or callables ``f(predictions) -> float``. A callable must use
-        ``predictions.sample_weight``, because replicates only differ in their weights.
+        Metrics of this package, their names in default tables (such as "EER"), or callables
+        ``f(predictions) -> float``. A callable must use ``predictions.sample_weight``, because
+        replicates only differ in their weights.
     predictions : Predictions or PartitionedPredictions
         Labeled.
     n_resamples : int
@@ -138,8 +140,8 @@ def bootstrap(
     >>> round(found.value, 4), found.replicates.size
     (0.74, 1000)
     """
-    chosen = _named(metrics)
     check_data(predictions)
+    chosen = _named(metrics, "metrics", predictions)
     look_at_llrs(predictions)
     jobs = [Job(metric, predictions) for _, metric in chosen]
     intervals = Intervals.of(n_resamples, confidence_level, method, resampling, seed)
@@ -147,7 +149,7 @@ def bootstrap(
     values = values_of(names, jobs)
     subjects = [Subject(metric=name) for name in names]
     results = with_intervals(subjects, jobs, values, intervals, as_progress(progress))
-    return results[0] if callable(metrics) else results
+    return results[0] if _is_one(metrics) else results
 
 
 class Pair(NamedTuple):
@@ -237,8 +239,8 @@ def _differences(pairs: Sequence[Pair], jobs: Sequence[Job]) -> list[Sum]:
 
 
 @overload
-def compare(
-    metric: AnyMetric,
+def compare(  # type: ignore[overload-overlap]  # as above
+    metric: NamedMetric,
     a: Data,
     b: Data,
     *,
@@ -268,7 +270,7 @@ def compare(
 
 @with_hints
 def compare(
-    metric: AnyMetric | Metrics,
+    metric: NamedMetric | Metrics,
     a: Data,
     b: Data,
     *,
@@ -315,7 +317,7 @@ def compare(
     check_same_samples(a, b)
     for side in (a, b):
         look_at_llrs(side)
-    chosen = _named(metric)
+    chosen = _named(metric, "metric", a, b)
     jobs = [Job(metric, side) for _, metric in chosen for side in (a, b)]
     intervals = Intervals.of(n_resamples, confidence_level, method, resampling, seed)
     values = values_of([name for name, _ in chosen for _ in (a, b)], jobs)
@@ -324,7 +326,7 @@ def compare(
         for k, (name, _) in enumerate(chosen)
     ]
     results = intervals_of_differences(pairs, jobs, values, intervals, as_progress(progress))
-    return results[0] if callable(metric) else results
+    return results[0] if _is_one(metric) else results
 
 
 def check_same_samples(a: Data, b: Data) -> None:
@@ -356,22 +358,26 @@ def _refuse_pair(rule: str, row: int | None = None) -> NoReturn:
     raise ArgumentError("b", rule, row, name="a and b")
 
 
-def _named(metrics: AnyMetric | Metrics) -> list[tuple[str, AnyMetric]]:
-    """Return metrics with their names in messages."""
-    if isinstance(metrics, Mapping):
-        named = list(metrics.items())
-    elif callable(metrics):
-        named = [(name_of(metrics), metrics)]
-    elif isinstance(metrics, Iterable) and not isinstance(metrics, (str, bytes)):
-        named = [(name_of(metric), metric) for metric in metrics]
-    else:
-        raise ArgumentError(
-            "metrics", f"must be a metric, or a list or dict of them, not {metrics!r}"
-        )
-    if not named:
-        raise ArgumentError("metrics", "must not be empty")
-    for _, metric in named:
-        check_metric(metric)
+def _is_one(metrics: NamedMetric | Metrics) -> bool:
+    return callable(metrics) or isinstance(metrics, str)
+
+
+def _named(
+    metrics: NamedMetric | Metrics, argument: str, *data: Data
+) -> list[tuple[str, AnyMetric]]:
+    """Return metrics of some data with their names in messages."""
+    chosen: Any = [metrics] if _is_one(metrics) else metrics
+    if not isinstance(chosen, Iterable) or isinstance(chosen, bytes):
+        rule = f"must be a metric, or a list or dict of them, not {metrics!r}"
+        raise ArgumentError(argument, rule)
+    items = chosen.items() if isinstance(chosen, Mapping) else [(None, each) for each in chosen]
+    if not items:
+        raise ArgumentError(argument, "must not be empty")
+    n_classes, kind = data[0].n_classes, common_kind(each.kind for each in data)
+    named = []
+    for name, each in items:
+        label, of_data = named_metric(each, n_classes, kind, argument)
+        named.append((label if name is None else name, of_data))
     return named
 
 

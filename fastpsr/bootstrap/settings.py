@@ -72,9 +72,12 @@ class Intervals:
             from fastpsr.bootstrap import RESAMPLINGS  # which imports this module
 
             *names, last = (scheme.__name__ for scheme in RESAMPLINGS)
-            raise ArgumentError(
-                "resampling", f"must be {', '.join(names)} or {last}, not {resampling!r}"
-            )
+            shown, remedy = repr(resampling), ""
+            if hasattr(resampling, "__len__") and not isinstance(resampling, str):
+                shown = f"of type {type(resampling).__name__}"
+                remedy = "to draw clusters by their ids, pass fp.Clusters(ids)"
+            rule = f"must be {', '.join(names)} or {last}, not {shown}"
+            raise ArgumentError("resampling", rule, remedy=remedy)
         _check_method(method, resampling)
         if seed is None:
             seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
@@ -96,17 +99,16 @@ class Intervals:
         resampling: Resampling | None,
         seed: int | None,
     ) -> "Intervals | None":
-        """Validate settings; None without replicates, for which the others must not be set."""
+        """Validate settings; None without replicates, when nothing but a seed may be set."""
         checks.check_integer("n_resamples", n_resamples, 0)
         if n_resamples:
             return cls.of(n_resamples, confidence_level, method, resampling, seed)
-        for name, given, default in (
-            ("resampling", resampling, None),
-            ("seed", seed, None),
-            ("method", method, "auto"),
-            ("confidence_level", confidence_level, 0.95),
+        for name, is_set in (
+            ("resampling", resampling is not None),
+            ("method", method != "auto"),
+            ("confidence_level", confidence_level != 0.95),
         ):
-            if given != default:
+            if is_set:
                 raise ArgumentError(name, "is for intervals: give n_resamples above 0 too")
         return None
 

@@ -16,7 +16,6 @@ from fastpsr.bootstrap.bootstrap import (
     with_intervals,
 )
 from fastpsr.bootstrap.intervals import Method
-from fastpsr.bootstrap.job import AnyMetric
 from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.errors import ArgumentError, ResultWarning, Subject, kept_warnings, warn
 from fastpsr.evaluation.comparison import (
@@ -26,13 +25,19 @@ from fastpsr.evaluation.comparison import (
     group_pairs_of,
     pairs_of,
 )
-from fastpsr.evaluation.defaults import LossOfTable, common_kind, default_metrics, metric_by_name
 from fastpsr.evaluation.layout import POOLED
 from fastpsr.evaluation.table import Evaluation
 from fastpsr.evaluation.task import Progress, Task, tasks_of
 from fastpsr.groups import Bins, By
 from fastpsr.metrics import Metric
-from fastpsr.metrics.base import check_metric
+from fastpsr.metrics.base import AnyMetric
+from fastpsr.metrics.defaults import (
+    LossOfTable,
+    NamedMetric,
+    common_kind,
+    default_metrics,
+    named_metric,
+)
 from fastpsr.options import with_hints
 from fastpsr.plans import (
     Data,
@@ -44,7 +49,7 @@ from fastpsr.predictions import Kind, Predictions
 
 __all__ = ["Metrics", "evaluate", "evaluate_systems", "named_metrics", "plans_of_table"]
 
-Metrics = Mapping[str, AnyMetric] | Sequence[AnyMetric | str]
+Metrics = Mapping[str, NamedMetric] | Sequence[NamedMetric]
 _Sides = tuple[Task, Task]
 _MOST_SECONDS = 20.0  # of an interval in a default table
 
@@ -103,11 +108,11 @@ def evaluate(
         Group of each sample, for one or more groupings: the metrics are also computed for the
         samples of each group alone. A tuple of names with a tuple of ids, as in
         ``{("gender", "channel"): (genders, channels)}``, has a group for each combination that
-        occurs. For data in parts, the name of a column, or a list of names (in which tuples are
-        combined), or a dict of name to column. ``fp.SharedTargets(ids)`` in place of ids: each
-        group has all targets. Groups are in the natural order of their values: 3s, 10s, 30s.
-        LLRs without a prior are completed with the class frequencies of the group, which
-        ``predictions[mask]`` does not do.
+        occurs. A Series of pandas or polars has its name. For data in parts, the name of a column,
+        or a list of names (in which tuples are combined), or a dict of name to column.
+        ``fp.SharedTargets(ids)`` in place of ids: each group has all targets. Groups are in the
+        natural order of their values: 3s, 10s, 30s. LLRs without a prior are completed with the
+        class frequencies of the group, which ``predictions[mask]`` does not do.
     bins : int, sequence of float, "each", or dict of name to one of these, optional
         Groups of the columns of numbers (also in text): the number of quantile bins, each with
         about the same sample weight; or ascending edges; or a group of each value, as is the
@@ -144,11 +149,11 @@ def evaluate(
     Raises
     ------
     ValueError
-        For unlabeled predictions, an empty list of metrics, a resampling or seed without
-        `n_resamples`, differences of one system, of other samples or without groups, fewer
-        replicates than simultaneous intervals need, and as :func:`fastpsr.bootstrap`; for `by` with
-        more than 20 different numbers, or more than 1,000 groups of a grouping, unless `bins` says
-        what to do, and for nan among ids.
+        For unlabeled predictions, an empty list of metrics, a resampling without `n_resamples`,
+        differences of one system, of other samples or without groups, fewer replicates than
+        simultaneous intervals need, and as :func:`fastpsr.bootstrap`; for `by` with more than 20
+        different numbers, or more than 1,000 groups of a grouping, unless `bins` says what to do,
+        and for nan among ids.
 
     Warns
     -----
@@ -519,18 +524,16 @@ def named_metrics(
     if not metrics:
         raise ArgumentError("metrics", "must not be empty")
     if isinstance(metrics, Mapping):
-        for name, each in metrics.items():
+        for name in metrics:
             if not isinstance(name, str):
                 raise ArgumentError("metrics", f"must have names that are strings, not {name!r}")
-            check_metric(each)
-        return metrics
+        return {
+            name: named_metric(each, n_classes, kind, **options)[1]
+            for name, each in metrics.items()
+        }
     named: dict[str, AnyMetric] = {}
-    for metric in metrics:
-        if isinstance(metric, str):
-            name, metric = metric_by_name(metric, n_classes, kind, **options)
-        else:
-            check_metric(metric)
-            name = getattr(metric, "label", getattr(metric, "__name__", repr(metric)))
+    for each in metrics:
+        name, metric = named_metric(each, n_classes, kind, **options)
         if name in named:
             remedy = "pass a dict of name to metric"
             raise ArgumentError(

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fastpsr.errors import ArgumentError
-from fastpsr.evaluation.layout import as_lines
+from fastpsr.evaluation.layout import as_tables, headings_of_differences
 from fastpsr.files import write_text
-from fastpsr.optional import frame
 from fastpsr.strict_json import as_json
 
 if TYPE_CHECKING:
@@ -33,34 +32,39 @@ def write(evaluation: "Evaluation", path: str | os.PathLike[str]) -> None:
 
 
 def as_csv(evaluation: "Evaluation") -> str:
-    """Return CSV with a header, and a line per value or, of a comparison, per difference."""
-    records = [each.to_dict() for each in evaluation.differences] or evaluation.records()
-    return frame(records, infer_schema_length=None).write_csv()
+    """Return CSV with a header, and a line per value, then per difference."""
+    return evaluation.to_frame().write_csv()
 
 
 def as_markdown(evaluation: "Evaluation") -> str:
-    """Return a table of values or, of a comparison, of differences."""
-    lines, sides = _aligned(evaluation)
-    rule = ["--:" if side == "r" else "---" for side in sides]
-    escaped = [[c.replace("|", "\\|") for c in line] for line in [lines[0], rule, *lines[1:]]]
-    return "".join(f"| {' | '.join(line)} |\n" for line in escaped)
+    """Return a table of values, then of differences; of two systems, both are in one."""
+    tables = []
+    for lines, sides in _aligned(evaluation):
+        rule = ["--:" if side == "r" else "---" for side in sides]
+        escaped = [[c.replace("|", "\\|") for c in line] for line in [lines[0], rule, *lines[1:]]]
+        tables.append("".join(f"| {' | '.join(line)} |\n" for line in escaped))
+    return f"\n{'; '.join(headings_of_differences(evaluation))}\n\n".join(tables)
 
 
 def as_latex(evaluation: "Evaluation") -> str:
-    """Return a tabular of values or, of a comparison, of differences; it needs booktabs.
+    """Return a tabular of values, then of differences, as for Markdown; it needs booktabs.
 
     Systems that are called by their files are named without the endings of these.
     """
-    lines, sides = _aligned(_without_endings(evaluation))
-    head, *body = [" & ".join(_escape(cell) for cell in line) + r" \\" for line in lines]
-    rows = [r"\toprule", head, r"\midrule", *body, r"\bottomrule"]
-    return "\n".join([rf"\begin{{tabular}}{{{sides}}}", *rows, r"\end{tabular}", ""])
+    tables = []
+    for lines, sides in _aligned(_without_endings(evaluation)):
+        head, *body = [" & ".join(_escape(cell) for cell in line) + r" \\" for line in lines]
+        rows = [r"\toprule", head, r"\midrule", *body, r"\bottomrule"]
+        tables.append("\n".join([rf"\begin{{tabular}}{{{sides}}}", *rows, r"\end{tabular}", ""]))
+    return f"\n% {'; '.join(headings_of_differences(evaluation))}\n".join(tables)
 
 
-def _aligned(evaluation: "Evaluation") -> tuple[Sequence[Sequence[str]], str]:
-    """Return lines whose first is the header, and l or r for each column: names are on the left."""
-    n_names, lines = as_lines(evaluation)
-    return lines, "l" * n_names + "r" * (len(lines[0]) - n_names)
+def _aligned(evaluation: "Evaluation") -> list[tuple[Sequence[Sequence[str]], str]]:
+    """Return for each table its lines, and l or r for each column: names are on the left."""
+    return [
+        (lines, "l" * n_names + "r" * (len(lines[0]) - n_names))
+        for n_names, lines in as_tables(evaluation)
+    ]
 
 
 def _without_endings(evaluation: "Evaluation") -> "Evaluation":

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fastpsr.bootstrap import BootstrapResult
-from fastpsr.bootstrap.job import AnyMetric, Job, as_number
+from fastpsr.bootstrap.job import Job, as_number
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.subsets import Subset
 from fastpsr.calibration import TrainOnTest
@@ -23,13 +23,14 @@ from fastpsr.errors import (
     warnings_about,
 )
 from fastpsr.evaluation.best_calibrator import BestCalibrator, savings_of_others
-from fastpsr.evaluation.defaults import LossOfTable
 from fastpsr.evaluation.layout import corrected
 from fastpsr.evaluation.roles import role_of
 from fastpsr.evaluation.suspicions import suspicions
 from fastpsr.evaluation.table import Group, Row
 from fastpsr.groups import Bins, By, Subgroup, groups_of
 from fastpsr.metrics import CalibrationLoss, Metric
+from fastpsr.metrics.base import AnyMetric
+from fastpsr.metrics.defaults import LossOfTable
 from fastpsr.plans import (
     Data,
     Outcome,

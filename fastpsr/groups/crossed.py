@@ -133,7 +133,8 @@ def _check_numbers(name: str, column: Grouping, samples: Predictions) -> None:
 def _columns(by: Any) -> tuple[str, ...]:
     """Return the names of the columns; raise unless each is a name with ids."""
     if not isinstance(by, Mapping) or not by:
-        raise ArgumentError("by", f'must be a dict such as {{"gender": ids}}, not {by!r}')
+        shown = repr(by) if isinstance(by, Mapping) else f"of type {type(by).__name__}"
+        raise ArgumentError("by", f'must be a dict such as {{"gender": ids}}, not {shown}')
     for name, ids in by.items():
         if not isinstance(name, str):
             rule = f"must give each column under its own name, not {name!r}"

@@ -98,8 +98,8 @@ class SharedTargets:
 #: Name of a grouping: of a column, or of several, whose combinations make the groups.
 Name = str | tuple[str, ...]
 
-#: For data in memory, ids by name of the grouping; for data in parts, names of columns. A grouping
-#: of several columns has a tuple of names, and a tuple of ids.
+#: For data in memory, ids by name of the grouping, or a Series that has one; for data in parts,
+#: names of columns. A grouping of several columns has a tuple of names, and a tuple of ids.
 By = Mapping[str, Any] | Mapping[Name, Any] | Sequence[Name] | str
 
 #: Rows of a group: their numbers in memory, or what selects them in parts.
@@ -232,8 +232,11 @@ def _requests(by: Any, in_parts: bool) -> list[_Request]:
     if by is None:
         return []
     if not in_parts and not isinstance(by, Mapping):
-        rule = f"must be a dict of names and ids, not {_shown(by)}"
-        raise ArgumentError("by", rule, remedy="pass by={'group': ids}")
+        name = getattr(by, "name", None)  # of a Series of pandas or polars
+        if not isinstance(name, str) or not name:
+            rule = f"must be a dict of name to ids, or a Series with a name, not {_shown(by)}"
+            raise ArgumentError("by", rule, remedy="pass by={'group': ids}")
+        by = {name: by}
     names = [by] if isinstance(by, str) else by
     if not isinstance(names, (Mapping, list, tuple)):
         raise ArgumentError("by", f"must name columns of data in parts, not be {_shown(by)}")

@@ -3,7 +3,7 @@
 import inspect
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -17,7 +17,7 @@ from fastpsr.predictions import Predictions
 from fastpsr.summaries.sums import Sums
 from fastpsr.summaries.suspicion import look_at_llrs
 
-__all__ = ["Metric", "Statistic", "Summary", "Value", "check_metric"]
+__all__ = ["AnyMetric", "Metric", "Statistic", "Summary", "Value", "check_metric", "name_of"]
 
 Summary = TypeVar("Summary")
 Value = TypeVar("Value")
@@ -191,6 +191,9 @@ class Metric(Statistic[Summary, float]):
         return Predictions.from_posteriors(y_true, x, **options)
 
 
+AnyMetric = Metric[Any] | Callable[[Predictions], float]
+
+
 @dataclass(frozen=True, eq=False)
 class _Summarize(Step):
     """Summarize the parts with a custom metric."""
@@ -207,6 +210,12 @@ class _Summarize(Step):
 
     def merge(self, one: Any, other: Any) -> Any:
         return self.metric.merge(one, other)
+
+
+def name_of(metric: object) -> str:
+    """Return the name of a metric in messages."""
+    label = getattr(metric, "label", None)  # not a string if `metric` is a class
+    return label if isinstance(label, str) else str(getattr(metric, "__name__", repr(metric)))
 
 
 def check_metric(metric: object, *, takes_arrays: bool = False) -> None:

@@ -28,17 +28,22 @@ from fastpsr.metrics import (
     MinCllr,
     MinDCF,
 )
+from fastpsr.metrics.base import AnyMetric, check_metric, name_of
 from fastpsr.plans import Data
 from fastpsr.predictions import Kind
 from fastpsr.rules import Log
 
-__all__ = ["common_kind", "default_metrics", "metric_by_name", "operating_points"]
+__all__ = ["NamedMetric", "common_kind", "default_metrics", "named_metric", "operating_points"]
 
 Metrics = dict[str, Metric[Any]]
+#: A metric, a function of predictions, or a name in default tables.
+NamedMetric = AnyMetric | str
 _EER = EER()
 _FOLDS = 5  # taken for folds that are given by sample
 _LEFT_OUT = 400  # groups without which a loss is fitted again for its interval
 _SECONDS_OF_NUMBER = 2e-8  # of a processor, in a refit; measured with 3 to 1,000 classes
+#: Labels in tables of metrics whose classes have other names, both in lower case.
+_LABELS_OF_CLASSES = {"crossentropy": "nce", "brierscore": "nbs"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,25 +128,31 @@ def operating_points(n_classes: int, kind: Kind) -> list[MinDCF]:
     return [MinDCF(0.01)] if n_classes == 2 and kind != "posteriors" else []
 
 
-def metric_by_name(
-    text: str, n_classes: int, kind: Kind, **options: Any
-) -> tuple[str, Metric[Any]]:
-    """Return the name and the metric that is meant by a text, in any case, without parentheses.
+def named_metric(
+    metric: NamedMetric, n_classes: int, kind: Kind, argument: str = "metrics", **options: Any
+) -> tuple[str, AnyMetric]:
+    """Return a metric with its name, or the one that is meant by a text, in any case.
 
-    It is of any default table of such data; `options` are those of :func:`default_metrics`.
+    A text is a name, without parentheses or with these, of any default table of such data;
+    `options` are those of :func:`default_metrics`.
     """
+    if not isinstance(metric, str):
+        check_metric(metric)
+        return name_of(metric), metric
     kinds: tuple[Kind, ...] = (kind, "likelihoods", "posteriors")
     known: Metrics = {}
     for each in kinds[:1] if kind == "raw scores" else kinds:
         known |= default_metrics(n_classes, each, **options)
-    wanted = text.strip().lower()
+    wanted = metric.strip().lower()
+    wanted = _LABELS_OF_CLASSES.get(wanted, wanted)
     found = [name for name in known if name.lower() == wanted]
     found = found or [name for name in known if name.lower().split("(")[0] == wanted]
     if len(found) != 1:
-        raise ArgumentError("metrics", f"must be among {', '.join(known)}, not {text.strip()!r}")
-    metric = known[found[0]]
-    has_other = isinstance(metric, BoundOnTheseSamples | LossOfTable)
-    return found[0], metric.with_interval() if has_other else metric
+        rule = f"must be among {', '.join(known)}, not {metric.strip()!r}"
+        raise ArgumentError(argument, rule)
+    named = known[found[0]]
+    has_other = isinstance(named, BoundOnTheseSamples | LossOfTable)
+    return found[0], named.with_interval() if has_other else named
 
 
 def common_kind(kinds: Iterable[Kind]) -> Kind:
