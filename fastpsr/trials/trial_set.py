@@ -243,8 +243,8 @@ class TrialSet:
         Warns
         -----
         RuntimeWarning
-            If all target trials are of two speakers: then the names found are not of speakers. If a
-            speaker is in all trials, which cannot be resampled by speaker then.
+            If 2 % of the target trials or more are of two speakers: then the names found are not of
+            speakers. If a speaker is in all trials, which cannot be resampled by speaker then.
 
         Examples
         --------
@@ -274,7 +274,8 @@ class TrialSet:
         speakers = Speakers.of_columns(*sides)
         agreement = Agreement()
         is_target = None if self.y_true is None else self.y_true == 1
-        agreement.see(speakers.enroll, speakers.test, is_target)
+        ids = () if self.enroll_ids is None or self.test_ids is None else self.ids
+        agreement.see(speakers.enroll, speakers.test, is_target, ids)
         agreement.check(speakers.names, lambda one: speakers.names[one])
         said = agreement.note(len(speakers.names), has_labels=is_target is not None)
         untrue = taken_as_conditions(self.columns, AS_SPEAKERS)
