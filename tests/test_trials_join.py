@@ -438,6 +438,23 @@ def test_two_speakers_of_one_id(tmp_path):
         read(tmp_path).with_speakers(path)
 
 
+def test_cosines_are_raw_scores_and_trials_are_no_predictions(tmp_path):
+    found = read(tmp_path)
+    assert found.predictions("cosine").kind == "raw scores"
+    with pytest.raises(fp.ArgumentError, match="prior means nothing to raw scores"):
+        found.predictions("cosine", prior=0.1)
+    for call in (
+        lambda of: fp.evaluate(of, metrics=[fp.EER()]),
+        lambda of: fp.evaluate({"a": of}, metrics=[fp.EER()]),
+        lambda of: fp.PAV().fit(of),
+    ):
+        with pytest.raises(
+            fp.ArgumentError, match=r"not TrialSet: .* predictions\(\.\.\.\) returns$"
+        ):
+            call(found)
+        call(found.predictions("raw"))
+
+
 def test_predictions(tmp_path):
     found = read(
         tmp_path,

@@ -231,7 +231,9 @@ def check_data(data: object, name: str = "predictions") -> None:
     try:
         checks.check_instance(name, data, wanted, "Predictions, or predictions in parts")
     except ArgumentError as error:
-        raise error.renamed(name, remedy=CALL_TO_MAKE) from None
+        makes_them = callable(getattr(data, "predictions", None))  # as trials do
+        remedy = "pass what its method predictions(...) returns" if makes_them else CALL_TO_MAKE
+        raise error.renamed(name, remedy=remedy) from None
 
 
 def takes_predictions(function: Callable[_P, _Result]) -> Callable[_P, _Result]:
