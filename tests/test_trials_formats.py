@@ -28,6 +28,10 @@ WORDS = {
     "1/0": ("1", "0"),
     "1/-1": ("1", "-1"),
     "true/false": ("True", "False"),
+    "target/impostor": ("target", "impostor"),
+    "target/non-target": ("Target", "Non-target"),
+    "genuine/imposter": ("genuine", "imposter"),
+    "same/different": ("same", "different"),
 }
 
 
@@ -180,6 +184,19 @@ def test_words_of_labels_are_kept(tmp_path):
     path = save(tmp_path / "scores", text("etsl", WORDS["tar/non"]))
     trials.write_scores(tmp_path / "new", trials.read(path))
     assert trials.read_scores(tmp_path / "new").vocabulary == "tar/non"
+
+
+def test_files_with_one_id_need_no_key(tmp_path):
+    scores = save(tmp_path / "scores.csv", "filename,score,label\nf,1.5,1\ng,.5,0\nh,2,1\n")
+    key = save(tmp_path / "key.csv", "filename,label\nf,1\ng,0\nh,1\n")
+    for call in (
+        lambda: trials.read_scores(scores),
+        lambda: trials.read_key(key),
+        lambda: trials.join(key, scores, tmp_path / "o"),
+    ):
+        with pytest.raises(ValueError, match=r"in one file, read without a key$"):
+            call()
+    assert trials.read(scores).y_true.tolist() == [1, 0, 1]  # the remedy
 
 
 @pytest.mark.parametrize("label", [Y, [bool(y) for y in Y], [1.0, -1.0, 1.0, -1.0, -1.0]])

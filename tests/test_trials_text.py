@@ -140,8 +140,7 @@ WRONG = {
     ),
     "strange labels": (
         "\n" + KEY.replace(" target", " yes").replace("nontarget", "no"),
-        r"has 3 columns like .*; nearest is kaldi-trials \(enroll test label\), but line 2 has "
-        "'yes' as its label; formats are",
+        "key:2: a label must be one of .*, not 'yes': replace it in the file$",
     ),
     "CSV, blanks": (
         "enroll, test, label\nann, a, target\n",

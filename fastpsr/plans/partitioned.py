@@ -232,7 +232,9 @@ def check_data(data: object, name: str = "predictions") -> None:
         checks.check_instance(name, data, wanted, "Predictions, or predictions in parts")
     except ArgumentError as error:
         remedy = CALL_TO_MAKE
-        if isinstance(data, (list, tuple)) and data and isinstance(data[0], wanted):
+        if callable(getattr(data, "predictions", None)):  # of trials
+            remedy = "pass what its method predictions(...) returns"
+        elif isinstance(data, (list, tuple)) and data and isinstance(data[0], wanted):
             remedy = (
                 "several systems are a dict of names for fp.evaluate, {'a': data[0], 'b': data[1]},"
                 " and parts of one are for fp.from_parts"

@@ -17,6 +17,7 @@ from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.parquet import ParquetFiles
 from fastpsr.plans.tables import Columns, TableSource
 from fastpsr.predictions import Predictions, ScoreKind
+from fastpsr.wording import shorten
 
 __all__ = ["OpenTable", "Table"]
 
@@ -64,6 +65,9 @@ class Table:
     clusters: tuple[Any, ...]
     others: dict[str, Any]
     n_bytes: int = 0
+
+    def __repr__(self) -> str:
+        return f"<Table: {self.path}, {self.kind}; {self.notes}>"
 
     @property
     def notes(self) -> str:
@@ -166,6 +170,9 @@ class OpenTable:
     files: tuple[str, ...] = ()
     count: Callable[[], int] = lambda: 0
     texts: frozenset[str] = frozenset()
+
+    def __repr__(self) -> str:
+        return f"<OpenTable: {self.path}; {shorten(', '.join(self.names or ['one column']))}>"
 
     def choose(
         self,

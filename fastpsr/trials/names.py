@@ -94,6 +94,11 @@ def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, 
             raise request.unclear(path, rule, "columns", {role: ...})
         if present:
             found[role] = present[0]
+        elif role == "enroll" and role in needed and len(_of_ids(names)) < 2:
+            raise ValueError(
+                f"{path}: trials are joined on two ids, enroll and test, and there are the columns "
+                f"{', '.join(names)}: write scores and labels in one file, read without a key"
+            )
         elif role in needed:
             rule = (
                 f"there is no column for the {role}: none is named {' or '.join(usual)}; there are "
@@ -101,6 +106,12 @@ def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, 
             )
             raise request.unclear(path, rule, "columns", {role: ...})
     return found
+
+
+def _of_ids(names: Sequence[str]) -> list[str]:
+    """Return the names of columns that are not usual for labels or scores."""
+    others = {*_USUAL["label"], *_USUAL["score"]}
+    return [name for name in names if name.lower() not in others]
 
 
 def check_roles(frame: "DataFrame", roles: Mapping[str, str], where: "Where") -> None:
