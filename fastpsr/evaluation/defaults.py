@@ -28,10 +28,11 @@ from fastpsr.metrics import (
 from fastpsr.predictions import Kind
 from fastpsr.rules import Log
 
-__all__ = ["common_kind", "default_metrics", "metric_by_name", "operating_points"]
+__all__ = ["common_kind", "default_metrics", "metrics_by_name", "operating_points"]
 
 Metrics = dict[str, Metric[Any]]
 _EER = EER()
+_NOT_RAW: tuple[Kind, ...] = ("likelihoods", "posteriors")
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,24 +99,37 @@ def operating_points(n_classes: int, kind: Kind) -> list[MinDCF]:
     return [MinDCF(0.01)] if n_classes == 2 and kind != "posteriors" else []
 
 
-def metric_by_name(
-    text: str, n_classes: int, kind: Kind, **options: Any
-) -> tuple[str, Metric[Any]]:
-    """Return the name and the metric that is meant by a text, in any case, without parentheses.
+def metrics_by_name(text: str, n_classes: int, kind: Kind, **options: Any) -> Metrics:
+    """Return the metrics that are meant by a text, by name, in any case.
 
-    It is of any default table of such data; `options` are those of :func:`default_metrics`.
+    Without parentheses it means those at all operating points. They are of any default table of
+    such data; `options` are those of :func:`default_metrics`.
     """
-    kinds: tuple[Kind, ...] = (kind, "likelihoods", "posteriors")
-    known: Metrics = {}
-    for each in kinds[:1] if kind == "raw scores" else kinds:
-        known |= default_metrics(n_classes, each, **options)
+    known = default_metrics(n_classes, kind, **options)
+    others: Metrics = {}
+    for each in _NOT_RAW:
+        others |= default_metrics(n_classes, each, **options)
+    if kind != "raw scores":
+        known |= others
+    found = _called(text, known)
+    if not found:
+        rule = f"must be among {', '.join(known)}, not {text.strip()!r}"
+        if _called(text, others):
+            rule += ", which raw scores have no value of, as they only rank: calibrate them first"
+        raise ArgumentError("metrics", rule)
+    return {
+        name: metric.with_interval() if isinstance(metric, BoundOnTheseSamples) else metric
+        for name, metric in found.items()
+    }
+
+
+def _called(text: str, known: Metrics) -> Metrics:
+    """Return the metrics of a name, or those of a name without parentheses."""
     wanted = text.strip().lower()
-    found = [name for name in known if name.lower() == wanted]
-    found = found or [name for name in known if name.lower().split("(")[0] == wanted]
-    if len(found) != 1:
-        raise ArgumentError("metrics", f"must be among {', '.join(known)}, not {text.strip()!r}")
-    metric = known[found[0]]
-    return found[0], metric.with_interval() if isinstance(metric, BoundOnTheseSamples) else metric
+    found = {name: metric for name, metric in known.items() if name.lower() == wanted}
+    return found or {
+        name: metric for name, metric in known.items() if name.lower().split("(")[0] == wanted
+    }
 
 
 def common_kind(kinds: Iterable[Kind]) -> Kind:

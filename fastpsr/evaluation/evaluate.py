@@ -26,7 +26,7 @@ from fastpsr.evaluation.comparison import (
     group_pairs_of,
     pairs_of,
 )
-from fastpsr.evaluation.defaults import common_kind, default_metrics, metric_by_name
+from fastpsr.evaluation.defaults import common_kind, default_metrics, metrics_by_name
 from fastpsr.evaluation.layout import POOLED
 from fastpsr.evaluation.table import Evaluation
 from fastpsr.evaluation.task import Progress, Task, tasks_of
@@ -474,14 +474,15 @@ def named_metrics(
     named: dict[str, AnyMetric] = {}
     for metric in metrics:
         if isinstance(metric, str):
-            name, metric = metric_by_name(metric, n_classes, kind, **options)
+            some: Mapping[str, AnyMetric] = metrics_by_name(metric, n_classes, kind, **options)
         else:
             check_metric(metric)
-            name = getattr(metric, "label", getattr(metric, "__name__", repr(metric)))
-        if name in named:
-            remedy = "pass a dict of name to metric"
-            raise ArgumentError(
-                "metrics", f"must differ in name, but two are {name!r}", None, remedy
-            )
-        named[name] = metric
+            some = {getattr(metric, "label", getattr(metric, "__name__", repr(metric))): metric}
+        for name in some:
+            if name in named:
+                remedy = "pass a dict of name to metric"
+                raise ArgumentError(
+                    "metrics", f"must differ in name, but two are {name!r}", None, remedy
+                )
+        named |= some
     return named

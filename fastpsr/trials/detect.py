@@ -79,7 +79,7 @@ def _found(path: Path, sample: Sample, request: Request) -> Format:
     if request.format is not None or sample.kind != "text":
         listed = " or ".join(dict.fromkeys(map(str, known)))
         raise ValueError(f"{path}: the content is not that of {listed}")
-    raise request.unclear(path, what_was_seen(sample, request), "format")
+    raise ValueError(f"{path}: {what_was_seen(sample, request)}")
 
 
 def _fitting(
