@@ -249,7 +249,9 @@ def test_every_kind_of_table():
     for place, row in enumerate(rows):  # below the numbers of targets and non-targets
         cells = [row["metric"], *shown(row)]
         assert markdown[place + 4] == cells
-        assert latex[place + 6] == " & ".join(cells).replace("%", r"\%") + r" \\"
+        unit = r" [\%]" * any("%" in cell for cell in cells)
+        bare = [cell.replace(" %", "") for cell in cells[1:]]
+        assert latex[place + 6] == " & ".join([cells[0] + unit, *bare]) + r" \\"
 
 
 def test_what_has_no_value():
@@ -380,7 +382,7 @@ BAD = {
     "kinds": (A, [*TABLES, *["--scores-are", "llr"] * 3], ["each of 2 systems", "3 times"]),
     "condition": ({}, [*TRIALS, "--by", "place"], ["--by", "session", "'place'"]),
     "report": (A, [*TABLES, "--report", "b.npz"], ["--report", "input"]),
-    "no tables": ({}, ["compare", "a", "b"], ["a must end in .npz", "--key"]),
+    "no files": ({}, ["compare", "a", "b"], ["No such file or directory: a"]),
     "a table and another": (A, ["compare", "a.npz", "b"], ["b must end in .npz", "--key"]),
     "over an input": (A, [*TABLES, "--json", "b.npz"], ["--json", "input"]),
     "dcf": ({}, [*TRIALS, "--dcf", "x"], ["--dcf", "'x'"]),
@@ -400,7 +402,7 @@ BAD = {
     ),
 }  # fmt: skip
 BAD |= {
-    f"{option} for a table": (A, [*TABLES, option], [option.split("=")[0], "is for trials (--key)"])
+    f"{option} for a table": (A, [*TABLES, option], [option.split("=")[0], "is for trials (--key, --scores)"])
     for option in (
         "--missing=drop",
         "--speaker-pattern=x",
@@ -665,5 +667,29 @@ def test_scores_are_systems_as_files_are():
     for given in (("--scores", "a", "b"), ("--scores", "a", "--scores", "b")):
         succeed("compare", "--key", "key", *given, *few)
         assert strict_json("t.json") == expected
-    check_refusal({}, ["compare", "--scores", "a", "b"], ["--scores needs --key"])
     check_refusal({}, ["compare", "--key", "key", "--scores", "a"], ["--scores must name two"])
+
+
+def test_score_files_that_hold_labels_need_no_key():
+    labeled()
+    expected = succeed("compare", "--key", "key", "--scores", "a", "b", *FEW, *QUICK)
+    for files in (["--scores", "la", "lb"], ["la", "lb"]):
+        out = succeed("compare", *files, *FEW, *QUICK)
+        wanted, found = (text.partition("difference: ")[2].split("\n") for text in (expected, out))
+        assert found[2:] == wanted[2:]  # below the names of systems
+
+
+def test_score_files_without_labels_need_a_key():
+    write_trials()
+    check_refusal({}, ["compare", "a", "b"], ["a has no labels", "--key"])
+
+
+def labeled():
+    """Write files la and lb: the scores of a and b with their labels."""
+    made = write_trials()
+    ids = [line.split("\t")[:2] for line in Path("key").read_text("utf-8").splitlines()[1:]]
+    for name, values in made.llrs.items():
+        rows = zip(ids, values.tolist(), made.made.y_true, strict=True)
+        words = ("nontarget", "target")
+        lines = [f"{e} {t} {x!r} {words[y]}\n" for (e, t), x, y in rows]
+        Path(f"l{name}").write_text("".join(lines), "utf-8")

@@ -1,5 +1,7 @@
 """`fastpsr calibrate`."""
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from fastpsr.cli.training_scores import LabeledScores
 
 __all__ = ["calibrate"]
+
+_AFFINE = (fp.DirectionPreserving, fp.TemperatureScaling)
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,8 @@ def calibrate(
     """
     from fastpsr.cli.trial_files import check_ending
 
+    if files.load is None:
+        train, options = options.with_trials(train)
     of_trials = _check_options(context, train, options, files)
     one = _untrained(chosen, options.scores_are, files.prior)
     untrained: Any = conditions.of(one) if conditions.columns else one
@@ -98,6 +104,8 @@ def calibrate(
         check_written_ending(files.output)
     check_inputs(inputs)
     fitted: Any = None if files.load is None else _loaded(files.load)
+    if fitted is not None and options.scores_are is None:
+        source = replace(source, scale=_scale_of(fitted))
     if isinstance(fitted, fp.ByCondition):
         source = replace(source, conditions=fitted.columns_)
     path = options.path(train)
@@ -138,6 +146,8 @@ def calibrate(
             with to_stdout(files.save) as target:
                 fp.save_calibrator(fitted, target)
             console.print(f"{files.save}: fitted {type(fitted).__name__}")
+            for line in _maps(fitted, source.scale):
+                console.print(line, soft_wrap=True)
 
 
 def _by(scores: "LabeledScores") -> tuple[Any, ...]:
@@ -149,6 +159,30 @@ def _print_gain(pooled: "fp.Predictions", by_condition: "fp.Predictions") -> Non
     """Print what one calibrator for all is worth, and one for each condition."""
     one, own = (fp.CrossEntropy()(each) for each in (pooled, by_condition))
     console.print(f"cross-fitted NCE: one calibrator for all {one:.4f}, by condition {own:.4f}")
+
+
+def _maps(fitted: Any, scale: str, name: str = "") -> Iterator[str]:
+    """Yield affine maps of two classes, of scores as files have them, to natural logarithms."""
+    if isinstance(fitted, fp.ByCondition):
+        yield from _maps(fitted.pooled_, scale, "pooled: ")
+        for group, own in zip(fitted.groups_, fitted.own_, strict=True):
+            yield from _maps(own, scale, f"{group}: ")
+    elif isinstance(fitted, _AFFINE) and fitted.bias_.size == 2:
+        names = {"llr": "LLR", "log10-llr": "log10-LLR", "raw": "score"}
+        slope = fitted.scale_ * (math.log(10.0) if scale == "log10-llr" else 1.0)
+        offset = float(fitted.bias_[1] - fitted.bias_[0])
+        target = "LLR" if scale in names else "log-odds"
+        yield (
+            f"  {name}{target} = {slope:.6g} * {names.get(scale, target)} "
+            f"{'-' if offset < 0.0 else '+'} {abs(offset):.6g} (natural logarithm)"
+        )
+
+
+def _scale_of(fitted: Any) -> str:
+    """Return the kind of the scores that a saved calibrator takes, in natural logarithms."""
+    if fitted.domain_ == "likelihoods":
+        return "llr" if len(getattr(fitted, "bias_", (0, 0))) == 2 else "log-likelihoods"
+    return "raw" if fitted.domain_ == "raw scores" else "posteriors"
 
 
 def _loaded(path: Path) -> Any:

@@ -33,9 +33,8 @@ def evaluate_systems(
     Without `has_scores`, the files of the classes are the scores.
     """
     tables, keys = options.tables, options.keys
-    by = "--key" if pairs else "--key, --scores"
     has_key = keys.has_key([*systems] if has_scores else [])
-    refuse_for_mode(context, of_trials=of_trials, has_key=has_key, by=by)
+    refuse_for_mode(context, of_trials=of_trials, has_key=has_key)
     intervals = options.drawn.parse(context, of_trials=of_trials, speakers=options.speakers)
     inputs = [*systems, *keys.files, options.measures.costs, options.speakers.speakers]
     if not of_trials:

@@ -191,7 +191,8 @@ def _print_weights(fitted: LinearFusion, of: str) -> None:
     width = max(len(name) for name, _ in values)
     rank = f"rank {fitted.rank_} of {len(fitted.columns_)} columns"
     with off_the_bar():
-        console.print(f"fusion{of} at a prior of {fitted.prior:g}: {rank}", soft_wrap=True)
+        what = f"fusion{of} at a prior of {fitted.prior:g}, in natural logarithms"
+        console.print(f"{what}: {rank}", soft_wrap=True)
         for name, value in values:
             console.print(f"  {name:<{width}}  {value:>11.5g}")
 

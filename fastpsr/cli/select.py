@@ -108,6 +108,7 @@ def select(
     If the speakers are given, or drawn of a table, all fits keep those of both sides apart. With
     --by each candidate is also tried with a calibrator for each condition.
     """
+    train, options = options.with_trials(train)
     intervals = _check_options(context, train, options, choice, drawn)
     names, of_trials = choice.names(), options.of_trials
     beside = None if of_trials or intervals is None else drawn.column

@@ -52,7 +52,7 @@ class Systems:
         """Write fused scores, and print so."""
         with to_stdout(path) as target:
             trials.write_scores(target, self.first, fused.llrs, format=self.format)
-        console.print(f"{path}: {len(fused):,} trials with fused LLRs{how}")
+        console.print(f"{path}: {len(fused):,} trials with fused LLRs (natural logarithms){how}")
 
 
 def read_systems(

@@ -90,6 +90,8 @@ def threshold(
         has_log_odds = predictions.kind == "posteriors"
         point = metric.operating_point(predictions if has_log_odds else made.predictions("raw"))
         _print_point(metric, point, scale)
+        if caution := _too_few(metric, ranks):
+            print_error(caution)
         table = _table(metric, made, intervals, drawn, speakers)
         if cost is not None and scale in ("llr", "log10-llr"):
             _print_actual(cost, predictions)
@@ -162,6 +164,23 @@ def _print_point(
     console.print(
         f"{what}: {shown}: {cost}P_miss {point.p_miss:.4f}, P_fa {point.p_fa:.6f}; "
         f"scores taken as {scale}"
+    )
+
+
+def _too_few(metric: "fp.MinDCF | fp.MissRate | fp.FalseAlarmRate", ranks: "fp.Predictions") -> str:
+    """Return a caution where a limit permits no error on so few trials."""
+    if isinstance(metric, fp.MinDCF):
+        return ""
+    by_fa = isinstance(metric, fp.MissRate)
+    limit = metric.p_fa if isinstance(metric, fp.MissRate) else metric.p_miss
+    option, kind = ("--fa", "non-targets") if by_fa else ("--miss", "targets")
+    n = int((ranks.labels == (0 if by_fa else 1)).sum())
+    if not 0.0 < limit * n < 1.0:
+        return ""
+    return (
+        f"warning: {option} {limit:g} permits less than one error of {n:,} {kind}: these trials "
+        f"cannot show such a rate, and other trials may well have a higher one; 30 errors take "
+        f"{30.0 / limit:,.0f} {kind}"
     )
 
 

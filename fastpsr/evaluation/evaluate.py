@@ -36,6 +36,7 @@ from fastpsr.metrics.defaults import (
     NamedMetric,
     common_kind,
     default_metrics,
+    metrics_named,
     named_metric,
 )
 from fastpsr.options import with_hints
@@ -533,11 +534,12 @@ def named_metrics(
         }
     named: dict[str, AnyMetric] = {}
     for each in metrics:
-        name, metric = named_metric(each, n_classes, kind, **options)
-        if name in named:
-            remedy = "pass a dict of name to metric"
-            raise ArgumentError(
-                "metrics", f"must differ in name, but two are {name!r}", None, remedy
-            )
-        named[name] = metric
+        some = metrics_named(each, n_classes, kind, **options)
+        for name in some:
+            if name in named:
+                remedy = "pass a dict of name to metric"
+                raise ArgumentError(
+                    "metrics", f"must differ in name, but two are {name!r}", None, remedy
+                )
+        named |= some
     return named

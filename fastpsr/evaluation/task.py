@@ -125,7 +125,11 @@ class Task:
         )
         sizes = self.described.class_sizes
         if self.group is not None and len(sizes) == 2 and 0 in sizes:
-            error = ValueError(f"{self.group} has no samples of class {sizes.index(0)}")
+            empty = sizes.index(0)
+            remedy = "group by a column whose values have samples of both classes"
+            if empty == 1:
+                remedy += "; in Python, by=fp.SharedTargets(ids) gives all targets to each group"
+            error = ValueError(f"{self.group} has no samples of class {empty}: {remedy}")
             self.values = {
                 name: outcome if _is_finite(outcome) else Outcome(None, error)
                 for name, outcome in self.values.items()

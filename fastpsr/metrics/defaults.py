@@ -33,7 +33,10 @@ from fastpsr.plans import Data
 from fastpsr.predictions import Kind
 from fastpsr.rules import Log
 
-__all__ = ["NamedMetric", "common_kind", "default_metrics", "named_metric", "operating_points"]
+__all__ = [
+    "NamedMetric", "common_kind", "default_metrics", "metrics_named", "named_metric",
+    "operating_points",
+]  # fmt: skip
 
 Metrics = dict[str, Metric[Any]]
 #: A metric, a function of predictions, or a name in default tables.
@@ -44,6 +47,7 @@ _LEFT_OUT = 400  # groups without which a loss is fitted again for its interval
 _SECONDS_OF_NUMBER = 2e-8  # of a processor, in a refit; measured with 3 to 1,000 classes
 #: Labels in tables of metrics whose classes have other names, both in lower case.
 _LABELS_OF_CLASSES = {"crossentropy": "nce", "brierscore": "nbs"}
+_NOT_RAW: tuple[Kind, ...] = ("likelihoods", "posteriors")
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,31 +132,55 @@ def operating_points(n_classes: int, kind: Kind) -> list[MinDCF]:
     return [MinDCF(0.01)] if n_classes == 2 and kind != "posteriors" else []
 
 
-def named_metric(
+def metrics_named(
     metric: NamedMetric, n_classes: int, kind: Kind, argument: str = "metrics", **options: Any
-) -> tuple[str, AnyMetric]:
-    """Return a metric with its name, or the one that is meant by a text, in any case.
+) -> dict[str, AnyMetric]:
+    """Return a metric by its name, or the metrics that are meant by a text, in any case.
 
-    A text is a name, without parentheses or with these, of any default table of such data;
-    `options` are those of :func:`default_metrics`.
+    A text is a name of any default table of such data; without parentheses it means the metrics at
+    all operating points. `options` are those of :func:`default_metrics`.
     """
     if not isinstance(metric, str):
         check_metric(metric)
-        return name_of(metric), metric
-    kinds: tuple[Kind, ...] = (kind, "likelihoods", "posteriors")
-    known: Metrics = {}
-    for each in kinds[:1] if kind == "raw scores" else kinds:
-        known |= default_metrics(n_classes, each, **options)
-    wanted = metric.strip().lower()
-    wanted = _LABELS_OF_CLASSES.get(wanted, wanted)
-    found = [name for name in known if name.lower() == wanted]
-    found = found or [name for name in known if name.lower().split("(")[0] == wanted]
-    if len(found) != 1:
+        return {name_of(metric): metric}
+    known = default_metrics(n_classes, kind, **options)
+    others: Metrics = {}
+    for each in _NOT_RAW:
+        others |= default_metrics(n_classes, each, **options)
+    if kind != "raw scores":
+        known |= others
+    found = _called(metric, known)
+    if not found:
         rule = f"must be among {', '.join(known)}, not {metric.strip()!r}"
+        if _called(metric, others):
+            rule += ", which raw scores have no value of, as they only rank: calibrate them first"
         raise ArgumentError(argument, rule)
-    named = known[found[0]]
-    has_other = isinstance(named, BoundOnTheseSamples | LossOfTable)
-    return found[0], named.with_interval() if has_other else named
+    return {
+        name: named.with_interval()
+        if isinstance(named, BoundOnTheseSamples | LossOfTable)
+        else named
+        for name, named in found.items()
+    }
+
+
+def named_metric(
+    metric: NamedMetric, n_classes: int, kind: Kind, argument: str = "metrics", **options: Any
+) -> tuple[str, AnyMetric]:
+    """Return the metric that is meant, with its name, where a text must mean one."""
+    found = metrics_named(metric, n_classes, kind, argument, **options)
+    if len(found) > 1:
+        raise ArgumentError(argument, f"must be one of {', '.join(found)}, not {metric!r}")
+    return next(iter(found.items()))
+
+
+def _called(text: str, known: Metrics) -> Metrics:
+    """Return the metrics of a name, or those of a name without parentheses."""
+    wanted = text.strip().lower()
+    wanted = _LABELS_OF_CLASSES.get(wanted, wanted)
+    found = {name: metric for name, metric in known.items() if name.lower() == wanted}
+    return found or {
+        name: metric for name, metric in known.items() if name.lower().split("(")[0] == wanted
+    }
 
 
 def common_kind(kinds: Iterable[Kind]) -> Kind:

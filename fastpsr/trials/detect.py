@@ -82,7 +82,7 @@ def _found(path: Path, sample: Sample, request: Request) -> Format:
         raise ValueError(f"{path}: the content is not that of {listed}")
     if unknown := unknown_words(sample, request):
         raise ValueError(unknown_label(f"{path}:{unknown[0]}", unknown[1]))
-    raise request.unclear(path, what_was_seen(sample, request), "format")
+    raise ValueError(f"{path}: {what_was_seen(sample, request)}")
 
 
 def _fitting(

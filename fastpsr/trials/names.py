@@ -58,7 +58,9 @@ _IF_NEEDED = {
 def header_hint(word: str) -> str:
     """Return a question about a word that names a column usually."""
     usual = {name for names in _USUAL.values() for name in names}
-    return " (a header? this format has none)" if word.lower() in usual else ""
+    if word.lower() not in usual:
+        return ""
+    return " (a header? replace blanks by tabs or commas, or omit it)"
 
 
 def has_usual_names(words: Sequence[str], chosen: Mapping[str, str]) -> bool:

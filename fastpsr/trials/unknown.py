@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from fastpsr.trials.formats import FORMATS, REGISTRY
+from fastpsr.trials.formats import REGISTRY
 from fastpsr.trials.formats.format import Format
 from fastpsr.trials.formats.lines import fields, is_number, usual_length
 from fastpsr.trials.labels import vocabularies_of
-from fastpsr.trials.names import NORM_COLUMNS
+from fastpsr.trials.names import NORM_COLUMNS, has_usual_names
 from fastpsr.trials.request import Request
 from fastpsr.trials.sample import Sample
 from fastpsr.wording import counted, shorten
@@ -36,8 +36,10 @@ def what_was_seen(sample: Sample, request: Request) -> str:
         format, number, role, word = nearest
         seen = f"{shorten(word)!r} as its {role}" if role else word
         said.append(f"nearest is {format}, but line {number} has {seen}")
-    said.append(f"formats are {', '.join(FORMATS)}")
-    said.append("columns in another order need a header that names them")
+    is_header = not separator and has_usual_names(lines[0].split(), {})
+    between = ", with tabs or commas between the columns" * (not separator)
+    seen = "a header with blanks between its words is not read: " * is_header
+    said.append(f"{seen}columns in another order need a header that names them{between}")
     return "; ".join(said)
 
 
