@@ -402,7 +402,11 @@ BAD = {
     ),
 }  # fmt: skip
 BAD |= {
-    f"{option} for a table": (A, [*TABLES, option], [option.split("=")[0], "is for trials (--key, --scores)"])
+    f"{option} for a table": (
+        A,
+        [*TABLES, option],
+        [option.split("=")[0], "is for trials (--key, --scores)"],
+    )
     for option in (
         "--missing=drop",
         "--speaker-pattern=x",

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.metrics.defaults import default_metrics
 from fastpsr.evaluation.evaluate import SlowIntervalWarning
+from fastpsr.metrics.defaults import default_metrics
 from tests.test_evaluate import BY_HAND, DEFAULT, INF, INFINITE, refusing, sample
 
 SCHEMES = {

@@ -90,7 +90,7 @@ def threshold(
         has_log_odds = predictions.kind == "posteriors"
         point = metric.operating_point(predictions if has_log_odds else made.predictions("raw"))
         _print_point(metric, point, scale)
-        if caution := _too_few(metric, ranks):
+        if caution := _too_few(metric, predictions):
             print_error(caution)
         table = _table(metric, made, intervals, drawn, speakers)
         if cost is not None and scale in ("llr", "log10-llr"):

@@ -42,8 +42,8 @@ def as_csv(evaluation: "Evaluation") -> str:
 def as_markdown(evaluation: "Evaluation") -> str:
     """Return a table of values, then of differences; of two systems, both are in one."""
     tables = []
-    for lines, sides in _aligned(evaluation):
-        rule = ["--:" if side == "r" else "---" for side in sides]
+    for n_names, lines in as_tables(evaluation):
+        rule = ["---"] * n_names + ["--:"] * (len(lines[0]) - n_names)
         escaped = [[c.replace("|", "\\|") for c in line] for line in [lines[0], rule, *lines[1:]]]
         tables.append("".join(f"| {' | '.join(line)} |\n" for line in escaped))
     return f"\n{'; '.join(headings_of_differences(evaluation))}\n\n".join(tables)
@@ -66,14 +66,6 @@ def as_latex(evaluation: "Evaluation") -> str:
         rows = [r"\toprule", head, r"\midrule", *body, r"\bottomrule"]
         tables.append("\n".join([rf"\begin{{tabular}}{{{sides}}}", *rows, r"\end{tabular}", ""]))
     return f"\n% {'; '.join(headings_of_differences(evaluation))}\n".join(tables)
-
-
-def _aligned(evaluation: "Evaluation") -> list[tuple[Sequence[Sequence[str]], str]]:
-    """Return for each table its lines, and l or r for each column: names are on the left."""
-    return [
-        (lines, "l" * n_names + "r" * (len(lines[0]) - n_names))
-        for n_names, lines in as_tables(evaluation)
-    ]
 
 
 def _without_pooled(n_names: int, lines: _Lines) -> tuple[int, _Lines]:

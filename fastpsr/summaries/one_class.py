@@ -22,6 +22,7 @@ def check_class(class_: object, *, rule: str = "") -> None:
         raise ArgumentError("class_", rule, remedy=remedy)
     checks.check_integer("class_", class_, 0)
 
+
 Floats = NDArray[np.float64]
 
 _TINY = 1e-290
