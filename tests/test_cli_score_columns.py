@@ -285,7 +285,7 @@ def test_a_file_that_is_read_in_parts_says_how_to_load_it(monkeypatch):
         "--metrics",
         "Cllr",
     ]
-    for scheme in ("iid", "speakers"):
+    for scheme in ("iid", "who"):
         with_intervals = [*run, "--ci", "0.95", "--resamples", "40", "--seed", "0",
                           "--resample", scheme]  # fmt: skip
         monkeypatch.setenv("FASTPSR_MEMORY", "1KB")
