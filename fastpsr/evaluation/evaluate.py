@@ -122,7 +122,9 @@ def evaluate(
         left out. Edges of quantile bins are rounded down to few digits; equal values are in one
         bin, so that there may be fewer bins. In replicates, bins are those of the data.
     n_resamples : int
-        Number of bootstrap replicates; with 0 there are no confidence intervals.
+        Number of bootstrap replicates; with 0 there are no confidence intervals. Without `metrics`
+        the RCL of several classes has none if its refits would take more than 20 s by an estimate,
+        rows x classes x folds x (replicates + 400) x 2e-8 s / threads: a warning says so.
     confidence_level, method, resampling, seed
         As for :func:`fastpsr.bootstrap`.
     differences : {"first", "all"}, optional

@@ -91,9 +91,9 @@ def read_table(
     normalize, floor : optional
         For posteriors and log-posteriors: see :meth:`Predictions.from_posteriors`.
     in_parts : bool, optional
-        Whether Parquet files are read part by part, again for each evaluation. By default folders
-        and patterns are, and files whose numbers, at 32 bytes each, take more than the memory that
-        ``FASTPSR_MEMORY`` allows.
+        Whether Parquet files are read part by part, again for each evaluation and each batch of
+        replicates. By default folders and patterns are, and files whose numbers, at 32 bytes each,
+        take more than ``FASTPSR_MEMORY``, by default a quarter of the memory that is free.
 
     Returns
     -------
