@@ -481,7 +481,8 @@ class Threshold(RankMetric[OperatingPoint | CellsNearStep | TargetCells]):
 
     Notes
     -----
-    Ties and weights are treated as by the metric.
+    Ties and weights are treated as by the metric. Intervals by subsampling (of ``EER()``) are
+    symmetric about the value, and may go beyond 1 where that is a posterior near 1.
 
     Examples
     --------
