@@ -178,7 +178,7 @@ def _maps(fitted: Any, scale: str, name: str = "") -> Iterator[str]:
         )
 
 
-def _scale_of(fitted: Any) -> str:
+def _scale_of(fitted: Any) -> Any:
     """Return the kind of the scores that a saved calibrator takes, in natural logarithms."""
     if fitted.domain_ == "likelihoods":
         return "llr" if len(getattr(fitted, "bias_", (0, 0))) == 2 else "log-likelihoods"
