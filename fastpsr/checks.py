@@ -182,7 +182,7 @@ def _require_exact(name: str, values: ArrayLike, array: NDArray[Any]) -> None:
         if int(array.max()) <= LARGEST_EXACT and int(array.min()) >= -LARGEST_EXACT:
             return
         integers = array
-    elif isinstance(values, (list, tuple)) or getattr(values, "dtype", None) == object:
+    elif isinstance(values, list | tuple) or getattr(values, "dtype", None) == np.dtype(object):
         large = array.dtype.kind == "f" and (np.abs(array) > LARGEST_EXACT) & np.isfinite(array)
         if not np.any(large):
             return
