@@ -142,6 +142,7 @@ def as_column(array: NDArray[Any]) -> NDArray[Any]:
 def as_scores(name: str, values: ArrayLike) -> NDArray[Any]:
     """Return scores without nan, (N,), for kernels; shape (N, 1) is accepted."""
     array = as_column(read(name, values))
+    _require_exact(name, values, array)
     if array.ndim == 2 and array.shape[1] == 2:
         raise ArgumentError(
             name,
@@ -183,7 +184,7 @@ def _require_exact(name: str, values: ArrayLike, array: NDArray[Any]) -> None:
             return
         integers = array
     elif isinstance(values, list | tuple) or getattr(values, "dtype", None) == np.dtype(object):
-        large = array.dtype.kind == "f" and (np.abs(array) > LARGEST_EXACT) & np.isfinite(array)
+        large = array.dtype.kind == "f" and (np.abs(array) >= LARGEST_EXACT) & np.isfinite(array)
         if not np.any(large):
             return
         integers = np.asarray(values, object)

@@ -34,7 +34,7 @@ def is_too_large(numbers: Column, words: Column) -> Column:
 
     integers = numbers.cast(polars.Int64, strict=False).cast(polars.String)
     word = words.str.strip_chars(" \t+")
-    is_rounded = word.str.contains(r"^-?\d+$") & (numbers.abs() > LARGEST_EXACT)
+    is_rounded = word.str.contains(r"^-?\d+$") & (numbers.abs() >= LARGEST_EXACT)
     is_rounded &= integers.ne_missing(word)
     found: Column = is_rounded | (numbers.is_infinite() & ~words.str.contains("(?i)inf"))
     return found
@@ -42,4 +42,4 @@ def is_too_large(numbers: Column, words: Column) -> Column:
 
 def has_large(numbers: "Series") -> bool:
     """Return whether a number is infinite, or so large that integers next to it are rounded."""
-    return bool((numbers.abs() > LARGEST_EXACT).any())
+    return bool((numbers.abs() >= LARGEST_EXACT).any())
