@@ -136,7 +136,8 @@ class Table:
             if error.value == "nan":
                 problem += "; an empty cell is nan: write a label there, or remove the row"
             else:
-                problem += "; labels in words, or other numbers, need classes=..."
+                is_word = error.rule.startswith(_NOT_CLASS_NUMBERS[0])
+                problem += f"; {'labels in words' if is_word else 'other labels'} need classes=..."
         rule = problem.removeprefix(f"{name} ")
         return ArgumentError(error.argument, rule, error.index, name=f"{self.path}: {name}")
 
