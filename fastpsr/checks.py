@@ -56,6 +56,8 @@ _MANY_LABELS = (
 _FEW_CLASSES = 32  # number of classes up to which all labels are compared with each class
 _FEW_COLUMNS = 8  # up to which an array in another order is copied column by column
 _EMPTY = np.empty(0)
+#: Integers up to which a float64 holds each.
+LARGEST_EXACT = 2**53
 _FINITE = float(np.finfo(np.float64).max)
 
 
@@ -148,6 +150,7 @@ def as_column(array: NDArray[Any]) -> NDArray[Any]:
 def as_scores(name: str, values: ArrayLike) -> NDArray[Any]:
     """Return scores without nan, (N,), for kernels; shape (N, 1) is accepted."""
     array = as_column(read(name, values))
+    _require_exact(name, values, array)
     if array.ndim == 2 and array.shape[1] == 2:
         raise ArgumentError(
             name,
@@ -168,6 +171,7 @@ def as_rows(name: str, values: ArrayLike, ndim: int | tuple[int, ...]) -> NDArra
     """
     array = read(name, values)
     allowed = (ndim,) if isinstance(ndim, int) else ndim
+    _require_exact(name, values, array)
     plain = array.dtype in (np.float64, np.float32) and array.dtype.isnative
     if not (plain and array.flags.aligned) or array.ndim not in allowed:
         return as_floats(name, array, ndim, may_be_empty=True)
@@ -179,6 +183,28 @@ def as_rows(name: str, values: ArrayLike, ndim: int | tuple[int, ...]) -> NDArra
     for k in range(array.shape[1]):  # NumPy would copy so short rows one by one
         rows[:, k] = array[:, k]
     return rows
+
+
+def _require_exact(name: str, values: ArrayLike, array: NDArray[Any]) -> None:
+    """Raise if integers are so large that different ones are the same float64."""
+    if array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size:
+        if int(array.max()) <= LARGEST_EXACT and int(array.min()) >= -LARGEST_EXACT:
+            return
+        integers = array
+    elif isinstance(values, list | tuple) or getattr(values, "dtype", None) == np.dtype(object):
+        large = array.dtype.kind == "f" and (np.abs(array) >= LARGEST_EXACT) & np.isfinite(array)
+        if not np.any(large):
+            return
+        integers = np.asarray(values, object)
+    else:
+        return
+    for index, value in np.ndenumerate(integers):
+        if isinstance(value, (int, np.integer)) and int(float(value)) != int(value):
+            rule = "must be numbers that a float64 holds: integers beyond 2**53 would be rounded"
+            remedy = (
+                f"subtract a constant, or pass ranks, np.unique({name}, return_inverse=True)[1]"
+            )
+            raise ArgumentError(name, rule, index[0], remedy, value=str(value))
 
 
 def require(
@@ -369,20 +395,20 @@ def _places(name: str, labels: ArrayLike, classes: ArrayLike, n_classes: int) ->
 
 
 def _require_no_words(name: str, labels: NDArray[Any], n_classes: int, takes_classes: bool) -> None:
-    """Raise if labels are strings, whose order is not known."""
+    """Raise if labels are strings, whose order is not known; name a stray word among numbers."""
     flat = labels.ravel().tolist()
-    words = [position for position, label in enumerate(flat) if isinstance(label, (str, bytes))]
+    words = [label for label in flat if isinstance(label, (str, bytes))]
     if not words:
         return
-    absent = [position for position, label in enumerate(flat) if is_missing(label)]
-    position = (absent or words)[0]
+    absent = [label for label in flat if is_missing(label)]
+    label = absent[0] if absent else next((w for w in words if not _is_number(w)), words[0])
     remedy = _how_to_list(labels, n_classes) if takes_classes else ""
     raise ArgumentError(
         name,
         f"must be an array of integers 0 to {n_classes - 1}, or of booleans",
-        position,
+        next(position for position, each in enumerate(flat) if each is label),
         _LEAVE_OUT if absent else remedy,
-        value=repr(flat[position]),
+        value=repr(label),
     )
 
 
@@ -398,6 +424,14 @@ def is_missing(value: object) -> bool:
     if isinstance(value, float):
         return value != value
     return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _is_number(word: str | bytes) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def _how_to_list(labels: NDArray[Any], n_classes: int) -> str:

@@ -5,7 +5,8 @@ import os
 import re
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError
 from fastpsr.optional import load
+from fastpsr.tables.lines import line_of, what_is_wrong
 from fastpsr.tables.parquet_files import parquet_files
 from fastpsr.tables.table import OpenTable
 
@@ -81,17 +83,90 @@ def _open_npz(path: Path) -> OpenTable:
         raise _damaged(path, what)
 
     names = attempt("it", lambda archive: archive.files)
+    _check_different(path, names)
     return OpenTable(path, names, lambda name: attempt(name, lambda archive: archive[name]))
 
 
 def _open_csv(path: Path) -> OpenTable:
     polars = load("polars", _ADVICE)
-    try:  # types are inferred from all rows; rows of other lengths are errors
+    names: list[str] = []
+    try:
+        names = _header_of(path)
+        # types are inferred from all rows; rows of other lengths are errors
         frame = polars.read_csv(path, infer_schema_length=None, glob=False)
     except (polars.exceptions.PolarsError, OSError) as error:
-        raise _unread(path, path, "CSV", error) from None
+        unread = _unread(path, path, "CSV", error)
+        wrong = what_is_wrong(path, len(names)) if isinstance(unread, ArgumentError) else ""
+        raise (_wrong(path, wrong) if wrong else unread) from None
+    if frame.width and frame[:, -1].null_count():  # a line may be short, or blank
+        wrong = what_is_wrong(path, frame.width)
+        if wrong:
+            raise _wrong(path, wrong)
     _check_header(path, frame)
-    return OpenTable(path, frame.columns, lambda name: _as_numbers(path, frame[name]).to_numpy())
+    _check_different(path, names)
+    frame.columns = names
+    return OpenTable(
+        path,
+        names,
+        lambda name: _as_numbers(path, frame[name]).to_numpy(),
+        as_written=lambda name: _as_written(path, name, _words_of(path, names.index(name))),
+    )
+
+
+def _words_of(path: Path, place: int) -> "Series":
+    """Return a column of a CSV file as text."""
+    import polars
+
+    frame = polars.read_csv(path, columns=[place], infer_schema_length=0, glob=False)
+    return frame[:, 0]
+
+
+def _header_of(path: Path) -> list[str]:
+    """Return the names in the first line of a CSV file; raise if it is of another format."""
+    import polars
+
+    with path.open("rb") as file:
+        begin = file.read(1024)
+    if begin.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise _wrong(path, "must be UTF-8 text, not UTF-16: save it again as UTF-8")
+    if begin.startswith(b"sep="):
+        raise _wrong(path, "must begin with a header, but line 1 is 'sep=...': remove this line")
+    line = polars.read_csv(
+        path, has_header=False, n_rows=1, infer_schema_length=0, glob=False,
+        truncate_ragged_lines=True,
+    )  # fmt: skip
+    names = [str(name or "").strip() for name in line.row(0)]
+    for separator in ";", "\t":
+        if len(names) == 1 and separator in names[0]:
+            rule = f"must have commas between its columns, but line 1 has {separator!r}"
+            raise _wrong(path, f"{rule}: save it again with commas, and points in numbers")
+    return names
+
+
+def _check_different(path: Path, names: Sequence[str]) -> None:
+    """Raise if a name of a column occurs twice."""
+    name, n = Counter(names).most_common(1)[0] if names else ("", 1)
+    if n > 1:
+        rule = f"must have columns of different names, but {n} are {name!r}: rename them"
+        raise _wrong(path, rule)
+
+
+def _as_written(path: Path, name: str, words: "Series") -> NDArray[Any]:
+    """Return ids or conditions as they are written; plain integers, which differ alike, as these.
+
+    Raises if a cell is empty.
+    """
+    import polars
+
+    empty = (words.fill_null("").str.strip_chars() == "").arg_true()
+    if len(empty):
+        rule = f"must be written in every row, but is empty in line {line_of(path, empty[0])}"
+        more = "write a word there, such as none, or remove the row"
+        raise ArgumentError("path", f"{rule}: {more}", empty[0], name=f"{path}: {name}")
+    integers = words.cast(polars.Int64, strict=False)
+    if not integers.null_count() and (integers.cast(polars.String) == words).all():
+        return integers.to_numpy()
+    return words.to_numpy()
 
 
 def _open_parquet(path: Path, files: list[str]) -> OpenTable:
@@ -147,14 +222,15 @@ def _as_numbers(path: Path, column: "Series") -> "Series":
     from fastpsr.trials.too_large import first_too_large
 
     numbers = column
-    if column.dtype == polars.String:
-        numbers = column.str.strip_chars().cast(polars.Float64, strict=False)
+    if column.dtype in (polars.String, polars.Int128):
+        numbers = column.cast(polars.String).str.strip_chars().cast(polars.Float64, strict=False)
         if numbers.null_count() > column.null_count():
             return column
     name, found = column.name, None
     if numbers.dtype == polars.Float64:
         found = first_too_large(
-            numbers, lambda: polars.read_csv(path, infer_schema_length=0, glob=False)[name]
+            numbers,
+            lambda: polars.read_csv(path, infer_schema_length=0, glob=False)[name],
         )
     if found is not None:
         row, word = found

@@ -17,6 +17,7 @@ from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.parquet import ParquetFiles
 from fastpsr.plans.tables import Columns, TableSource
 from fastpsr.predictions import Predictions, ScoreKind
+from fastpsr.tables.lines import line_of
 from fastpsr.wording import shorten
 
 __all__ = ["OpenTable", "Table"]
@@ -28,6 +29,7 @@ WEIGHTS = ("sample_weight", "weight", "weights")
 _ID_COLUMNS = ("enroll", "test")
 _OF_ONE_COLUMN = ("llrs", "log10 llrs", "raw scores")
 _TEXT_BYTES = 100  # per id that is text: a string, and its number
+_NOT_CLASS_NUMBERS = ("must be an array of integers", "must be integers")
 _WORK_BYTES = 32  # approximate memory of an evaluation in memory, per number that is read
 
 
@@ -109,6 +111,7 @@ class Table:
         if self.files:
             return self._in_parts(classes, options)
         labels, weights = self.values.get("labels"), self.values.get("weights")
+        classes = _like_labels(classes, labels)
         try:
             return Predictions.of(
                 self.kind, labels, self.values["scores"], sample_weight=weights, classes=classes,
@@ -137,10 +140,17 @@ class Table:
         }
         name = names.get(error.argument) or error.argument
         problem = error.renamed(name, self.scores if many else ()).problem
-        if error.argument == "scores" and self.kind == "posteriors":
+        problem += _line(self.path, error.index)
+        if error.value == "nan" and error.argument != "y_true":
+            problem += "; an empty cell is nan: write a number there, or remove the row"
+        elif error.argument == "scores" and self.kind == "posteriors":
             problem += "; other kinds of scores need kind=..., other columns columns=..."
-        if error.argument == "y_true" and error.rule.startswith("must be an array of integers"):
-            problem += "; labels in words need classes=..."
+        if error.argument == "y_true" and error.rule.startswith(_NOT_CLASS_NUMBERS):
+            if error.value == "nan":
+                problem += "; an empty cell is nan: write a label there, or remove the row"
+            else:
+                is_word = error.rule.startswith(_NOT_CLASS_NUMBERS[0])
+                problem += f"; {'labels in words' if is_word else 'other labels'} need classes=..."
         rule = problem.removeprefix(f"{name} ")
         return ArgumentError(error.argument, rule, error.index, name=f"{self.path}: {name}")
 
@@ -162,6 +172,8 @@ class OpenTable:
         Returns the number of rows of Parquet files.
     texts : frozenset of str
         Names of the columns of Parquet files that hold no numbers.
+    as_written : callable, optional
+        Returns the text of a column of ids; by default its values, which have a type.
     """
 
     path: Path
@@ -170,6 +182,7 @@ class OpenTable:
     files: tuple[str, ...] = ()
     count: Callable[[], int] = lambda: 0
     texts: frozenset[str] = frozenset()
+    as_written: Callable[[str], NDArray[Any]] | None = None
 
     def __repr__(self) -> str:
         return f"<OpenTable: {self.path}; {shorten(', '.join(self.names or ['one column']))}>"
@@ -219,8 +232,9 @@ class OpenTable:
         scores = {name: self._load_scores(each) for name, each in chosen.items()}
         of_samples = {"labels": label, "weights": weight}
         values = {what: self.load(name) for what, name in of_samples.items() if name is not None}
-        clusters = tuple(self.load(name) for name in ids)
-        loaded = {name: self.load(column) for name, column in more.items()}
+        as_written = self.as_written or self.load
+        clusters = tuple(as_written(name) for name in ids)
+        loaded = {name: as_written(column) for name, column in more.items()}
         return {
             name: replace(
                 table,
@@ -321,7 +335,8 @@ class OpenTable:
         if column.dtype.kind in "OUS":
             words = ((row, word) for row, word in enumerate(column) if not _is_number(word))
             row, word = next(words, (0, column[0]))
-            raise self._not_numbers(f"column {name!r} holds {str(word)!r} in row {row}", row)
+            where = f"row {row}{_line(self.path, row)}"
+            raise self._not_numbers(f"column {name!r} holds {str(word)!r} in {where}", row)
         return column
 
     def _check_text(self, names: Sequence[str]) -> None:
@@ -342,7 +357,26 @@ class OpenTable:
         return ArgumentError("columns", rule, row, name=f"{self.path}: scores")
 
     def _is_text(self, name: str) -> bool:
-        return name in self.texts if self.files else self.load(name).dtype.kind in "OUS"
+        try:
+            return name in self.texts if self.files else self.load(name).dtype.kind in "OUS"
+        except ArgumentError:  # numbers that are too large
+            return True
+
+
+def _line(path: Path, row: int | None) -> str:
+    """Return the line of a CSV file in which a row is, in brackets."""
+    return f" (line {line_of(path, row)})" if path.suffix == ".csv" and row is not None else ""
+
+
+def _like_labels(classes: Any, labels: NDArray[Any] | None) -> Any:
+    """Return classes in words as numbers or booleans, where labels are these and words fit."""
+    kind = "O" if labels is None else labels.dtype.kind
+    if classes is None or kind not in "biuf" or not all(isinstance(c, str) for c in classes):
+        return classes
+    if kind == "b":
+        values: dict[str, Any] = {"true": True, "false": False}
+        return [values.get(word.strip().lower(), word) for word in classes]
+    return [float(word) if _is_number(word) else word for word in classes]
 
 
 def _is_number(word: object) -> bool:
