@@ -30,7 +30,6 @@ from fastpsr.cli.wording import worded
 from fastpsr.costs import CostMatrix
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation import Evaluation, Pairs, Row, evaluate_systems
-from fastpsr.evaluation.explain import explain_table
 from fastpsr.groups import groups_of
 from fastpsr.plans import Data, PartitionedPredictions, run
 from fastpsr.plans.watching import Progress, watched
@@ -51,7 +50,6 @@ def evaluate_tables(
     *,
     pairs: Pairs | None,
     folds: int | None,
-    explain: bool,
 ) -> None:
     """Compute, print and write the table of a file or of systems, or also their differences.
 
@@ -61,7 +59,7 @@ def evaluate_tables(
     is_named = pairs is not None or columns is not None
     with steps(len(systems) + 1 + (options.to_report is not None)) as begin:
         with recorded_lines() as lines:
-            in_parts = False if pairs and columns is None else True if explain else None
+            in_parts = False if pairs and columns is None else None
             with worded(columns=_columns_option(options, systems)):
                 read = _read(options, systems, scales, intervals, in_parts, begin)
                 name, *others = read
@@ -83,9 +81,6 @@ def evaluate_tables(
             if isinstance(one, PartitionedPredictions):
                 n_files = counted(len(first.table.files), "file")
                 print_line(f"{first.table.path}: {n_files}, read in {counted(one.n_parts, 'part')}")
-                if explain:
-                    print_line(str(explain_table(one, metrics, intervals)))
-                    return
             by, bins = _conditions(options, read[name]), options.conditions["bins"]
             with warnings_as_lines(), _rows_shown(one, begin) as progress:
                 shared: dict[str, Any] = {

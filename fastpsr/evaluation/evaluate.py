@@ -31,18 +31,16 @@ from fastpsr.evaluation.layout import POOLED
 from fastpsr.evaluation.table import Evaluation
 from fastpsr.evaluation.task import Progress, Task, tasks_of
 from fastpsr.groups import Bins, By
-from fastpsr.metrics import Metric
 from fastpsr.metrics.base import check_metric
 from fastpsr.options import with_hints
 from fastpsr.plans import (
     Data,
-    Plan,
     check_data,
     run_all,
 )
 from fastpsr.predictions import Kind, Predictions
 
-__all__ = ["Metrics", "evaluate", "evaluate_systems", "named_metrics", "plans_of_table"]
+__all__ = ["Metrics", "evaluate", "evaluate_systems", "named_metrics"]
 
 Metrics = Mapping[str, AnyMetric] | Sequence[AnyMetric | str]
 _Sides = tuple[Task, Task]
@@ -441,14 +439,6 @@ def _common(tasks: Sequence[Task]) -> Subject:
     if any(task.about().group != about.group for task in tasks):
         about = replace(about, group="")
     return about
-
-
-def plans_of_table(data: Data, metrics: Any) -> list[Callable[[], Plan[Any]]]:
-    """Return the plans of a table of metrics of some data."""
-    if isinstance(metrics, Metric):
-        metrics = [metrics]
-    named = named_metrics(metrics, data.n_classes, [data.kind])
-    return Task(None, None, "", data, named, None).plans(None)
 
 
 def named_metrics(

@@ -2,16 +2,12 @@
 
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 
-__all__ = ["budget_of_all", "limited", "memory_budget", "memory_of_data"]
+__all__ = ["memory_budget", "memory_of_data"]
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
           "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}  # fmt: skip
 _MOST = 10**9
-_limit: ContextVar[int | None] = ContextVar("limit", default=None)
 
 
 def memory_budget() -> int:
@@ -20,12 +16,6 @@ def memory_budget() -> int:
     ``FASTPSR_MEMORY`` (such as 500MB or 2GB), else the smaller of 1 GB and a quarter of what the
     machine has.
     """
-    limit = _limit.get()
-    return budget_of_all() if limit is None else limit
-
-
-def budget_of_all() -> int:
-    """Return the budget of what does not grow with the rows, also in a rehearsal on few of them."""
     asked, installed = _asked(), _installed()
     if asked is not None:
         return asked
@@ -59,13 +49,3 @@ def _installed() -> int | None:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):  # not on this system
         return None
-
-
-@contextmanager
-def limited(n_bytes: int) -> Iterator[None]:
-    """Set another budget for the computations inside."""
-    token = _limit.set(max(1, n_bytes))
-    try:
-        yield
-    finally:
-        _limit.reset(token)
