@@ -176,8 +176,9 @@ def evaluate(
     >>> other = fp.Predictions.from_posteriors([0, 0, 1, 1] * 25, [0.2, 0.6, 0.4, 0.8] * 25)
     >>> systems, metrics = {"a": data, "b": other}, [fp.AUC(), fp.BrierScore()]
     >>> found = fp.evaluate(systems, metrics, n_resamples=200, seed=0, differences="first")
-    >>> print(found)
-    95 % intervals: subsampling of AUC; percentile of NBS; 200 replicates, resampling IID, seed 0
+    >>> print(found)  # doctest: +NORMALIZE_WHITESPACE
+    95 % intervals: subsampling of AUC (336 halves and quarters); percentile of NBS;
+    200 replicates, resampling IID, seed 0
     difference: a - b
     metric            a       b  difference            interval  excludes 0
     targets          50      50
