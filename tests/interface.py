@@ -44,7 +44,7 @@ MEMBERS: Mapping[str, list[str]] = {
     ],
     "metrics.operating_points.PointMetric": ["operating_point"],
     "plans.PartitionedPredictions": [
-        "compute", "explain", "kind", "map", "n_classes", "n_parts", "priors",
+        "compute", "kind", "map", "n_classes", "n_parts", "priors",
     ],
     "predictions.Predictions": dir(fp.Predictions.from_llrs(None, [0.0])),
     "results.Result": ["to_dict", "to_frame"],

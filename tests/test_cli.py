@@ -146,9 +146,6 @@ def test_conditions_that_a_table_does_not_have():
         (["--bins", "4"], "--bins is for conditions: give --by too"),
     ):
         assert words in fastpsr(*run, *options).err
-    write("s.parquet", label=y, llr=y, room=y)
-    run = ["evaluate", "s.parquet", "--scores-are", "llr", "--by", "room", "--explain"]
-    assert "--explain is of all samples, not of conditions: omit --by" in fastpsr(*run).err
 
 
 @pytest.mark.parametrize("ending", [".npz", ".npy", ".csv", ".parquet"])

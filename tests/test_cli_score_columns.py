@@ -423,15 +423,12 @@ def test_what_each_command_refuses():
         ),
         (["compare", *BOTH], "--score needs one FILE without a name, a table, not none"),
         (["evaluate", *BOTH], "--score needs one FILE without a name, a table, not none"),
-        (["evaluate", "t.parquet", *BOTH, "--explain"], "--explain is of one system: give --score"),
         (["evaluate", "--scores", "t.parquet", *BOTH], "--score is for a table of scores"),
         (["compare", "t.npy", *BOTH], "No such file"),
     ):
         check_refusal({}, run, [words])
     np.save("t.npy", A)
     check_refusal({}, ["evaluate", "t.npy", *BOTH], ["--score names columns, and t.npy has none"])
-    out = succeed("evaluate", "t.parquet", *one, "--scores-are", "llr", "--explain")
-    assert "300 rows in 1 part" in out
 
 
 # A floor

@@ -16,6 +16,7 @@ PACKAGE = Path(fp.__file__).parent
 Y = np.array([0, 1, 0, 1, 1, 0] * 4)
 Q = np.array([0.1, 0.8, 0.4, 0.6, 0.3, 0.45] * 4)
 DATA = fp.Predictions.from_posteriors(Y, Q)
+ONE_OF_A_CLASS = fp.Predictions.from_posteriors(np.arange(8) == 0, Q[:8])
 RAW = fp.Predictions.from_raw_scores(Y, Q)
 ROWS = np.column_stack([1.0 - Q, Q])
 UNEVEN = (0.9 * ROWS).astype(np.float16)
@@ -111,6 +112,10 @@ CASES = {
     "such as CrossFit(folds=np.arange(n_samples)": (
         lambda: fp.cross_fit(fp.PAV(), DATA[:4], fp.CrossFit(3)),
         lambda: fp.cross_fit(fp.PAV(), DATA[:4], fp.CrossFit(folds=np.arange(4) // 2)),
+    ),
+    "train on others with HeldOut(predictions)": (
+        lambda: fp.cross_fit(fp.PAV(), ONE_OF_A_CLASS),
+        lambda: fp.CalibrationLoss(fp.rules.Log(), fp.PAV(), fp.HeldOut(DATA))(ONE_OF_A_CLASS),
     ),
     "end fit with return self": (
         lambda: fp.cross_fit(Fit("nothing", "predictions"), DATA),

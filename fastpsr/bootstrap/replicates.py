@@ -17,7 +17,6 @@ from fastpsr.bootstrap.units import Units
 from fastpsr.kernels.blocks import thread_count
 from fastpsr.plans import Data, PartitionedPredictions, Plan
 from fastpsr.plans.budget import memory_budget
-from fastpsr.plans.watching import hold
 from fastpsr.predictions import Floats
 from fastpsr.summaries.sums import PieceSums, Sums
 
@@ -136,7 +135,6 @@ def _totals_of_counts(draws: CountDraws) -> Iterator[tuple[int, Floats]]:
     n_bytes = 8 * max(draws.n_groups, 1)
     at_once = max(1, memory_budget() // _SHARE_OF_COUNTS // n_bytes)
     for chunk in ranges(draws.n_draws.shape[0], at_once):
-        hold(n_bytes * len(chunk))
         yield chunk.start, draws.totals(chunk.start, len(chunk))
 
 

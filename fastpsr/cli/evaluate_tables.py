@@ -32,7 +32,6 @@ from fastpsr.cli.wording import worded
 from fastpsr.costs import CostMatrix
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation import Evaluation, Pairs, Row, evaluate_systems
-from fastpsr.evaluation.explain import explain_table
 from fastpsr.groups import groups_of
 from fastpsr.plans import Data, PartitionedPredictions, run
 from fastpsr.plans.budget import memory_budget
@@ -55,7 +54,6 @@ def evaluate_tables(
     *,
     pairs: Pairs | None,
     folds: int | None,
-    explain: bool,
 ) -> None:
     """Compute, print and write the table of a file or of systems, or also their differences.
 
@@ -65,7 +63,7 @@ def evaluate_tables(
     is_named = pairs is not None or columns is not None
     with steps(len(systems) + 1 + (options.to_report is not None)) as begin:
         with recorded_lines() as lines:
-            in_parts = False if pairs and columns is None else True if explain else None
+            in_parts = False if pairs and columns is None else None
             with worded(columns=_columns_option(options, systems)):
                 read = _read(options, systems, scales, intervals, in_parts, begin)
                 name, *others = read
@@ -89,9 +87,6 @@ def evaluate_tables(
                 print_line(f"{first.table.path}: {n_files}, read in {counted(one.n_parts, 'part')}")
                 if intervals is not None and first.table.n_bytes:
                     print_error(_too_large(first.table, one))
-                if explain:
-                    print_line(str(explain_table(one, metrics, intervals)))
-                    return
             by, bins = _conditions(options, read[name]), options.conditions["bins"]
             with warnings_as_lines(), _rows_shown(one, begin) as progress:
                 shared: dict[str, Any] = {

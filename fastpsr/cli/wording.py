@@ -32,7 +32,6 @@ _OPTIONS = {
     "group_differences": "--group-differences",
     "ids": "--resample",
     "in_order": "--in-order",
-    "in_parts": "--explain",
     "key_columns": "--key-columns",
     "key_format": "--key-format",
     "kind": "--scores-are",

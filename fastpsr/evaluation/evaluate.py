@@ -29,7 +29,6 @@ from fastpsr.evaluation.layout import POOLED
 from fastpsr.evaluation.table import Evaluation
 from fastpsr.evaluation.task import Progress, Task, tasks_of
 from fastpsr.groups import Bins, By
-from fastpsr.metrics import Metric
 from fastpsr.metrics.base import AnyMetric
 from fastpsr.metrics.defaults import (
     LossOfTable,
@@ -42,13 +41,12 @@ from fastpsr.metrics.defaults import (
 from fastpsr.options import with_hints
 from fastpsr.plans import (
     Data,
-    Plan,
     check_data,
     run_all,
 )
 from fastpsr.predictions import Kind, Predictions
 
-__all__ = ["Metrics", "evaluate", "evaluate_systems", "named_metrics", "plans_of_table"]
+__all__ = ["Metrics", "evaluate", "evaluate_systems", "named_metrics"]
 
 Metrics = Mapping[str, NamedMetric] | Sequence[NamedMetric]
 _Sides = tuple[Task, Task]
@@ -208,8 +206,9 @@ def evaluate(
     >>> other = fp.Predictions.from_posteriors([0, 0, 1, 1] * 25, [0.2, 0.6, 0.4, 0.8] * 25)
     >>> systems, metrics = {"a": data, "b": other}, [fp.AUC(), fp.BrierScore()]
     >>> found = fp.evaluate(systems, metrics, n_resamples=200, seed=0, differences="first")
-    >>> print(found)
-    95 % intervals: subsampling of AUC; percentile of NBS; 200 replicates, resampling IID, seed 0
+    >>> print(found)  # doctest: +NORMALIZE_WHITESPACE
+    95 % intervals: subsampling of AUC (336 halves and quarters); percentile of NBS;
+    200 replicates, resampling IID, seed 0
     difference: a - b
     metric            a       b  difference            interval  excludes 0
     targets          50      50
@@ -502,14 +501,6 @@ def _common(tasks: Sequence[Task]) -> Subject:
     if any(task.about().group != about.group for task in tasks):
         about = replace(about, group="")
     return about
-
-
-def plans_of_table(data: Data, metrics: Any) -> list[Callable[[], Plan[Any]]]:
-    """Return the plans of a table of metrics of some data."""
-    if isinstance(metrics, Metric):
-        metrics = [metrics]
-    named = named_metrics(metrics, data.n_classes, [data.kind])
-    return Task(None, None, "", data, named, None).plans(None)
 
 
 def named_metrics(

@@ -2,20 +2,16 @@
 
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 
-__all__ = ["budget_of_all", "limited", "memory_budget", "memory_of_data", "steady_budget"]
+__all__ = ["memory_budget", "memory_of_data", "steady_budget"]
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
           "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}  # fmt: skip
 _SHARE_OF_FREE = 4  # a computation may hold twice its budget, besides data that were loaded
 _LEAST, _MOST = 256 * 10**6, 8 * 10**9  # about that of the package itself; more saves few reads
 _STEADY = 10**9
-_limit: ContextVar[int | None] = ContextVar("limit", default=None)
 
 
 def memory_budget() -> int:
@@ -24,12 +20,6 @@ def memory_budget() -> int:
     ``FASTPSR_MEMORY`` (such as 500MB or 2GB), else a quarter of the memory that is free when this
     is first asked, from 256 MB to 8 GB.
     """
-    limit = _limit.get()
-    return budget_of_all() if limit is None else limit
-
-
-def budget_of_all() -> int:
-    """Return the budget of what does not grow with the rows, also in a rehearsal on few of them."""
     asked = _asked()
     return _share_of_free() if asked is None else asked
 
@@ -37,7 +27,7 @@ def budget_of_all() -> int:
 def steady_budget() -> int:
     """Return the budget of what the last digits depend on: not of what is free at the moment."""
     asked = _asked()
-    return min(memory_budget(), _STEADY) if asked is None else memory_budget()
+    return min(_share_of_free(), _STEADY) if asked is None else asked
 
 
 def memory_of_data() -> int | None:
@@ -89,13 +79,3 @@ def _installed() -> int | None:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):  # not on this system
         return None
-
-
-@contextmanager
-def limited(n_bytes: int) -> Iterator[None]:
-    """Set another budget for the computations inside."""
-    token = _limit.set(max(1, n_bytes))
-    try:
-        yield
-    finally:
-        _limit.reset(token)

@@ -111,36 +111,6 @@ class PartitionedPredictions(MappedParts):
         """Return all samples in memory."""
         return Predictions.joined(list(self))
 
-    def explain(
-        self,
-        metrics: Any = None,
-        *,
-        n_resamples: int = 0,
-        method: Any = "auto",
-        resampling: Any = None,
-    ) -> Any:
-        """Estimate the number of reads, bytes, memory and time of a table of metrics.
-
-        Parameters
-        ----------
-        metrics : metric, list of metrics, or dict of name to metric, optional
-            By default those of :func:`fastpsr.evaluate`.
-        n_resamples : int
-            Number of replicates for intervals; 0 for none.
-        method, resampling
-            As for :func:`fastpsr.evaluate`.
-
-        Returns
-        -------
-        Explanation
-            With ``reads``, ``n_bytes``, ``memory`` and ``seconds``; prints as a sentence. It is
-            estimated by running the computation on a few parts, that of intervals on a few rows of
-            these.
-        """
-        from fastpsr.evaluation.explain import explain  # which is above
-
-        return explain(self, metrics, n_resamples, method, resampling)
-
 
 Data = Predictions | PartitionedPredictions
 

@@ -233,7 +233,7 @@ def _is_of_few(slot: _Slot) -> bool:
     if slot.request.step.only_parts is None:
         return False
     source = slot.request.data[0].source
-    return bool(source.n_parts_in_all >= 2 * SAMPLED_PARTS * source.n_classes)
+    return bool(source.n_parts >= 2 * SAMPLED_PARTS * source.n_classes)
 
 
 def _answer(slots: list[_Slot]) -> None:

@@ -188,12 +188,6 @@ class ScoredLabels(WeightedLabels):
         """Whether all :attr:`scores` are finite."""
         return bool(np.isfinite(self.score_range).all())
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of scores, labels and weights."""
-        labels = 0 if self.y_true is None else self.y_true.nbytes
-        return self._values.nbytes + labels + self._weights.nbytes
-
     def score_checksum(self) -> int:
         """Return a checksum of the scores, which depends on their order."""
         return kernels.checksum(self._values)
