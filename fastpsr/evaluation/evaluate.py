@@ -1,7 +1,7 @@
 """`evaluate`: a table of metrics."""
 
 import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -314,7 +314,7 @@ def evaluate_systems(
 
 def _leave_out_slow_intervals(tasks: Sequence[Task]) -> None:
     """Leave out intervals of default metrics that would take long in this table, and warn."""
-    slow: dict[str, float] = Counter()
+    slow: dict[str, float] = defaultdict(float)
     for task in tasks if tasks and tasks[0].intervals is not None else ():
         for name, metric in task.metrics.items():
             if isinstance(metric, LossOfTable) and task.intervals is not None:

@@ -44,7 +44,7 @@ NamedMetric = AnyMetric | str
 _EER = EER()
 _FOLDS = 5  # taken for folds that are given by sample
 _LEFT_OUT = 400  # groups without which a loss is fitted again for its interval
-_SECONDS_OF_NUMBER = 2e-8  # of a processor, in a refit; measured with 3 to 1,000 classes
+_SECONDS_OF_NUMBER = 2e-8  # of a processor, in a refit; measured with 3 to 100 classes
 #: Labels in tables of metrics whose classes have other names, both in lower case.
 _LABELS_OF_CLASSES = {"crossentropy": "nce", "brierscore": "nbs"}
 _NOT_RAW: tuple[Kind, ...] = ("likelihoods", "posteriors")
