@@ -176,8 +176,10 @@ class Database:
             some = self._run(
                 f"{query} ORDER BY row LIMIT {MOST}", lambda result: result.fetchnumpy()
             )
-            sides = (pl.Series(some[side].tolist(), dtype=pl.String) for side in ("enroll", "test"))
-            lists.append(Unmatched(*sides, int(self._one(f"SELECT count(*) FROM ({query})"))))
+            enroll, test = (
+                pl.Series(some[side].tolist(), dtype=pl.String) for side in ("enroll", "test")
+            )
+            lists.append(Unmatched(enroll, test, int(self._one(f"SELECT count(*) FROM ({query})"))))
         return lists[0], lists[1]
 
     def rows_between(

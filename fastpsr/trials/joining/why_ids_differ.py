@@ -85,14 +85,13 @@ def why_ids_differ(key: Unmatched, scores: Unmatched) -> str:
             changes = fewer
     row, its_row = best[:, best[0].argmin()].tolist()
     show = ascii if _UNICODE in changes else repr  # which look the same
-    ours, theirs = _trial(key, row), _trial(scores, its_row)
     at_least = (
         "at least " if max(key.n_all - len(key.test), scores.n_all - len(scores.test)) else ""
     )
     return (
-        f"trials differ by {' and '.join([*ends, *changes])}, as {show(ours)} in the key and "
-        f"{show(theirs)} in the scores: write ids alike in both, and {at_least}{best.shape[1]:,} "
-        "more trials have a score"
+        f"trials differ by {' and '.join([*ends, *changes])}, as {show(_trial(key, row))} in the "
+        f"key and {show(_trial(scores, its_row))} in the scores: write ids alike in both, and "
+        f"{at_least}{best.shape[1]:,} more trials have a score"
     )
 
 
