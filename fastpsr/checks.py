@@ -71,9 +71,12 @@ def read(name: str, values: ArrayLike, what: str = "real numbers") -> NDArray[An
             raise ArgumentError(name, f"must be an array of {what}, not of rows", remedy=remedy)
     try:
         if array.dtype == object:
-            array = array.astype(np.float64)
+            objects, array = array, array.astype(np.float64)
+            _require_exact(name, objects, array)
         if array.dtype.kind not in "biuf":
             raise TypeError(f"not {array.dtype}")
+    except ArgumentError:
+        raise
     except (TypeError, ValueError, OverflowError) as error:
         raise ArgumentError(name, f"must be an array of {what}: {error}") from None
     return array
@@ -150,7 +153,6 @@ def as_column(array: NDArray[Any]) -> NDArray[Any]:
 def as_scores(name: str, values: ArrayLike) -> NDArray[Any]:
     """Return scores without nan, (N,), for kernels; shape (N, 1) is accepted."""
     array = as_column(read(name, values))
-    _require_exact(name, values, array)
     if array.ndim == 2 and array.shape[1] == 2:
         raise ArgumentError(
             name,

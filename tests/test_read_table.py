@@ -191,16 +191,16 @@ WRONG = {
     "columns": ("s.csv", CSV, {"columns": ["a", "c"]}, "columns", "s.csv has no column 'c'"),
     "no scores": ("s.csv", b"label\n0\n", {}, "columns", "s.csv must have a column of scores"),
     "text column": ("s.csv", b"id,label,q\nx1,0,0.5\n", {}, "columns",
-                    r"s.csv: scores must be numbers, but column 'id' holds 'x1' in row 0 \(line 2\); "
-                    "name the "
+                    r"s.csv: scores must be numbers, but column 'id' holds 'x1' in row 0 "
+                    r"\(line 2\); name the "
                     r"columns of scores with columns=\.\.\."),
     "too large": ("s.csv", b"label,q\n0,1e400\n", {}, "path", "s.csv: q must be numbers that a"),
     "kind": ("s.csv", CSV, {"kind": "llr"}, "kind", "kind must be one of 'posteriors'"),
     "one column": ("s.csv", CSV, {"kind": "llrs"}, "columns",
                    r"s.csv: llr scores must be one column, not 2 \(a, b\); say which with"),
     "values": ("s.csv", b"label,a\n0,0.5\n1,7\n", {}, "scores",
-               r"s.csv: a must lie in 0 to 1, but a\[1\] is 7.0 \(line 3\); other kinds of "
-               "scores need"),
+               r"s.csv: a must lie in 0 to 1, but a\[1\] is 7.0 "
+               r"\(line 3\); other kinds of scores need"),
     "a value of two": ("s.csv", b"label,a,b\n0,0.5,0.5\n1,0.5,7\n", {}, "scores",
                        r"s.csv: scores must lie in 0 to 1, but b\[1\] is 7"),
     "label 2": ("s.csv", b"label,a\n0,0.5\n2,0.5\n", {}, "y_true", "s.csv: label must"),

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["as_csv", "as_latex", "as_markdown", "write"]
 
-_Lines = Sequence[Sequence[str]]
+_Lines = list[list[str]]
 _INTERVAL = re.compile(r"\[.*\]|no interval")
 _ENDINGS = {
     ".bz2", ".csv", ".gz", ".h5", ".hdf5", ".json", ".npy", ".npz", ".parquet", ".score", ".scores",
