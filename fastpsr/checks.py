@@ -71,10 +71,11 @@ def read(name: str, values: ArrayLike, what: str = "real numbers") -> NDArray[An
             raise ArgumentError(name, f"must be an array of {what}, not of rows", remedy=remedy)
     try:
         if array.dtype == object:
-            objects, array = array, array.astype(np.float64)
-            _require_exact(name, objects, array)
+            values, array = array, array.astype(np.float64)
         if array.dtype.kind not in "biuf":
             raise TypeError(f"not {array.dtype}")
+        if array.dtype.kind == "f":  # integers among floats become these
+            _require_exact(name, values, array)
     except ArgumentError:
         raise
     except (TypeError, ValueError, OverflowError) as error:
@@ -173,7 +174,7 @@ def as_rows(name: str, values: ArrayLike, ndim: int | tuple[int, ...]) -> NDArra
     """
     array = read(name, values)
     allowed = (ndim,) if isinstance(ndim, int) else ndim
-    _require_exact(name, values, array)
+    _require_exact(name, array, array)
     plain = array.dtype in (np.float64, np.float32) and array.dtype.isnative
     if not (plain and array.flags.aligned) or array.ndim not in allowed:
         return as_floats(name, array, ndim, may_be_empty=True)

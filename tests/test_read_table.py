@@ -357,7 +357,8 @@ def test_classes_in_words_of_labels_that_are_numbers(labels, classes):
 
 def test_integers_that_would_be_rounded_are_refused():
     scores = [2**53 + 2, 2**53 + 1]
-    for values in (scores, np.array(scores), np.array(scores, np.uint64), np.array(scores, object)):
+    arrays = [np.array(scores, dtype) for dtype in (np.int64, np.uint64, object)]
+    for values in (scores, [0.5, scores[1]], *arrays):
         with pytest.raises(fp.ArgumentError) as caught:
             fp.AUC()([0, 1], values)
         assert caught.value.index == 1

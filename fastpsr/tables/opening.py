@@ -5,8 +5,7 @@ import os
 import re
 import zipfile
 import zlib
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from fastpsr.optional import load
 from fastpsr.tables.lines import line_of, what_is_wrong
 from fastpsr.tables.parquet_files import parquet_files
 from fastpsr.tables.table import OpenTable
+from fastpsr.trials.names import check_different
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series
@@ -83,7 +83,7 @@ def _open_npz(path: Path) -> OpenTable:
         raise _damaged(path, what)
 
     names = attempt("it", lambda archive: archive.files)
-    _check_different(path, names)
+    check_different(path, names)
     return OpenTable(path, names, lambda name: attempt(name, lambda archive: archive[name]))
 
 
@@ -103,7 +103,7 @@ def _open_csv(path: Path) -> OpenTable:
         if wrong:
             raise _wrong(path, wrong)
     _check_header(path, frame)
-    _check_different(path, names)
+    check_different(path, names)
     frame.columns = names
     return OpenTable(
         path,
@@ -141,14 +141,6 @@ def _header_of(path: Path) -> list[str]:
             rule = f"must have commas between its columns, but line 1 has {separator!r}"
             raise _wrong(path, f"{rule}: save it again with commas, and points in numbers")
     return names
-
-
-def _check_different(path: Path, names: Sequence[str]) -> None:
-    """Raise if a name of a column occurs twice."""
-    name, n = Counter(names).most_common(1)[0] if names else ("", 1)
-    if n > 1:
-        rule = f"must have columns of different names, but {n} are {name!r}: rename them"
-        raise _wrong(path, rule)
 
 
 def _as_written(path: Path, name: str, words: "Series") -> NDArray[Any]:
@@ -192,6 +184,8 @@ def _unread(path: Path, file: Path, format: str, error: Exception) -> Exception:
     if not file.is_file():
         return error
     reason = str(error).strip().splitlines()[0]
+    if "more than one occurrence" in reason:
+        return _wrong(file, f"must have columns of different names ({reason}): rename them")
     return _wrong(file, f"must be a whole {format} file: {reason}")
 
 

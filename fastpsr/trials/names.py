@@ -1,5 +1,6 @@
 """Names of columns in files of trials, and the role that each column has."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ __all__ = [
     "KIND",
     "NORM_COLUMNS",
     "WITH_SPOOF",
+    "check_different",
     "check_roles",
     "find_roles",
     "has_usual_names",
@@ -71,11 +73,20 @@ def has_usual_names(words: Sequence[str], chosen: Mapping[str, str]) -> bool:
     return len({roles[word] for word in lowered if word in roles}) >= 2
 
 
+def check_different(path: Path, names: Sequence[str]) -> None:
+    """Raise if a name of a column occurs twice."""
+    name, n = Counter(names).most_common(1)[0] if names else ("", 1)
+    if n > 1:
+        rule = f"must have columns of different names, but {n} are {name!r}: rename them"
+        raise ArgumentError("path", rule, name=str(path))
+
+
 def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, str]:
     """Return the name of the column of each role: as chosen, or by the usual names."""
     needed = {*request.needed, *(() if request.wanted == "labeled scores" else ("enroll", "test"))}
     chosen, found = request.columns, {}
-    lowered = {name.lower(): name for name in names}
+    check_different(path, names)
+    lowered = [(name.lower(), name) for name in names]
     for role, usual in _USUAL.items():
         if role in chosen:
             if chosen[role] not in names:
@@ -85,10 +96,11 @@ def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, 
                 )
             found[role] = chosen[role]
             continue
-        present = [lowered[name] for name in usual if name in lowered]
+        present = [name for word in usual for low, name in lowered if low == word]
         present = [name for name in present if name not in chosen.values()]
         if role in needed and not present:
-            present = [lowered[name] for name in _IF_NEEDED.get(role, ()) if name in lowered]
+            if_needed = _IF_NEEDED.get(role, ())
+            present = [name for word in if_needed for low, name in lowered if low == word]
         if role == "score" and role not in needed:
             continue  # nobody asks a key for scores
         if len(present) > 1:
