@@ -17,6 +17,7 @@ __all__ = [
     "as_inner_points",
     "as_labels",
     "as_level",
+    "as_list_if_wide",
     "as_log_posterior_rows",
     "as_log_rows",
     "as_matching_rows",
@@ -88,13 +89,18 @@ def as_array(name: str, values: ArrayLike, what: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ArgumentError(name, "must not have masked entries")
     try:
-        return np.asarray(values)
+        return np.asarray(as_list_if_wide(values))
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         remedy = ""
         if hasattr(values, "detach"):  # a PyTorch tensor that NumPy does not accept
             remedy = f"pass {name}.detach().float().cpu().numpy()"
         rule = f"must be an array of {what}: {error}"
         raise ArgumentError(name, rule, remedy=remedy) from None
+
+
+def as_list_if_wide(values: Any) -> Any:
+    """Return a polars Series of 128-bit integers, which NumPy lacks, as a list; others as is."""
+    return list(values) if str(getattr(values, "dtype", "")) == "Int128" else values
 
 
 def as_number(name: str, value: object) -> float:

@@ -167,7 +167,9 @@ def _open_parquet(path: Path, files: list[str]) -> OpenTable:
         schema = polars.read_parquet_schema(files[0])
     except (polars.exceptions.PolarsError, OSError) as error:
         raise _unread(path, Path(files[0]), "Parquet", error) from None
-    lazy = polars.scan_parquet(files, glob=False)
+    wide = [name for name, kind in schema.items() if kind == polars.Int128]  # which NumPy lacks
+    schema |= dict.fromkeys(wide, polars.String)
+    lazy = polars.scan_parquet(files, glob=False).cast({name: schema[name] for name in wide})
     texts = (polars.String, polars.Categorical, polars.Enum)
     return OpenTable(
         path,
