@@ -1,6 +1,7 @@
 """Validate user input and convert it to plain arrays; errors are one line."""
 
-from collections.abc import Hashable
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ __all__ = [
     "check_instance",
     "check_integer",
     "check_length",
+    "check_names",
     "check_number",
     "check_posterior_rows",
     "clip_log_rows",
@@ -248,6 +250,14 @@ def check_number(name: str, value: object, low: float, high: float, rule: str) -
     if not low <= number <= high:
         raise ArgumentError(name, f"must {rule}, not {value}")
     return number
+
+
+def check_names(path: object, names: Sequence[str]) -> None:
+    """Raise if a name of a column occurs twice."""
+    name, n = Counter(names).most_common(1)[0] if names else ("", 1)
+    if n > 1:
+        rule = f"must have columns of different names, but {n} are {name!r}: rename them"
+        raise ArgumentError("path", rule, name=str(path))
 
 
 def check_binary(what: str, n_classes: int, *, takes_class: bool = False) -> None:

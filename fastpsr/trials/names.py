@@ -1,10 +1,10 @@
 """Names of columns in files of trials, and the role that each column has."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fastpsr.checks import check_names
 from fastpsr.errors import ArgumentError
 from fastpsr.trials.request import Request
 
@@ -17,7 +17,6 @@ __all__ = [
     "KIND",
     "NORM_COLUMNS",
     "WITH_SPOOF",
-    "check_different",
     "check_roles",
     "find_roles",
     "has_usual_names",
@@ -73,19 +72,11 @@ def has_usual_names(words: Sequence[str], chosen: Mapping[str, str]) -> bool:
     return len({roles[word] for word in lowered if word in roles}) >= 2
 
 
-def check_different(path: Path, names: Sequence[str]) -> None:
-    """Raise if a name of a column occurs twice."""
-    name, n = Counter(names).most_common(1)[0] if names else ("", 1)
-    if n > 1:
-        rule = f"must have columns of different names, but {n} are {name!r}: rename them"
-        raise ArgumentError("path", rule, name=str(path))
-
-
 def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, str]:
     """Return the name of the column of each role: as chosen, or by the usual names."""
     needed = {*request.needed, *(() if request.wanted == "labeled scores" else ("enroll", "test"))}
     chosen, found = request.columns, {}
-    check_different(path, names)
+    check_names(path, names)
     lowered = [(name.lower(), name) for name in names]
     for role, usual in _USUAL.items():
         if role in chosen:
