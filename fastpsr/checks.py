@@ -1,6 +1,7 @@
 """Validate user input and convert it to plain arrays; errors are one line."""
 
-from collections.abc import Hashable
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ __all__ = [
     "as_inner_points",
     "as_labels",
     "as_level",
+    "as_list_if_wide",
     "as_log_posterior_rows",
     "as_log_rows",
     "as_matching_rows",
@@ -34,6 +36,7 @@ __all__ = [
     "check_instance",
     "check_integer",
     "check_length",
+    "check_names",
     "check_number",
     "check_posterior_rows",
     "clip_log_rows",
@@ -71,10 +74,11 @@ def read(name: str, values: ArrayLike, what: str = "real numbers") -> NDArray[An
             raise ArgumentError(name, f"must be an array of {what}, not of rows", remedy=remedy)
     try:
         if array.dtype == object:
-            objects, array = array, array.astype(np.float64)
-            _require_exact(name, objects, array)
+            values, array = array, array.astype(np.float64)
         if array.dtype.kind not in "biuf":
             raise TypeError(f"not {array.dtype}")
+        if array.dtype.kind == "f":  # integers among floats become these
+            _require_exact(name, values, array)
     except ArgumentError:
         raise
     except (TypeError, ValueError, OverflowError) as error:
@@ -87,13 +91,18 @@ def as_array(name: str, values: ArrayLike, what: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ArgumentError(name, "must not have masked entries")
     try:
-        return np.asarray(values)
+        return np.asarray(as_list_if_wide(values))
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         remedy = ""
         if hasattr(values, "detach"):  # a PyTorch tensor that NumPy does not accept
             remedy = f"pass {name}.detach().float().cpu().numpy()"
         rule = f"must be an array of {what}: {error}"
         raise ArgumentError(name, rule, remedy=remedy) from None
+
+
+def as_list_if_wide(values: Any) -> Any:
+    """Return a polars Series of 128-bit integers, which NumPy lacks, as a list; others as is."""
+    return list(values) if str(getattr(values, "dtype", "")) == "Int128" else values
 
 
 def as_number(name: str, value: object) -> float:
@@ -173,7 +182,7 @@ def as_rows(name: str, values: ArrayLike, ndim: int | tuple[int, ...]) -> NDArra
     """
     array = read(name, values)
     allowed = (ndim,) if isinstance(ndim, int) else ndim
-    _require_exact(name, values, array)
+    _require_exact(name, array, array)
     plain = array.dtype in (np.float64, np.float32) and array.dtype.isnative
     if not (plain and array.flags.aligned) or array.ndim not in allowed:
         return as_floats(name, array, ndim, may_be_empty=True)
@@ -241,6 +250,14 @@ def check_number(name: str, value: object, low: float, high: float, rule: str) -
     if not low <= number <= high:
         raise ArgumentError(name, f"must {rule}, not {value}")
     return number
+
+
+def check_names(path: object, names: Sequence[str]) -> None:
+    """Raise if a name of a column occurs twice."""
+    name, n = Counter(names).most_common(1)[0] if names else ("", 1)
+    if n > 1:
+        rule = f"must have columns of different names, but {n} are {name!r}: rename them"
+        raise ArgumentError("path", rule, name=str(path))
 
 
 def check_binary(what: str, n_classes: int, *, takes_class: bool = False) -> None:

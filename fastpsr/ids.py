@@ -28,7 +28,7 @@ def as_ids(name: str, ids: ArrayLike, n_samples: int, order: RowOrder = None) ->
     if isinstance(ids, np.ma.MaskedArray) and np.ma.is_masked(ids):
         raise ArgumentError(name, "must not have masked entries")
     try:
-        array = np.asarray(ids)
+        array = np.asarray(checks.as_list_if_wide(ids))
     except (ValueError, TypeError, RuntimeError) as error:  # such as rows of different lengths
         raise ArgumentError(name, f"must be 1-dimensional: {error}") from None
     if array.ndim != 1:

@@ -320,6 +320,19 @@ def test_plain_integers_stay_integers():
     assert open_table(Path("t.csv")).as_written("id").tolist() == [3, -4]
 
 
+def test_ids_of_128_bits():
+    """Polars reads integers beyond int64 as these, and NumPy has no such type."""
+    ids = polars.Series("id", [2**70 + 1, 2**70, 2**70, 2**70 + 1], polars.Int128)
+    polars.DataFrame({"label": Y[:4], "q": ROWS[:4, 0], "id": ids}).write_parquet("t.parquet")
+    words = open_table(Path("t.parquet")).load("id").tolist()
+    assert words == [str(value) for value in ids]
+    data = fp.Predictions.from_posteriors([0, 1, 0, 1], [0.1, 0.8, 0.3, 0.6])
+    assert len(fp.evaluate(data, [fp.BrierScore()], by={"id": ids}).groups) == 3
+    with pytest.raises(fp.ArgumentError):
+        fp.AUC()([0, 1, 0, 1], ids)
+    assert fp.AUC()([0, 1, 0, 1], polars.Series([1, 0, 0, 1], dtype=polars.Int128)) == 0.5
+
+
 WRONG_CSV = {
     "equal names": (b"label,q,q\n0,0.1,0.9\n1,0.9,0.1\n", "'q': rename them"),
     "longer row": (b"label,q\n0,0.1\n1,0.2,0.3\n", "line 3 has 3"),
@@ -357,7 +370,8 @@ def test_classes_in_words_of_labels_that_are_numbers(labels, classes):
 
 def test_integers_that_would_be_rounded_are_refused():
     scores = [2**53 + 2, 2**53 + 1]
-    for values in (scores, np.array(scores), np.array(scores, np.uint64), np.array(scores, object)):
+    arrays = [np.array(scores, dtype) for dtype in (np.int64, np.uint64, object)]
+    for values in (scores, [0.5, scores[1]], *arrays):
         with pytest.raises(fp.ArgumentError) as caught:
             fp.AUC()([0, 1], values)
         assert caught.value.index == 1

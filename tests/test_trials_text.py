@@ -184,7 +184,10 @@ WRONG = {
         "modelid\tsegmentid\ttargettype\na\tb\ttarget\n\t\t\n",
         "key:3: all columns are empty",
     ),
-    "TSV, twice": ("modelid\tsegmentid\tmodelid\ttarget\na\tb\tc\t1\n", "key:1: names .* differ"),
+    "TSV, twice": (
+        "modelid\tsegmentid\tmodelid\ttarget\na\tb\tc\t1\n",
+        "key must .* 2 are 'modelid'",
+    ),
     "TSV, UTF-8": (
         b"modelid\tsegmentid\ttargettype\na\tb\ttarget\n\xe9\tb\ttarget\n",
         "key:3: the text must be UTF-8, not byte 0xe9",

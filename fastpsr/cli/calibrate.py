@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["calibrate"]
 
-_AFFINE = (fp.DirectionPreserving, fp.TemperatureScaling)
-
 
 @dataclass(frozen=True)
 class _Files:
@@ -167,7 +165,9 @@ def _maps(fitted: Any, scale: str, name: str = "") -> Iterator[str]:
         yield from _maps(fitted.pooled_, scale, "pooled: ")
         for group, own in zip(fitted.groups_, fitted.own_, strict=True):
             yield from _maps(own, scale, f"{group}: ")
-    elif isinstance(fitted, _AFFINE) and fitted.bias_.size == 2:
+    elif isinstance(fitted, fp.DirectionPreserving | fp.TemperatureScaling) and (
+        fitted.bias_.size == 2
+    ):
         names = {"llr": "LLR", "log10-llr": "log10-LLR", "raw": "score"}
         slope = fitted.scale_ * (math.log(10.0) if scale == "log10-llr" else 1.0)
         offset = float(fitted.bias_[1] - fitted.bias_[0])

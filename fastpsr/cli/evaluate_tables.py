@@ -11,7 +11,6 @@ import numpy as np
 from fastpsr.bootstrap.bootstrap import check_same_samples
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import CrossFit
-from fastpsr.cli.larger_than_memory import size_of
 from fastpsr.cli.options.evaluation import EvaluationOptions
 from fastpsr.cli.options.intervals import check_method, drawn_name
 from fastpsr.cli.options.measures import parse_priors
@@ -126,6 +125,8 @@ def _evaluation(
 
 def _too_large(table: Table, data: PartitionedPredictions) -> str:
     """Return why a file is read in parts, for each batch of replicates, and how to load it."""
+    from fastpsr.cli.larger_than_memory import size_of  # which loads trials
+
     n_rows, unit = data.source.n_rows, 10**6 if table.n_bytes > 10**6 else 10**3
     needed = f"{-(-table.n_bytes // unit):,}".replace(",", "") + {10**6: "MB", 10**3: "KB"}[unit]
     return (

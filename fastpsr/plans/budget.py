@@ -25,9 +25,13 @@ def memory_budget() -> int:
 
 
 def steady_budget() -> int:
-    """Return the budget of what the last digits depend on: not of what is free at the moment."""
+    """Return the budget of what the last digits depend on: the same on a busy machine.
+
+    ``FASTPSR_MEMORY``, else 1 GB, or a quarter of what the machine has.
+    """
     asked = _asked()
-    return min(_share_of_free(), _STEADY) if asked is None else asked
+    installed = _installed() or _STEADY * _SHARE_OF_FREE
+    return min(installed // _SHARE_OF_FREE, _STEADY) if asked is None else asked
 
 
 def memory_of_data() -> int | None:

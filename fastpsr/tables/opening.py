@@ -5,14 +5,14 @@ import os
 import re
 import zipfile
 import zlib
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.checks import check_names
 from fastpsr.errors import ArgumentError
 from fastpsr.optional import load
 from fastpsr.tables.lines import line_of, what_is_wrong
@@ -83,7 +83,7 @@ def _open_npz(path: Path) -> OpenTable:
         raise _damaged(path, what)
 
     names = attempt("it", lambda archive: archive.files)
-    _check_different(path, names)
+    check_names(path, names)
     return OpenTable(path, names, lambda name: attempt(name, lambda archive: archive[name]))
 
 
@@ -103,7 +103,7 @@ def _open_csv(path: Path) -> OpenTable:
         if wrong:
             raise _wrong(path, wrong)
     _check_header(path, frame)
-    _check_different(path, names)
+    check_names(path, names)
     frame.columns = names
     return OpenTable(
         path,
@@ -143,14 +143,6 @@ def _header_of(path: Path) -> list[str]:
     return names
 
 
-def _check_different(path: Path, names: Sequence[str]) -> None:
-    """Raise if a name of a column occurs twice."""
-    name, n = Counter(names).most_common(1)[0] if names else ("", 1)
-    if n > 1:
-        rule = f"must have columns of different names, but {n} are {name!r}: rename them"
-        raise _wrong(path, rule)
-
-
 def _as_written(path: Path, name: str, words: "Series") -> NDArray[Any]:
     """Return ids or conditions as they are written; plain integers, which differ alike, as these.
 
@@ -175,7 +167,9 @@ def _open_parquet(path: Path, files: list[str]) -> OpenTable:
         schema = polars.read_parquet_schema(files[0])
     except (polars.exceptions.PolarsError, OSError) as error:
         raise _unread(path, Path(files[0]), "Parquet", error) from None
-    lazy = polars.scan_parquet(files, glob=False)
+    wide = [name for name, kind in schema.items() if kind == polars.Int128]  # which NumPy lacks
+    schema |= dict.fromkeys(wide, polars.String)
+    lazy = polars.scan_parquet(files, glob=False).cast({name: schema[name] for name in wide})
     texts = (polars.String, polars.Categorical, polars.Enum)
     return OpenTable(
         path,
@@ -192,6 +186,8 @@ def _unread(path: Path, file: Path, format: str, error: Exception) -> Exception:
     if not file.is_file():
         return error
     reason = str(error).strip().splitlines()[0]
+    if "more than one occurrence" in reason:
+        return _wrong(file, f"must have columns of different names ({reason}): rename them")
     return _wrong(file, f"must be a whole {format} file: {reason}")
 
 

@@ -115,6 +115,10 @@ def read_table(
     ``enroll`` and ``test``, are not taken for scores. The commands ``fastpsr evaluate``,
     ``calibrate``, ``select`` and ``compare`` read tables with this function's defaults.
 
+    Ids and conditions of CSV files, which the commands read, are text as it is written (plain
+    integers stay integers), and must not be empty. To pass such columns in Python, read them as
+    text, as ``pd.read_csv(path, dtype={"site": str})`` does: pandas would turn 007 into 7.
+
     Examples
     --------
     >>> import pathlib, tempfile, fastpsr as fp

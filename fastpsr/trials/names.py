@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fastpsr.checks import check_names
 from fastpsr.errors import ArgumentError
 from fastpsr.trials.request import Request
 
@@ -75,7 +76,8 @@ def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, 
     """Return the name of the column of each role: as chosen, or by the usual names."""
     needed = {*request.needed, *(() if request.wanted == "labeled scores" else ("enroll", "test"))}
     chosen, found = request.columns, {}
-    lowered = {name.lower(): name for name in names}
+    check_names(path, names)
+    lowered = [(name.lower(), name) for name in names]
     for role, usual in _USUAL.items():
         if role in chosen:
             if chosen[role] not in names:
@@ -85,10 +87,11 @@ def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, 
                 )
             found[role] = chosen[role]
             continue
-        present = [lowered[name] for name in usual if name in lowered]
+        present = [name for word in usual for low, name in lowered if low == word]
         present = [name for name in present if name not in chosen.values()]
         if role in needed and not present:
-            present = [lowered[name] for name in _IF_NEEDED.get(role, ()) if name in lowered]
+            if_needed = _IF_NEEDED.get(role, ())
+            present = [name for word in if_needed for low, name in lowered if low == word]
         if role == "score" and role not in needed:
             continue  # nobody asks a key for scores
         if len(present) > 1:

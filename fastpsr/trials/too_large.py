@@ -4,11 +4,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastpsr.checks import LARGEST_EXACT
+from fastpsr.wording import shorten
 
 if TYPE_CHECKING:
     from polars import Series
 
-__all__ = ["first_too_large", "has_large", "is_too_large"]
+    from fastpsr.trials.text import Where
+
+__all__ = ["check_scores", "first_too_large", "has_large", "is_too_large"]
 
 Column = TypeVar("Column", bound=Any)  # a Series, or an expression
 
@@ -26,6 +29,15 @@ def first_too_large(numbers: "Series", words: "Callable[[], Series]") -> tuple[i
         return None
     row = int(found.arg_max() or 0)
     return row, str(written[row])
+
+
+def check_scores(scores: "Series", words: "Callable[[], Series]", where: "Where") -> None:
+    """Raise where a score is too large; `where` names the places of rows."""
+    found = first_too_large(scores, words)
+    if found is not None:
+        row, word = found
+        rule = f"a score must be a number that a float64 holds, not {shorten(word)!r}"
+        raise ValueError(f"{where([row])[0]}: {rule}")
 
 
 def is_too_large(numbers: Column, words: Column) -> Column:
