@@ -218,16 +218,16 @@ def name_of(metric: object) -> str:
     return label if isinstance(label, str) else str(getattr(metric, "__name__", repr(metric)))
 
 
-def check_metric(metric: object, *, takes_arrays: bool = False) -> None:
+def check_metric(metric: object, argument: str = "metrics", *, takes_arrays: bool = False) -> None:
     """Raise unless `metric` is a metric, or a function of predictions, or else of arrays."""
     if isinstance(metric, type):
         name = metric.__name__
         raise ArgumentError(
-            "metrics", f"must not be the class {name}", remedy=f"make one, {name}(...)"
+            argument, f"must not be the class {name}", remedy=f"make one, {name}(...)"
         )
     if not callable(metric):
         given = repr(metric) if isinstance(metric, (str, int, float)) else type(metric).__name__
-        raise ArgumentError("metrics", f"must be callable, not {given}")
+        raise ArgumentError(argument, f"must be callable, not {given}")
     if takes_arrays or isinstance(metric, Metric):
         return
     try:
@@ -244,7 +244,7 @@ def check_metric(metric: object, *, takes_arrays: bool = False) -> None:
         if "sample_weight" not in parameters:
             weights, more = "", ", with p.sample_weight, in which replicates differ"
         raise ArgumentError(
-            "metrics",
-            f"must be functions of predictions alone, but {function} takes {', '.join(needed)}",
+            argument,
+            f"must take predictions alone, but {function} takes {', '.join(needed)}",
             remedy=f"pass lambda p: {function}(p.y_true, p.positive_posteriors{weights}){more}",
         )

@@ -141,7 +141,7 @@ def metrics_named(
     all operating points. `options` are those of :func:`default_metrics`.
     """
     if not isinstance(metric, str):
-        check_metric(metric)
+        check_metric(metric, argument)
         return {name_of(metric): metric}
     known = default_metrics(n_classes, kind, **options)
     others: Metrics = {}
