@@ -761,6 +761,25 @@ def test_threshold_of_a_table_of_posteriors_is_a_posterior():
     assert json.loads(Path("o.json").read_text())["operating_point"] == point.to_dict()
 
 
+def test_threshold_of_a_table():
+    q = 1.0 / (1.0 + np.exp(-X))
+    np.savez("t.npz", y_true=Y, q=np.stack([1.0 - q, q], axis=1))
+    point = fp.MissRate(0.1).operating_point(fp.Predictions.from_posteriors(Y, q))
+    out = succeed("threshold", "t.npz", "--fa", "0.1", "--ci", "0.95", "--resamples", "40")
+    assert f"P_fa of at most 0.1 on these samples: {point.threshold:.6f}" in out
+    assert "threshold: " in out
+    x, words = X.round(2).tolist(), [WORDS[y] for y in Y.tolist()]
+    save(**{"t.csv": "y,x,w\n" + "".join(f"{y},{a},2\n" for y, a in zip(words, x, strict=True))})
+    run = ["threshold", "t.csv", "--dcf", "0.5", "--scores-are", "log10-llr", "--columns", "x"]
+    more = ["--labels", "y", "--weights", "w", "--classes", f"{WORDS[0]},{WORDS[1]}"]
+    out = succeed(*run, *more)
+    best = fp.MinDCF(0.5).operating_point(fp.Predictions.from_raw_scores(Y, x)).threshold
+    assert f"best for these samples: {best!r}: " in out  # in the units of the file
+    actual = fp.ActDCF(0.5)(llrs(x=np.array(x) * np.log(10)))
+    assert f"of calibrated LLRs: normalized cost {actual:.4f}" in out
+    check_refusal({}, [*run, "--scores", "s"], ["trials", "or a table", "t.csv"])
+
+
 LIMITS = {
     "--fa": (fp.MissRate, "lowest with P_fa of at most 0.1"),
     "--miss": (fp.FalseAlarmRate, "highest with P_miss of at most 0.1"),
