@@ -1006,6 +1006,15 @@ def test_the_base_of_what_is_written_is_said():
     out = succeed(*CALIBRATE, "--scores-are", "log10-llr", "--output", "o", "--save", "m.json")
     assert f"o: {Y.size} trials with LLRs (natural logarithms)\n" in out
     fitted = fp.DirectionPreserving().fit(llrs())
+    apply = ["calibrate", "--load", "m.json", "--apply", "s", "--output"]
+    assert "taken as log10-llr" in succeed(*apply, "p")  # the file knows it
+    succeed(*apply, "q", "--scores-are", "log10-llr")
+    assert Path("p").read_text() == Path("q").read_text()
+    succeed(*apply, "r", "--scores-are", "llr")  # other scores may be on another scale
+    assert Path("p").read_text() != Path("r").read_text()
+    run = ["select", *CALIBRATE[1:], "--scores-are", "log10-llr", "--calibrators", "dp"]
+    succeed(*run, "--save", "n.json")
+    assert Path("n.json").read_text() == Path("m.json").read_text()
     (shown,) = re.findall(r"LLR = (\S+) \* log10-LLR ([-+]) (\S+)", out)
     slope, offset = float(shown[0]), float(shown[1] + shown[2])  # for the scores of the file
     expected = fitted.transform(llrs()).llrs

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -86,7 +86,7 @@ def threshold(
 
     metric = _metric_of(dcf, fa, miss)
     of_trials = file is None
-    scale = trial_scale(scores_are) if of_trials else table_scale(scores_are)
+    scale: Any = trial_scale(scores_are) if of_trials else table_scale(scores_are)
     systems = [] if scores is None else [scores]
     if file is not None and (keys.files or systems):
         raise ValueError(f"give trials (--key, --scores) or a table, not both: {file}")
@@ -114,7 +114,7 @@ def threshold(
             if scale in ("llr", "log10-llr"):
                 where = ({"": parse_columns(columns)}, tables.labels, tables.weights)
                 unscaled = read_scores(path, {"": "raw"}, *where)[""].table
-                ranks = unscaled.predictions(None, **tables.of_scores)
+                ranks = cast("fp.Predictions", unscaled.predictions(None, **tables.of_scores))
         print_suspicions(path, predictions)
         # thresholds in the units of the file, of posteriors with the log-odds
         ranked = predictions if predictions.kind == "posteriors" else ranks
