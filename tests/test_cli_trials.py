@@ -291,6 +291,16 @@ def test_a_condition_of_one_class_says_so():
     (sizes,) = [g["class_sizes"] for g in content["groups"] if g["group"] == "flag=other"]
     assert sizes == [flags.count("other"), 0]
     assert out.count(f"s, flag=other: {reason}") == 1
+    assert "SharedTargets" not in note  # which the command line cannot pass
+    assert note.endswith("(of trials as --key, with --extra ignore)")
+    header, *rest = Path("key").read_text().splitlines(keepends=True)
+    own = [row for row, flag, y in zip(rest, flags, Y, strict=True) if flag == "other" or y == 1]
+    save(key="".join([header, *own]))
+    evaluated("--extra", "ignore")
+    data = llrs(np.array([flag == "other" or y == 1 for flag, y in zip(flags, Y, strict=True)]))
+    assert values_of("s", None)["EER"] == pytest.approx(fp.EER()(data))
+    save(key="".join([header, *rest]))
+    evaluated("--by", "flag")
     check(llrs(np.array(flags) == "one"), condition="flag=one")
 
 
