@@ -291,6 +291,16 @@ def test_a_condition_of_one_class_says_so():
     (sizes,) = [g["class_sizes"] for g in content["groups"] if g["group"] == "flag=other"]
     assert sizes == [flags.count("other"), 0]
     assert out.count(f"s, flag=other: {reason}") == 1
+    assert "SharedTargets" not in note  # which the command line cannot pass
+    assert note.endswith("(of trials as --key, with --extra ignore)")
+    header, *rest = Path("key").read_text().splitlines(keepends=True)
+    own = [row for row, flag, y in zip(rest, flags, Y, strict=True) if flag == "other" or y == 1]
+    save(key="".join([header, *own]))
+    evaluated("--extra", "ignore")
+    data = llrs(np.array([flag == "other" or y == 1 for flag, y in zip(flags, Y, strict=True)]))
+    assert values_of("s", None)["EER"] == pytest.approx(fp.EER()(data))
+    save(key="".join([header, *rest]))
+    evaluated("--by", "flag")
     check(llrs(np.array(flags) == "one"), condition="flag=one")
 
 
@@ -761,6 +771,25 @@ def test_threshold_of_a_table_of_posteriors_is_a_posterior():
     assert json.loads(Path("o.json").read_text())["operating_point"] == point.to_dict()
 
 
+def test_threshold_of_a_table():
+    q = 1.0 / (1.0 + np.exp(-X))
+    np.savez("t.npz", y_true=Y, q=np.stack([1.0 - q, q], axis=1))
+    point = fp.MissRate(0.1).operating_point(fp.Predictions.from_posteriors(Y, q))
+    out = succeed("threshold", "t.npz", "--fa", "0.1", "--ci", "0.95", "--resamples", "40")
+    assert f"P_fa of at most 0.1 on these samples: {point.threshold:.6f}" in out
+    assert "threshold: " in out
+    x, words = X.round(2).tolist(), [WORDS[y] for y in Y.tolist()]
+    save(**{"t.csv": "y,x,w\n" + "".join(f"{y},{a},2\n" for y, a in zip(words, x, strict=True))})
+    run = ["threshold", "t.csv", "--dcf", "0.5", "--scores-are", "log10-llr", "--columns", "x"]
+    more = ["--labels", "y", "--weights", "w", "--classes", f"{WORDS[0]},{WORDS[1]}"]
+    out = succeed(*run, *more)
+    best = fp.MinDCF(0.5).operating_point(fp.Predictions.from_raw_scores(Y, x)).threshold
+    assert f"best for these samples: {best!r}: " in out  # in the units of the file
+    actual = fp.ActDCF(0.5)(llrs(x=np.array(x) * np.log(10)))
+    assert f"of calibrated LLRs: normalized cost {actual:.4f}" in out
+    check_refusal({}, [*run, "--scores", "s"], ["trials", "or a table", "t.csv"])
+
+
 LIMITS = {
     "--fa": (fp.MissRate, "lowest with P_fa of at most 0.1"),
     "--miss": (fp.FalseAlarmRate, "highest with P_miss of at most 0.1"),
@@ -987,6 +1016,15 @@ def test_the_base_of_what_is_written_is_said():
     out = succeed(*CALIBRATE, "--scores-are", "log10-llr", "--output", "o", "--save", "m.json")
     assert f"o: {Y.size} trials with LLRs (natural logarithms)\n" in out
     fitted = fp.DirectionPreserving().fit(llrs())
+    apply = ["calibrate", "--load", "m.json", "--apply", "s", "--output"]
+    assert "taken as log10-llr" in succeed(*apply, "p")  # the file knows it
+    succeed(*apply, "q", "--scores-are", "log10-llr")
+    assert Path("p").read_text() == Path("q").read_text()
+    succeed(*apply, "r", "--scores-are", "llr")  # other scores may be on another scale
+    assert Path("p").read_text() != Path("r").read_text()
+    run = ["select", *CALIBRATE[1:], "--scores-are", "log10-llr", "--calibrators", "dp"]
+    succeed(*run, "--save", "n.json")
+    assert Path("n.json").read_text() == Path("m.json").read_text()
     (shown,) = re.findall(r"LLR = (\S+) \* log10-LLR ([-+]) (\S+)", out)
     slope, offset = float(shown[0]), float(shown[1] + shown[2])  # for the scores of the file
     expected = fitted.transform(llrs()).llrs

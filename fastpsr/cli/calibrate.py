@@ -88,6 +88,7 @@ def calibrate(
     on trials keeps the speakers of both sides apart. With --by each condition has a calibrator of
     its own; scores of --apply must have the columns of conditions beside them.
     """
+    from fastpsr.calibration.files import write_calibrator
     from fastpsr.cli.trial_files import check_ending
 
     if files.load is None:
@@ -102,8 +103,8 @@ def calibrate(
         check_written_ending(files.output)
     check_inputs(inputs)
     fitted: Any = None if files.load is None else _loaded(files.load)
-    if fitted is not None and options.scores_are is None:
-        source = replace(source, scale=_scale_of(fitted))
+    if files.load is not None and options.scores_are is None:
+        source = replace(source, scale=_scale_of(fitted, files.load, of_trials=of_trials))
     if isinstance(fitted, fp.ByCondition):
         source = replace(source, conditions=fitted.columns_)
     path = options.path(train)
@@ -142,7 +143,7 @@ def calibrate(
             console.print(f"{files.output}: {said}")
         if files.save is not None:
             with to_stdout(files.save) as target:
-                fp.save_calibrator(fitted, target)
+                write_calibrator(fitted, target, [source.scale])
             console.print(f"{files.save}: fitted {type(fitted).__name__}")
             for line in _maps(fitted, source.scale):
                 console.print(line, soft_wrap=True)
@@ -178,8 +179,14 @@ def _maps(fitted: Any, scale: str, name: str = "") -> Iterator[str]:
         )
 
 
-def _scale_of(fitted: Any) -> Any:
-    """Return the kind of the scores that a saved calibrator takes, in natural logarithms."""
+def _scale_of(fitted: Any, path: Path, *, of_trials: bool) -> Any:
+    """Return what the training scores were; by default natural logarithms of what it takes."""
+    from fastpsr.calibration.files import scales_in
+    from fastpsr.predictions import KINDS_OF_SCALES
+
+    for scale in scales_in(path):
+        if scale in (KINDS_OF_SCALES if of_trials else [*ScoresAre]):
+            return scale
     if fitted.domain_ == "likelihoods":
         return "llr" if len(getattr(fitted, "bias_", (0, 0))) == 2 else "log-likelihoods"
     return "raw" if fitted.domain_ == "raw scores" else "posteriors"

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import (
@@ -11,8 +11,8 @@ from fastpsr.calibration import (
     LinearFusion,
     cross_fit,
     load_calibrator,
-    save_calibrator,
 )
+from fastpsr.calibration.files import scales_in, write_calibrator
 from fastpsr.cli.options.files import check_inputs, to_stdout
 from fastpsr.cli.options.fusion import FusionOptions, Measure
 from fastpsr.cli.options.intervals import arguments, drawn_name
@@ -59,13 +59,16 @@ def apply_fusion(
     if not isinstance(one, LinearFusion):
         kind = type(one).__name__
         raise ValueError(f"{load} is {kind}, of one system: use fastpsr calibrate --load")
-    names = options.names_of_applied([n for n in one.systems_ if n in one.columns_])
+    systems = [n for n in one.systems_ if n in one.columns_]
+    names, trained = options.names_of_applied(systems), scales_in(load)
+    scales = _scales(options, [*names.values()])
+    if options.scores_are is None and len(trained) == len(systems):  # as in training
+        scales = {name: cast("Scale", each) for name, each in zip(systems, trained, strict=True)}
     _check_measures(one, measures)
     conditions = fitted.columns_ if isinstance(fitted, ByCondition) else ()
     with worded(by=f"conditions of {load}"):
         others = read_systems(
-            reader, names, _scales(options, [*names.values()]), measures, options.output,
-            conditions, labeled=False,
+            reader, names, scales, measures, options.output, conditions, labeled=False
         )  # fmt: skip
     _print_fusion(fitted)
     _write(options, fitted, others)
@@ -139,7 +142,7 @@ def train_fusion(
         read.write(options.output, fused, how)
     if options.save is not None:
         with to_stdout(options.save) as target:
-            save_calibrator(fitted, target)
+            write_calibrator(fitted, target, [*scales.values()])
     print_written(options.written)
 
 

@@ -68,6 +68,11 @@ _REMEDIES: dict[LooksLike, str] = {
     "permuted columns": "list the labels in the order of the columns with --classes",
     "reversed scores": "higher must mean class 1 (target): negate the scores, or swap the labels",
 }
+#: What to do about conditions without targets; the library's own remedy is for Python.
+_TARGETS_TOO = (
+    ", or evaluate a file of these samples and all of class 1 (of trials as --key, with --extra "
+    "ignore)"
+)
 _MENTIONED = re.compile(r"\b(\w+)=\.\.\.")  # arguments in rules
 _OF_COLUMN = re.compile(r"(\w+)\['([^']*)'\]$")
 _OF_SYSTEM = re.compile(r"^predictions\['([^']*)'\]: ")
@@ -140,10 +145,13 @@ def in_words(evaluation: "Evaluation", drawn: str | None = None) -> "Evaluation"
     if drawn is not None and evaluation.intervals is not None:
         evaluation = replace(evaluation, intervals=replace(evaluation.intervals, drawn=drawn))
     return evaluation.with_rows(
-        lambda row: (
-            row if row.error is None else replace(row, note=f"{row.state}: {in_options(row.error)}")
-        )
+        lambda row: row if row.error is None else replace(row, note=_note(row.state, row.error))
     )
+
+
+def _note(state: str, error: Exception) -> str:
+    lacks_targets = isinstance(error, ArgumentError) and error.argument == "by" and error.remedy
+    return f"{state}: {in_options(error)}{_TARGETS_TOO if lacks_targets else ''}"
 
 
 def note_in_options(note: str) -> str:

@@ -126,10 +126,13 @@ class Task:
         sizes = self.described.class_sizes
         if self.group is not None and len(sizes) == 2 and 0 in sizes:
             empty = sizes.index(0)
-            remedy = "group by a column whose values have samples of both classes"
-            if empty == 1:
-                remedy += "; in Python, by=fp.SharedTargets(ids) gives all targets to each group"
-            error = ValueError(f"{self.group} has no samples of class {empty}: {remedy}")
+            rule = (
+                f"has no samples of class {empty}: group by a column whose values have samples of "
+                "both classes"
+            )
+            remedy = "or pass by=fp.SharedTargets(ids), which gives all targets to each group"
+            remedy = remedy if empty == 1 else ""
+            error = ArgumentError("by", rule, name=str(self.group), remedy=remedy)
             self.values = {
                 name: outcome if _is_finite(outcome) else Outcome(None, error)
                 for name, outcome in self.values.items()
