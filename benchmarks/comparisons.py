@@ -59,6 +59,10 @@ COMPARISONS = [
         for size in (Softmax(1_000_000, 10), Softmax(100_000, 100))
     ),
     Comparison(
+        "macro AUC", Softmax(50_000, 100), 3, multiclass.our_macro_auc,
+        multiclass.sklearn_macro_auc, multiclass.same_value, "scikit-learn", "posteriors",
+    ),
+    Comparison(
         "ECE, 15 bins", SITW, 4, binary.our_ece, binary.torchmetrics_ece, binary.same_bins,
         "torchmetrics", "posteriors",
     ),

@@ -21,6 +21,16 @@ def sklearn_log_loss(samples: Samples) -> float:
     return float(log_loss(samples.y, samples.posteriors))
 
 
+def our_macro_auc(samples: Samples) -> float:
+    return fp.AUC("macro")(samples.y, samples.posteriors)
+
+
+def sklearn_macro_auc(samples: Samples) -> float:
+    from sklearn.metrics import roc_auc_score
+
+    return float(roc_auc_score(samples.y, samples.posteriors, multi_class="ovr"))
+
+
 def our_ece(samples: Samples) -> float:
     return fp.ECE(bins=15, on="confidence")(samples.y, samples.posteriors)
 

@@ -1,6 +1,7 @@
 """Validate user input and convert it to plain arrays; errors are one line."""
 
-from collections.abc import Hashable
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ __all__ = [
     "as_inner_points",
     "as_labels",
     "as_level",
+    "as_list_if_wide",
     "as_log_posterior_rows",
     "as_log_rows",
     "as_matching_rows",
@@ -27,15 +29,18 @@ __all__ = [
     "as_rows",
     "as_scores",
     "as_weights",
+    "as_words",
     "check_binary",
     "check_bins",
     "check_choice",
     "check_instance",
     "check_integer",
     "check_length",
+    "check_names",
     "check_number",
     "check_posterior_rows",
     "clip_log_rows",
+    "is_missing",
     "label_type",
     "log_of_rows",
     "log_softmax",
@@ -47,23 +52,35 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 SUM_TOLERANCE = 1e-6  # largest deviation of the sum of priors, or of a row of posteriors, from 1
+_LEAVE_OUT = "leave out samples without a label, with their scores"
 _MANY_LABELS = (
     "where a sample may have several labels, evaluate column by column, y_true[:, k] with q[:, k]"
 )
 _FEW_CLASSES = 32  # number of classes up to which all labels are compared with each class
 _FEW_COLUMNS = 8  # up to which an array in another order is copied column by column
 _EMPTY = np.empty(0)
+#: Integers up to which a float64 holds each.
+LARGEST_EXACT = 2**53
 _FINITE = float(np.finfo(np.float64).max)
 
 
 def read(name: str, values: ArrayLike, what: str = "real numbers") -> NDArray[Any]:
     """Return `values` as an array of numbers; the dtype is kept."""
     array = as_array(name, values, what)
+    if array.dtype == object and array.ndim == 1:
+        lengths = {len(row) for row in array if isinstance(row, (list, tuple, np.ndarray))}
+        if len(lengths) == 1:
+            remedy = f"pass np.stack(list({name}))"
+            raise ArgumentError(name, f"must be an array of {what}, not of rows", remedy=remedy)
     try:
         if array.dtype == object:
-            array = array.astype(np.float64)
+            values, array = array, array.astype(np.float64)
         if array.dtype.kind not in "biuf":
             raise TypeError(f"not {array.dtype}")
+        if array.dtype.kind == "f":  # integers among floats become these
+            _require_exact(name, values, array)
+    except ArgumentError:
+        raise
     except (TypeError, ValueError, OverflowError) as error:
         raise ArgumentError(name, f"must be an array of {what}: {error}") from None
     return array
@@ -74,13 +91,18 @@ def as_array(name: str, values: ArrayLike, what: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ArgumentError(name, "must not have masked entries")
     try:
-        return np.asarray(values)
+        return np.asarray(as_list_if_wide(values))
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         remedy = ""
         if hasattr(values, "detach"):  # a PyTorch tensor that NumPy does not accept
             remedy = f"pass {name}.detach().float().cpu().numpy()"
         rule = f"must be an array of {what}: {error}"
         raise ArgumentError(name, rule, remedy=remedy) from None
+
+
+def as_list_if_wide(values: Any) -> Any:
+    """Return a polars Series of 128-bit integers, which NumPy lacks, as a list; others as is."""
+    return list(values) if str(getattr(values, "dtype", "")) == "Int128" else values
 
 
 def as_number(name: str, value: object) -> float:
@@ -160,6 +182,7 @@ def as_rows(name: str, values: ArrayLike, ndim: int | tuple[int, ...]) -> NDArra
     """
     array = read(name, values)
     allowed = (ndim,) if isinstance(ndim, int) else ndim
+    _require_exact(name, array, array)
     plain = array.dtype in (np.float64, np.float32) and array.dtype.isnative
     if not (plain and array.flags.aligned) or array.ndim not in allowed:
         return as_floats(name, array, ndim, may_be_empty=True)
@@ -173,7 +196,31 @@ def as_rows(name: str, values: ArrayLike, ndim: int | tuple[int, ...]) -> NDArra
     return rows
 
 
-def require(name: str, values: NDArray[Any], low: float, high: float, rule: str) -> None:
+def _require_exact(name: str, values: ArrayLike, array: NDArray[Any]) -> None:
+    """Raise if integers are so large that different ones are the same float64."""
+    if array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size:
+        if int(array.max()) <= LARGEST_EXACT and int(array.min()) >= -LARGEST_EXACT:
+            return
+        integers = array
+    elif isinstance(values, list | tuple) or getattr(values, "dtype", None) == np.dtype(object):
+        large = array.dtype.kind == "f" and (np.abs(array) >= LARGEST_EXACT) & np.isfinite(array)
+        if not np.any(large):
+            return
+        integers = np.asarray(values, object)
+    else:
+        return
+    for index, value in np.ndenumerate(integers):
+        if isinstance(value, (int, np.integer)) and int(float(value)) != int(value):
+            rule = "must be numbers that a float64 holds: integers beyond 2**53 would be rounded"
+            remedy = (
+                f"subtract a constant, or pass ranks, np.unique({name}, return_inverse=True)[1]"
+            )
+            raise ArgumentError(name, rule, index[0], remedy, value=str(value))
+
+
+def require(
+    name: str, values: NDArray[Any], low: float, high: float, rule: str, remedy: str = ""
+) -> None:
     """Raise unless ``low <= value <= high`` for all values; nan never passes."""
     position = kernels.find_outside(values.reshape(-1), low, high)
     if position >= 0:
@@ -183,6 +230,7 @@ def require(name: str, values: NDArray[Any], low: float, high: float, rule: str)
             name,
             f"must {rule}",
             row,
+            remedy,
             column=column[0] if column else None,
             value=str(values[index]),
         )
@@ -202,6 +250,14 @@ def check_number(name: str, value: object, low: float, high: float, rule: str) -
     if not low <= number <= high:
         raise ArgumentError(name, f"must {rule}, not {value}")
     return number
+
+
+def check_names(path: object, names: Sequence[str]) -> None:
+    """Raise if a name of a column occurs twice."""
+    name, n = Counter(names).most_common(1)[0] if names else ("", 1)
+    if n > 1:
+        rule = f"must have columns of different names, but {n} are {name!r}: rename them"
+        raise ArgumentError("path", rule, name=str(path))
 
 
 def check_binary(what: str, n_classes: int, *, takes_class: bool = False) -> None:
@@ -263,12 +319,15 @@ def require_one_label(name: str, labels: ArrayLike | None) -> None:
     if isinstance(labels, (list, tuple)) and len(labels) and isinstance(labels[0], (list, tuple)):
         shape = (len(labels), len(labels[0]))
     if len(shape) == 2 and shape[1] > 1:
-        raise _not_one_label(name, shape, takes_classes=True)
+        raise _not_one_label(name, as_array(name, labels, "labels"), takes_classes=True)  # type: ignore[arg-type]
 
 
-def _not_one_label(name: str, shape: tuple[int, ...], takes_classes: bool) -> ArgumentError:
+def _not_one_label(name: str, labels: NDArray[Any], takes_classes: bool) -> ArgumentError:
     remedy = _MANY_LABELS if takes_classes else ""
-    return ArgumentError(name, f"must be 1-dimensional, not of shape {shape}", remedy=remedy)
+    is_one = labels == 1
+    if labels.ndim == 2 and ((labels == 0) | is_one).all() and (is_one.sum(axis=1) == 1).all():
+        remedy = f"of one-hot labels pass np.asarray({name}).argmax(axis=1)"
+    return ArgumentError(name, f"must be 1-dimensional, not of shape {labels.shape}", remedy=remedy)
 
 
 def as_labels(
@@ -288,13 +347,13 @@ def as_labels(
     if classes is not None:
         array = _places(name, labels, classes, n_classes)
     else:
-        array = as_array(name, labels, "integers")
+        array = as_words(labels, as_array(name, labels, "integers"))
         if array.dtype.kind in "OUS":
             _require_no_words(name, array, n_classes, takes_classes)
         array = read(name, array, "integers")
     array = as_column(array)
     if array.ndim != 1:
-        raise _not_one_label(name, array.shape, takes_classes)
+        raise _not_one_label(name, array, takes_classes)
     check_length(name, array.size, n_samples)
     codes: NDArray[np.integer[Any]] = np.empty(n_samples, label_type(n_classes))
     if array.dtype == bool:
@@ -309,13 +368,12 @@ def as_labels(
         wide = np.ascontiguousarray(array, dtype=np.int64)
         position = kernels.compact_labels(wide, n_classes, codes)
     if position >= 0:
-        raise ArgumentError(
-            name,
-            f"must be integers 0 to {n_classes - 1}",
-            int(position),
-            _how_to_list(array, n_classes) if takes_classes else "",
-            value=str(array[position]),
-        )
+        remedy = _how_to_list(array, n_classes) if takes_classes else ""
+        is_absent = np.isnan(array)
+        if is_absent.any():
+            position, remedy = is_absent.argmax(), _LEAVE_OUT
+        rule, value = f"must be integers 0 to {n_classes - 1}", str(array[position])
+        raise ArgumentError(name, rule, int(position), remedy, value=value)
     return codes
 
 
@@ -335,9 +393,7 @@ def _places(name: str, labels: ArrayLike, classes: ArrayLike, n_classes: int) ->
     place_of = {label: place for place, label in enumerate(listed)}
     if len(listed) != n_classes or len(place_of) != n_classes:
         raise ArgumentError("classes", rule)
-    array = as_array(name, labels, "labels")
-    if array.dtype.kind == "U" and isinstance(labels, (list, tuple)):
-        array = np.asarray(labels, object)  # NumPy would convert mixed types to strings
+    array = as_words(labels, as_array(name, labels, "labels"))
     if array.dtype.kind in "OSM" or n_classes > _FEW_CLASSES:
         flat = [
             place_of.get(label, -1) if isinstance(label, Hashable) else -1
@@ -352,21 +408,49 @@ def _places(name: str, labels: ArrayLike, classes: ArrayLike, n_classes: int) ->
     if wrong.size:
         (label,) = array.ravel()[wrong[:1]].tolist()
         rule = f"must be one of classes, {listed!r}"
-        raise ArgumentError(name, rule, int(wrong[0]), value=repr(label))
+        remedy = _LEAVE_OUT if is_missing(label) else ""
+        raise ArgumentError(name, rule, int(wrong[0]), remedy, value=repr(label))
     return places
 
 
 def _require_no_words(name: str, labels: NDArray[Any], n_classes: int, takes_classes: bool) -> None:
-    """Raise if labels are strings, whose order is not known."""
-    for position, label in enumerate(labels.ravel().tolist()):
-        if isinstance(label, (str, bytes)):
-            raise ArgumentError(
-                name,
-                f"must be an array of integers 0 to {n_classes - 1}, or of booleans",
-                position,
-                _how_to_list(labels, n_classes) if takes_classes else "",
-                value=repr(label),
-            )
+    """Raise if labels are strings, whose order is not known; name a stray word among numbers."""
+    flat = labels.ravel().tolist()
+    words = [label for label in flat if isinstance(label, (str, bytes))]
+    if not words:
+        return
+    absent = [label for label in flat if is_missing(label)]
+    label = absent[0] if absent else next((w for w in words if not _is_number(w)), words[0])
+    remedy = _how_to_list(labels, n_classes) if takes_classes else ""
+    raise ArgumentError(
+        name,
+        f"must be an array of integers 0 to {n_classes - 1}, or of booleans",
+        next(position for position, each in enumerate(flat) if each is label),
+        _LEAVE_OUT if absent else remedy,
+        value=repr(label),
+    )
+
+
+def as_words(values: object, array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array made of values, as objects if NumPy converted them to strings."""
+    if array.dtype.kind == "U" and isinstance(values, (list, tuple)):
+        return np.asarray(values, object)
+    return array
+
+
+def is_missing(value: object) -> bool:
+    """Return whether a label or an id stands for none: None, nan, or that of pandas."""
+    if isinstance(value, float):
+        return value != value
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _is_number(word: str | bytes) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def _how_to_list(labels: NDArray[Any], n_classes: int) -> str:
@@ -475,7 +559,10 @@ def _within_bounds(name: str, values: NDArray[Any], tolerance: float) -> NDArray
     if kernels.find_outside(values.reshape(-1), 0.0, 1.0) < 0:
         return values
     low, high = -tolerance, 1.0 + tolerance
-    require(name, values, low, high, "lie in 0 to 1")
+    remedy = "use from_logits for logits, from_llrs for LLRs (scan_parquet: logits=, llrs=)"
+    if values.min() >= low and values.max() <= 100.0:
+        remedy = f"divide percentages by 100, {name} / 100.0, or use from_logits for logits"
+    require(name, values, low, high, "lie in 0 to 1", "" if np.isnan(values).any() else remedy)
     return np.asarray(np.clip(values, 0.0, 1.0))
 
 
@@ -483,7 +570,8 @@ def _normalized(name: str, posteriors: NDArray[Any]) -> Floats:
     """Return rows divided by their sums."""
     rows = as_floats(name, posteriors, 2, may_be_empty=True)
     _check_columns(name, rows)
-    require(name, rows, 0.0, _FINITE, "be finite and not negative")
+    remedy = "use from_logits for logits" if np.isfinite(rows).all() else ""
+    require(name, rows, 0.0, _FINITE, "be finite and not negative", remedy)
     sums = kernels.sum_rows(rows)
     row = kernels.find_outside(sums, np.nextafter(0.0, 1.0), _FINITE)
     if row >= 0:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
+from fastpsr.frames import row_order_of
 from fastpsr.plans import Data, PartitionedPredictions, check_data
 from fastpsr.predictions import Floats, Predictions, class_factors, weigh_groups
 
@@ -335,6 +336,7 @@ def expected_cost(
     """
     matrix = CostMatrix.of(costs)
     n_classes, n_decisions = matrix.n_classes, matrix.n_decisions
+    row_order_of(y_true=y_true, decisions=decisions, sample_weight=sample_weight)
     n_samples = checks.read("y_true", y_true, "integers").size
     y = checks.as_labels("y_true", y_true, n_samples, n_classes)
     chosen = checks.as_labels("decisions", decisions, n_samples, n_decisions)

@@ -4,7 +4,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ __all__ = [
     "ResultWarning",
     "Subject",
     "SuspicionWarning",
+    "in_one_call",
     "kept_warnings",
     "warn",
     "warnings_about",
@@ -35,6 +36,8 @@ LooksLike = Literal[
     "reversed scores",
     "shifted scores",
     "posteriors of 0",
+    "permuted columns",
+    "decisions",
 ]
 
 
@@ -197,7 +200,7 @@ class ResultWarning(PackageWarning, RuntimeWarning):
 
 
 class SuspicionWarning(PackageWarning, UserWarning):
-    """Data look as if they were passed to the wrong constructor, or have the wrong sign.
+    """Data look like another kind than they are said to be, or reversed, or permuted.
 
     Results are computed as requested nevertheless.
 
@@ -205,7 +208,7 @@ class SuspicionWarning(PackageWarning, UserWarning):
     ----------
     looks_like : str
         What the data look like: "posteriors", "probabilities", "cosine similarities", "reversed
-        scores", "shifted scores" or "posteriors of 0".
+        scores", "shifted scores", "posteriors of 0", "permuted columns" or "decisions".
     problem : str
         The observation that led to the warning.
     remedy : str
@@ -227,16 +230,26 @@ class SuspicionWarning(PackageWarning, UserWarning):
         self.looks_like, self.remedy = looks_like, remedy
 
 
-def warn(message: str | PackageWarning, kind: str = "", subjects: Iterable[Subject] = ()) -> None:
+def warn(
+    message: str | PackageWarning,
+    kind: str = "",
+    subjects: Iterable[Subject] = (),
+    *,
+    once: bool = False,
+) -> None:
     """Warn, with the line of the first caller that is not part of the package.
 
-    A message in words is a `ResultWarning`.
+    A message in words is a `ResultWarning`. With `once` there is one of its kind and subjects in a
+    call, though messages differ in their numbers: folds have the same problem.
     """
     about = _SUBJECT.get()
     warning = ResultWarning(message, kind, subjects) if isinstance(message, str) else message
     warning = warning if about is None else warning.of(about)
     kept = _KEPT.get()
     if kept is not None:
+        alike = ((each.kind, each.subjects) for each in kept.values())
+        if once and (warning.kind, warning.subjects) in alike:
+            return
         kept.setdefault(str(warning), warning)
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
@@ -256,6 +269,11 @@ def kept_warnings() -> Iterator[dict[str, PackageWarning]]:
         yield found
     finally:
         _KEPT.reset(token)
+
+
+def in_one_call() -> AbstractContextManager[Any]:
+    """Return a block in which, with those around it, what is said once in a call is said once."""
+    return kept_warnings() if _KEPT.get() is None else nullcontext()
 
 
 @contextmanager

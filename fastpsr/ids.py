@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
+from fastpsr.frames import RowOrder, require_same_order
 from fastpsr.kernels.sizes import index_type
 
 __all__ = ["SPEAKER_COLUMNS", "as_ids", "coded", "numbered", "type_of"]
@@ -18,24 +19,27 @@ _ROOMY = 4  # range of integer ids, relative to their number, up to which a tabl
 _MOST = int(np.iinfo(np.int64).max)
 
 
-def as_ids(name: str, ids: ArrayLike, n_samples: int) -> NDArray[Any]:
-    """Return ids, one per sample, as an array of numbers or strings."""
+def as_ids(name: str, ids: ArrayLike, n_samples: int, order: RowOrder = None) -> NDArray[Any]:
+    """Return ids, one per sample, as an array of numbers or strings.
+
+    If they have an index, it must not be that of the rows of the samples in another order.
+    """
+    require_same_order(name, ids, order)
     if isinstance(ids, np.ma.MaskedArray) and np.ma.is_masked(ids):
         raise ArgumentError(name, "must not have masked entries")
     try:
-        array = np.asarray(ids)
+        array = np.asarray(checks.as_list_if_wide(ids))
     except (ValueError, TypeError, RuntimeError) as error:  # such as rows of different lengths
         raise ArgumentError(name, f"must be 1-dimensional: {error}") from None
     if array.ndim != 1:
         raise ArgumentError(name, f"must be 1-dimensional, not of shape {array.shape}")
     checks.check_length(name, array.size, n_samples)
-    if array.dtype.kind == "U" and isinstance(ids, (list, tuple)):
-        array = np.asarray(ids, object)  # NumPy would convert mixed types to strings
+    array = checks.as_words(ids, array)
     if array.dtype.kind == "O":
         return _of_objects(name, array)
     if array.dtype.kind in "fcmM" and np.isnan(array).any():
         position = int(np.flatnonzero(np.isnan(array))[0])
-        raise ArgumentError(name, "must be ids", position, value=str(array[position]))
+        raise _missing(name, position, str(array[position]))
     if array.dtype.kind == "u" and int(array.max(initial=0)) <= _MOST:  # same dtype as signed ids
         return array.astype(np.int64)
     return array
@@ -86,8 +90,15 @@ def _of_objects(name: str, array: NDArray[Any]) -> NDArray[Any]:
         return array.astype(str)
     kind = str if isinstance(array[0], str) else (int, np.integer)
     for position, value in enumerate(array):
+        if checks.is_missing(value):
+            raise _missing(name, position, repr(value))
         if not isinstance(value, kind):
             rule = "must be ids that are all integers or all strings"
             raise ArgumentError(name, rule, position, value=repr(value))
     alike = np.asarray(array.tolist())
     return alike if alike.dtype.kind in "iU" else array.astype(str)
+
+
+def _missing(name: str, position: int, value: str) -> ArgumentError:
+    remedy = "replace missing ids by one of their own, such as 'unknown', or -1 among numbers"
+    return ArgumentError(name, "must have an id for each sample", position, remedy, value=value)

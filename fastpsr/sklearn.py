@@ -4,7 +4,7 @@ Needs the extra ``sklearn``; imported only when asked for, ``import fastpsr.skle
 """
 
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,10 @@ from fastpsr.calibration import DirectionPreserving
 from fastpsr.calibration.custom import as_calibrator
 from fastpsr.calibration.floors import floored
 from fastpsr.calibration.separability import NoOptimumError
+from fastpsr.calibration.step_fit_sums import StepCalibrator
 from fastpsr.errors import ArgumentError, PackageWarning, warn
 from fastpsr.metrics import Metric, Threshold
+from fastpsr.metrics.defaults import named_metric
 from fastpsr.plans import run
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.infinite_losses import count_infinite_losses
@@ -71,8 +73,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     floor : float, optional
         Posteriors of the estimator are clipped to [floor, 1 - floor] and divided by their sum
         before they are calibrated: an affine calibrator leaves a posterior of 0 as it is, and
-        forests give many. By default 0.01 if the posterior of a true class is 0 in a fold, and the
-        calibrator has no floor of its own; else 0.
+        forests give many. By default 0.01 if a posterior in a fold is exactly 0 or 1, and the
+        calibrator has no floor of its own; else 0. For calibrators with steps (PAV, Venn-Abers,
+        histogram binning), which map a posterior of 0 as any other, it is 0.01 only if the
+        posterior of a true class is 0 in a fold.
 
     Attributes
     ----------
@@ -99,7 +103,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     the calibrator are set as ``calibrator__floor``, in ``set_params`` and ``GridSearchCV``.
 
     ``CalibratedClassifierCV`` of scikit-learn averages, by default, a calibrated classifier per
-    fold; this class is like its ``ensemble=False``.
+    fold; this class is like its ``ensemble=False``. Its ``method="temperature"`` adds 1e-12 to
+    posteriors, which is like ``floor=1e-12`` here: better than 0.01 for classifiers that are far
+    too certain, such as naive Bayes.
 
     References
     ----------
@@ -226,12 +232,16 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return _from_posteriors(estimator, X, labels, weights)
 
     def _floor_for(self, samples: Predictions, calibrator: Any) -> float:
-        """Return the floor of the posteriors: as given, else one where a true class has 0."""
+        """Return the floor of the posteriors: as given, else one where 0 would stay 0."""
         if self.floor is not None:
             return checks.as_floor(self.floor)
-        if getattr(calibrator, "floor", 0.0) or not run(lambda: count_infinite_losses(samples)):
+        if getattr(calibrator, "floor", 0.0):
             return 0.0
-        return _FLOOR
+        if isinstance(calibrator, StepCalibrator):
+            needs_floor = run(lambda: count_infinite_losses(samples)) > 0
+        else:
+            needs_floor = not samples.present().has_finite_scores
+        return _FLOOR if needs_floor else 0.0
 
     # Parameters and metadata, in the words of scikit-learn
 
@@ -329,13 +339,14 @@ def _smoothed(samples: Predictions) -> Predictions:
     return Predictions.from_logits(labels, scores, sample_weight=targets)
 
 
-def make_scorer(metric: Metric[Any]) -> "MetricScorer":
+def make_scorer(metric: Metric[Any] | str) -> "MetricScorer":
     """Return a scorer of scikit-learn that computes a metric of fastpsr.
 
     Parameters
     ----------
-    metric : Metric
-        The score is its negative, unless larger values are better (``metric.higher_is_better``).
+    metric : Metric, or str
+        A metric, or its name in default tables, such as "NCE". The score is its negative, unless
+        larger values are better (``metric.higher_is_better``).
 
     Returns
     -------
@@ -378,7 +389,10 @@ def make_scorer(metric: Metric[Any]) -> "MetricScorer":
 class MetricScorer:
     """A metric as a scorer of scikit-learn; see :func:`make_scorer`."""
 
-    def __init__(self, metric: Metric[Any]) -> None:
+    def __init__(self, metric: Metric[Any] | str) -> None:
+        self._name = metric if isinstance(metric, str) else ""
+        if isinstance(metric, str):  # of two classes, until there are some
+            metric = _by_name(metric, 2)
         checks.check_instance("metric", metric, Metric, "a metric, such as CrossEntropy()")
         if isinstance(metric, Threshold):
             rule = f"must tell better estimators from worse, which {metric!r} does not"
@@ -388,11 +402,13 @@ class MetricScorer:
 
     def __call__(self, estimator: Any, X: Any, y_true: Any, sample_weight: Any = None) -> float:
         """Return the score of an estimator: higher is better."""
-        value = self.metric(self._predict(estimator, X, y_true, sample_weight))
+        n_classes = len(estimator.classes_)
+        metric = _by_name(self._name, n_classes) if self._name else self.metric
+        value = metric(self._predict(estimator, X, y_true, sample_weight))
         return value if self.metric.higher_is_better else -value
 
     def __repr__(self) -> str:
-        return f"make_scorer({self.metric!r})"
+        return f"make_scorer({(self._name or self.metric)!r})"
 
     def set_score_request(self, *, sample_weight: bool | str | None) -> Self:
         """Request weights where metadata are routed; as in scikit-learn, a string is an alias."""
@@ -423,6 +439,10 @@ class MetricScorer:
                 remedy="wrap it, CalibratedClassifier(estimator)",
             )
         return _from_posteriors(estimator, X, y_true, weights, classes)
+
+
+def _by_name(text: str, n_classes: int) -> Metric[Any]:
+    return cast("Metric[Any]", named_metric(text, n_classes, "posteriors", "metric")[1])
 
 
 def _from_posteriors(

@@ -6,7 +6,7 @@ Needs the extra ``torchmetrics``; imported only when asked for, ``import fastpsr
 from __future__ import annotations  # without PyTorch, documentation is made of it
 
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,8 +15,10 @@ from fastpsr import checks
 from fastpsr.compat.inputs import from_tensor
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import Metric
+from fastpsr.metrics.defaults import named_metric
 from fastpsr.plans import Part
-from fastpsr.predictions import Floats, Predictions, ScoreKind
+from fastpsr.predictions import Floats, Kind, Predictions, ScoreKind
+from fastpsr.summaries.one_class import one_against_rest
 from fastpsr.summaries.sums import Sums
 
 try:
@@ -31,6 +33,9 @@ __all__ = ["TorchMetric"]
 
 Input = Literal["posteriors", "logits", "llrs", "scores"]
 
+#: Kinds of predictions by what preds are; others are posteriors.
+_KINDS: dict[Input, Kind] = {"llrs": "likelihoods", "scores": "raw scores"}
+
 #: Names of arguments of `Predictions.of`, as they are called here.
 _NAMES = {"scores": "preds", "y_true": "target"}
 
@@ -40,7 +45,8 @@ class TorchMetric(torchmetrics.Metric):
 
     Parameters
     ----------
-    metric : Metric
+    metric : Metric, or str
+        A metric, or its name in default tables, such as "NCE".
     input : {"posteriors", "logits", "llrs", "scores"}
         What ``preds`` are. It is never guessed from the values: logits between 0 and 1 are logits.
         "llrs" are natural logarithms, and "scores" only rank.
@@ -97,7 +103,7 @@ class TorchMetric(torchmetrics.Metric):
 
     def __init__(
         self,
-        metric: Metric[Any],
+        metric: Metric[Any] | str,
         input: Input,
         *,
         num_classes: int = 2,
@@ -105,9 +111,12 @@ class TorchMetric(torchmetrics.Metric):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        checks.check_instance("metric", metric, Metric, "a metric, such as CrossEntropy()")
         checks.check_choice("input", input, ("posteriors", "logits", "llrs", "scores"))
         checks.check_integer("num_classes", num_classes, 2)
+        if isinstance(metric, str):
+            kind = _KINDS.get(input, "posteriors")
+            metric = cast("Metric[Any]", named_metric(metric, num_classes, kind, "metric")[1])
+        checks.check_instance("metric", metric, Metric, "a metric, such as CrossEntropy()")
         if num_classes > 2 and input in ("llrs", "scores"):
             raise ArgumentError("num_classes", f"must be 2 for {input}, not {num_classes}")
         self.metric, self.input, self.num_classes = metric, input, num_classes
@@ -187,8 +196,10 @@ class TorchMetric(torchmetrics.Metric):
             batch = _Batch.of(self._kind, target, preds, priors=self.priors, sample_weight=weights)
         except ArgumentError as error:
             remedy = "" if error.argument == "y_true" else None
-            if error.argument == "scores" and error.remedy and self.input == "posteriors":
+            if "normalize=" in error.remedy:
                 remedy = "pass q / q.sum(1, keepdim=True) of q = preds.float(), or logits"
+            elif "from_logits" in error.remedy:
+                remedy = "pass input='logits' for logits"
             name = _NAMES.get(error.argument, error.argument)
             raise error.renamed(name, remedy=remedy) from None
         if batch.n_classes != self.num_classes:
@@ -201,12 +212,16 @@ class TorchMetric(torchmetrics.Metric):
 
     def _find_sums(self) -> Sums | None:
         """Return what the metric sums up, or None if it needs all samples at the end."""
-        if self.metric.binary_only:
-            checks.check_binary(self.metric.label, self.num_classes)
+        takes_class = hasattr(self.metric, "class_")
+        class_ = getattr(self.metric, "class_", None)
+        if self.metric.binary_only and class_ is None:
+            checks.check_binary(self.metric.label, self.num_classes, takes_class=takes_class)
         scores = np.zeros(2 if self.num_classes == 2 else (2, self.num_classes))
         if self.input == "posteriors":
             scores += 1.0 / self.num_classes
         example = self._batch(scores, np.array([0, 1]), None)
+        if class_ != "macro":
+            one_against_rest(example, class_)  # raises if there is no such class
         own_data = f"must not hold other data sample by sample, as {self.metric.label} does"
         try:
             self.metric.on_rows(example, np.array([0, 1]))

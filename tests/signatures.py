@@ -23,7 +23,6 @@ from fastpsr.calibration import NAMED
 from fastpsr.curves import CURVES
 from fastpsr.kernels.signatures import BY_KERNELS, LIST
 from fastpsr.metrics import METRICS
-from fastpsr.plans.budget import limited
 from tests import reference
 from tests.commands import data, succeed, surroundings
 
@@ -202,7 +201,7 @@ def _parts():
             for metric in kind.examples(parts):
                 metric(parts)
         fp.bootstrap([fp.BrierScore(), fp.AUC()], parts, n_resamples=40, seed=0)
-        with limited(20_000):
+        with mock.patch.dict("os.environ", FASTPSR_MEMORY="20KB"):
             for metric in (fp.EER(), fp.AUC()):
                 with suppress(ValueError):  # refused if it needs more memory
                     metric(parts)

@@ -13,8 +13,9 @@ pytest.importorskip("sklearn", "1.6")
 
 from sklearn import config_context, metrics
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.calibration import calibration_curve
-from sklearn.datasets import make_classification
+from sklearn.calibration import CalibratedClassifierCV, calibration_curve
+from sklearn.datasets import load_breast_cancer, load_digits, make_classification
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
@@ -25,6 +26,7 @@ from sklearn.model_selection import (
     cross_val_predict,
     cross_val_score,
     cross_validate,
+    train_test_split,
 )
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -112,6 +114,32 @@ def test_separable_folds_fall_back_to_smoothed_targets_with_a_warning():
     found = [fitted.scale_, fitted.bias_[1] - fitted.bias_[0]]
     np.testing.assert_allclose(found, best, rtol=1e-4)
     assert 0 < classifier.predict_proba(X).min() < 0.1
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3])
+def test_forests_never_give_a_posterior_of_zero(seed):
+    """Half of their posteriors are 0 or 1, at first of other classes than the true one."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X, X_test, y, y_test = train_test_split(X, y, random_state=seed, stratify=y)
+    forest = RandomForestClassifier(50, random_state=0)
+    own = CalibratedClassifier(forest).fit(X, y)
+    q = own.predict_proba(X_test)
+    assert own.floor_ == 0.01
+    assert 0 < q.min() < q.max() < 1
+    assert fp.CrossEntropy()(y_test, q) < 0.3
+    # steps map 0 as they map other posteriors: clipping would only merge them
+    assert CalibratedClassifier(forest, fp.PAV()).fit(X, y).floor_ == 0.0
+
+
+def test_temperature_scaling_is_that_of_scikit_learn_with_its_floor():
+    pytest.importorskip("sklearn", "1.8")
+    X, X_test, y, y_test = train_test_split(*load_digits(return_X_y=True), random_state=0)
+    peer = CalibratedClassifierCV(GaussianNB(), method="temperature", ensemble=False).fit(X, y)
+    own = CalibratedClassifier(GaussianNB(), fp.TemperatureScaling(), floor=1e-12).fit(X, y)
+    (of_peer,) = peer.calibrated_classifiers_
+    assert own.calibrator_.scale_ == pytest.approx(float(of_peer.calibrators[0].beta_), rel=1e-3)
+    expected = metrics.log_loss(y_test, peer.predict_proba(X_test))
+    assert metrics.log_loss(y_test, own.predict_proba(X_test)) == pytest.approx(expected, rel=1e-3)
 
 
 def test_smoothed_targets_of_several_classes_and_with_weights():
@@ -289,6 +317,8 @@ def test_errors_say_what_to_do():
         make_scorer(fp.CrossEntropy())(LinearSVC().fit(X, y), X, y)
     with pytest.raises(fp.ArgumentError, match="must be a metric"):
         make_scorer(fp.CrossEntropy)
+    with pytest.raises(fp.ArgumentError, match="metric must be among NCE"):
+        make_scorer("neg_log_loss")
     with pytest.raises(fp.ArgumentError, match=r"^metric must tell better .*: pass MissRate\("):
         make_scorer(fp.Threshold(fp.MissRate(0.01)))
     with pytest.raises(fp.ArgumentError, match="y_true must be one of classes"):
@@ -341,6 +371,8 @@ def test_ranks_need_no_posteriors_and_larger_is_better_where_it_is():
     assert make_scorer(fp.EER())(svm, X, y) == -fp.EER()(scores)
     assert make_scorer(fp.AUC())(svm, X, y) == fp.AUC()(scores)
     assert repr(make_scorer(fp.AUC())) == "make_scorer(AUC(class_=None))"
+    assert make_scorer("eer")(svm, X, y) == -fp.EER()(scores)
+    assert repr(make_scorer("EER")) == "make_scorer('EER')"
 
 
 def test_a_test_fold_may_lack_a_class_that_was_trained_on():

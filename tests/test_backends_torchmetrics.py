@@ -87,6 +87,14 @@ def test_every_metric_is_that_in_memory(metric, kind, n_classes):
         assert own.compute().item() == pytest.approx(expected, rel=1e-12, abs=1e-14 * unit)
 
 
+def test_metrics_have_the_names_of_tables():
+    y, z, weights = samples(3)
+    own = updated(TorchMetric("nce", "logits", num_classes=3), (y, z, weights), 5)
+    same = updated(TorchMetric(fp.CrossEntropy(), "logits", num_classes=3), (y, z, weights), 5)
+    assert own.compute() == same.compute()
+    assert TorchMetric("EER", "scores").metric.label == "EER"
+
+
 ONE_PASS = [
     (fp.CrossEntropy(), "logits", {}),
     (fp.BrierScore(), "posteriors", {"priors": [0.1, 0.9]}),
@@ -133,6 +141,17 @@ def test_what_needs_all_samples_says_so(metric, kind, options):
     assert own.keeps_samples
     (state,) = own.metric_state.values()
     assert sum(part.nbytes for part in state) == 24 * N
+
+
+@pytest.mark.parametrize("kind", ["posteriors", "logits"])
+@pytest.mark.parametrize("class_", [0, 2, "macro"])
+def test_one_class_against_the_rest(kind, class_):
+    y, z, weights = samples(3)
+    x = as_input(z, kind)
+    own = updated(TorchMetric(fp.AUC(class_), kind, num_classes=3), (y, x, weights), 5)
+    assert own.keeps_samples
+    expected = fp.AUC(class_)(MAKE[kind](y, x, sample_weight=weights))
+    assert own.compute().item() == pytest.approx(expected, rel=1e-12)
 
 
 def test_many_tiny_batches_lose_no_digits():
@@ -230,9 +249,12 @@ def test_rows_of_float32_that_miss_a_sum_of_one_are_kept_as_they_are():
     ("make", "message"),
     [
         (lambda: TorchMetric(fp.EER(), "probs"), "input must be one of 'posteriors', 'logits'"),
+        (lambda: TorchMetric("EERs", "scores"), "metric must be among EER"),
         (lambda: TorchMetric(fp.EER, "scores"), "metric must be a metric.*make one, EER"),
         (lambda: TorchMetric(fp.CrossEntropy(), "scores"), "not raw scores"),
         (lambda: TorchMetric(fp.EER(), "logits", num_classes=3), "binary task for EER"),
+        (lambda: TorchMetric(fp.AUC(), "logits", num_classes=3), "pass class_="),
+        (lambda: TorchMetric(fp.AUC(3), "logits", num_classes=3), "class_ must be below 3"),
         (lambda: TorchMetric(fp.EER(), "llrs", num_classes=3), "num_classes must be 2 for llrs"),
         (lambda: TorchMetric(fp.ECE(), "logits", num_classes=3), 'must be "confidence"'),
         (lambda: TorchMetric(fp.EER(), "scores", priors=[0.5, 0.5]), "priors must not be given"),

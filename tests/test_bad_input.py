@@ -229,7 +229,7 @@ OTHER_TYPES = {
     "bootstrap of": (lambda x: fp.bootstrap([x], MADE), "metrics"),
     "compare": (lambda x: fp.compare(fp.EER(), MADE, x), "b"),
     "sample_size": (lambda x: fp.sample_size(fp.EER(), x, 0.1), "predictions"),
-    "sample_size of": (lambda x: fp.sample_size(x, MADE, 0.1), "metrics"),
+    "sample_size of": (lambda x: fp.sample_size(x, MADE, 0.1), "metric"),
     "ExpectedScore": (fp.ExpectedScore, "rule"),
     "SemiEmpiricalScore": (lambda x: fp.SemiEmpiricalScore(LOG, x), "reference"),
     "CalibrationLoss": (lambda x: fp.CalibrationLoss(x, DP), "rule"),

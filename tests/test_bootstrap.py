@@ -1,6 +1,7 @@
 """`bootstrap` and `compare`: seeds, calibrators in the loop, edges, and bad input."""
 
 import math
+import sys
 import warnings
 from dataclasses import replace
 
@@ -203,6 +204,22 @@ def test_a_line_of_progress(capsys):
     fp.bootstrap(fp.EER(), detector(200), n_resamples=50, seed=0, progress=True)
     said = capsys.readouterr().err
     assert said.endswith("50 of 50 replicates, 0 s left \n")
+
+
+def test_progress_is_shown_to_who_waits_at_a_terminal(capsys, monkeypatch):
+    options = {"n_resamples": 50, "seed": 0}
+    monkeypatch.setattr(sys.modules["fastpsr.bootstrap.settings"], "_QUIET_SECONDS", 0.0)
+    fp.bootstrap(fp.EER(), detector(200), **options)
+    assert not capsys.readouterr().err
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    fp.bootstrap(fp.EER(), detector(200), **options, progress=False)
+    assert not capsys.readouterr().err
+    for compute in (fp.bootstrap, lambda metric, data, **o: fp.evaluate(data, [metric], **o)):
+        compute(fp.EER(), detector(200), **options)
+        assert capsys.readouterr().err.endswith("50 of 50 replicates, 0 s left \n")
+    monkeypatch.setattr(sys.modules["fastpsr.bootstrap.settings"], "_QUIET_SECONDS", math.inf)
+    fp.bootstrap(fp.EER(), detector(200), **options)
+    assert not capsys.readouterr().err
 
 
 def test_an_interrupt_gets_through():
@@ -509,7 +526,7 @@ GOOD = fp.Predictions.from_posteriors([0, 0, 1, 1] * 5, [0.1, 0.6, 0.4, 0.9] * 5
         ({"resampling": fp.Clusters([1, 2] * 9)}, "ids must have one entry per sample: 20, not 18"),
         ({"resampling": fp.Clusters([[1, 2]] * 20)}, "ids must be 1-dimensional, not of shape"),
         ({"resampling": fp.Clusters([1.0, math.nan] * 10)}, r"but ids\[1\] is nan"),
-        ({"resampling": fp.Clusters(["a", None] * 10)}, r"ids must be ids .* but ids\[1\] is None"),
+        ({"resampling": fp.Clusters(["a", None] * 10)}, r"an id for each .* but ids\[1\] is None"),
         ({"resampling": fp.Clusters([1, "1"] * 10)}, r"ids must be ids .* but ids\[1\] is '1'"),
         (
             {"resampling": fp.TwoWay([1, 2] * 10, ["1", "2"] * 10)},

@@ -448,6 +448,64 @@ def test_few_samples_of_a_class_have_no_interval():
     assert np.isnan(found.interval).all()
     assert not np.isnan(found.value)
     assert found.replicates.size == 100
+    with pytest.warns(RuntimeWarning, match="percentile intervals need no subsets"):
+        fp.bootstrap(fp.EER(), data, seed=0, n_resamples=100)
+    remedy = fp.bootstrap(fp.EER(), data, seed=0, n_resamples=100, method="percentile")
+    assert remedy.interval.low < remedy.interval.high
+
+
+BOUND = fp.CalibrationLoss(fp.rules.Log(), fp.PAV(), fp.TrainOnTest())
+
+
+def gaussian(n, distance, seed):
+    y, rng = np.repeat([0, 1], n), np.random.default_rng(seed)
+    scores = rng.normal(size=2 * n) + distance * y
+    return fp.Predictions.from_llrs(y, distance * (scores - distance / 2.0))
+
+
+@pytest.mark.filterwarnings("ignore:few samples:RuntimeWarning")
+@pytest.mark.parametrize(
+    ("metric", "n", "distance", "seed", "words"),
+    [
+        (fp.AUC(), 15, 2.5, 1, "AUC has an interval down to 0"),
+        (fp.EER(), 15, 2.5, 1, "EER has an interval up to 0.5"),
+        (fp.MinDCF(0.5), 10, 1.5, 0, r"minDCF\(0.5\) has an interval up to 1"),
+        (BOUND, 30, 2.5, 0, "RCL CE has an interval from 0 to 100"),
+    ],
+    ids=["AUC", "EER", "minDCF", "RCL"],
+)
+def test_an_interval_that_only_the_range_bounds_is_not_to_be_used(metric, n, distance, seed, words):
+    with pytest.warns(RuntimeWarning, match=f"^{words}, .*not to be used"):
+        found = fp.bootstrap(metric, gaussian(n, distance, seed), seed=0, n_resamples=40)
+    low, high = metric.value_range
+    assert low in found.interval or high in found.interval
+
+
+@pytest.mark.parametrize("metric", [fp.EER(), fp.MinDCF(0.5)], ids=str)
+def test_an_interval_of_a_poor_system_may_reach_that_of_chance(metric):
+    found = fp.bootstrap(metric, gaussian(20, 0.5, 0), seed=0, n_resamples=40)
+    assert found.interval.high == metric.value_range[1]
+
+
+def test_a_label_says_what_was_drawn():
+    data = sample()
+    alone = fp.bootstrap(fp.EER(), data, seed=0, n_resamples=40)
+    assert "(subsampling, 336 halves and quarters)" in repr(alone)
+    assert alone.settings == (
+        "95 % intervals: subsampling (336 halves and quarters), resampling IID, seed 0"
+    )
+    table = str(fp.evaluate(data, [fp.EER(), fp.Cllr()], seed=0, n_resamples=40))
+    assert (
+        "subsampling of EER (336 halves and quarters); percentile of Cllr; 40 replicates, "
+        "resampling IID, seed 0" in table
+    )
+    one, _ = ids_of(n_ids=20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        of_units = fp.bootstrap(
+            fp.Cllr(), data, seed=0, n_resamples=40, resampling=fp.Clusters(one)
+        )
+    assert "(jackknife, units left out in turn)" in repr(of_units)
 
 
 @pytest.mark.parametrize("scheme", ["clusters", "two-way"])

@@ -591,7 +591,7 @@ GENDER = {"gender": conditions()["gender"]}
         (["gender"], r"^by must be a dict such as"),
         ({"x": "gender"}, r"^by must have one id per sample for 'x'"),
         ({"x": [1, 2]}, r"^by\['x'\]"),
-        ({"x": [np.nan] * N}, r"^by\['x'\] must be ids"),
+        ({"x": [np.nan] * N}, r"^by\['x'\] must have an id for each"),
         ({("a", "b"): (range(N), range(N))}, r"^by must give each column under its own name"),
         ({"x": fp.SharedTargets(range(N))}, r"^by\['x'\] must not share targets"),
         ({"x": np.arange(N)}, r"^by\['x'\] must have at most 20 different numbers"),

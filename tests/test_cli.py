@@ -146,9 +146,6 @@ def test_conditions_that_a_table_does_not_have():
         (["--bins", "4"], "--bins is for conditions: give --by too"),
     ):
         assert words in fastpsr(*run, *options).err
-    write("s.parquet", label=y, llr=y, room=y)
-    run = ["evaluate", "s.parquet", "--scores-are", "llr", "--by", "room", "--explain"]
-    assert "--explain is of all samples, not of conditions: omit --by" in fastpsr(*run).err
 
 
 @pytest.mark.parametrize("ending", [".npz", ".npy", ".csv", ".parquet"])
@@ -303,7 +300,11 @@ def test_markdown_and_latex():
     assert [tuple(line) for line in markdown] == [("metric", "value"), ("---", "--:"), *rows]
     latex = Path("t.tex").read_text().replace(r"\%", "%").splitlines()
     assert latex[0] == r"\begin{tabular}{lr}"
-    assert latex[4:-2] == [rf"{name} & {value} \\" for name, value in rows]
+    units = [("", " [%]")["%" in value] for _, value in rows]
+    cells = [
+        (name + u, value.replace(" %", "")) for (name, value), u in zip(rows, units, strict=True)
+    ]
+    assert latex[4:-2] == [rf"{name} & {value} \\" for name, value in cells]
 
 
 def test_warnings_are_one_line_each():
@@ -424,7 +425,7 @@ def test_calibrated_output_can_be_evaluated():
     y, z, _ = data()
     write("train.csv", label=y, s=z[:, 1])
     out = succeed("calibrate", "train.csv", "--scores-are", "raw", "--output", "made.csv")
-    assert "made.csv: 240 rows of y_true, llr" in out
+    assert "made.csv: 240 rows of y_true, llr (natural logarithms)" in out
     succeed("evaluate", "made.csv", "--scores-are", "llr", "--json", "t.json")
     raw = fp.Predictions.from_raw_scores(y, z[:, 1])
     table = fp.evaluate(fp.cross_fit(fp.DirectionPreserving(), raw))

@@ -519,7 +519,10 @@ def test_infinite_numbers_in_text():
     outcome = fastpsr("calibrate", "s.csv", "--scores-are", "llr", "--calibrator", "pav",
                       "--output", "o.csv", "--apply", "s.csv")  # fmt: skip
     assert outcome.code == 0, outcome.err
-    assert "o.csv: 4 rows of y_true, llr; scores that are -inf: 2, " in outcome.out
+    assert (
+        "o.csv: 4 rows of y_true, llr (natural logarithms); scores that are -inf: 2, "
+        in outcome.out
+    )
 
 
 def test_notes_have_the_options():

@@ -203,7 +203,10 @@ def test_fusion_by_condition(second):
         assert (shown is None) == (own is None)
         if own is not None:
             assert [*shown["weights"].values()] == own.weights_.tolist()
-            assert f"fusion of {name} at a prior of 0.5: rank 2 of 2 columns" in out
+            assert (
+                f"fusion of {name} at a prior of 0.5, in natural logarithms: rank 2 of 2 columns"
+                in out
+            )
     assert [*content["fusion"]["weights"].values()] == fitted.pooled_.weights_.tolist()
 
 

@@ -227,6 +227,12 @@ def test_a_system_and_itself():
     assert " yes" not in out
 
 
+def differences_in(path):
+    """Return the lines of differences in a table, with the columns that they have."""
+    frame = polars.read_csv(path, infer_schema_length=None)
+    return frame.filter(frame["row"] == "difference").select(NAMES).to_dicts()
+
+
 def test_every_kind_of_table():
     write_trials()
     for name in "ab":
@@ -234,7 +240,7 @@ def test_every_kind_of_table():
     files = ["--csv", "t.csv", "--markdown", "t.md", "--latex", "t.tex", "--json", "t.json"]
     succeed("compare", "--key", "key", "a_1", "b_1", *FEW, *QUICK, *files)
     rows = strict_json("t.json")["differences"]
-    assert polars.read_csv("t.csv").to_dicts() == rows
+    assert differences_in("t.csv") == rows
     markdown = [line.strip("| ").split(" | ") for line in Path("t.md").read_text().splitlines()]
     assert markdown[0] == ["metric", "a_1", "b_1", "difference", "interval", "excludes 0"]
     latex = Path("t.tex").read_text().splitlines()
@@ -243,7 +249,9 @@ def test_every_kind_of_table():
     for place, row in enumerate(rows):  # below the numbers of targets and non-targets
         cells = [row["metric"], *shown(row)]
         assert markdown[place + 4] == cells
-        assert latex[place + 6] == " & ".join(cells).replace("%", r"\%") + r" \\"
+        unit = r" [\%]" * any("%" in cell for cell in cells)
+        bare = [cell.replace(" %", "") for cell in cells[1:]]
+        assert latex[place + 6] == " & ".join([cells[0] + unit, *bare]) + r" \\"
 
 
 def test_what_has_no_value():
@@ -374,7 +382,7 @@ BAD = {
     "kinds": (A, [*TABLES, *["--scores-are", "llr"] * 3], ["each of 2 systems", "3 times"]),
     "condition": ({}, [*TRIALS, "--by", "place"], ["--by", "session", "'place'"]),
     "report": (A, [*TABLES, "--report", "b.npz"], ["--report", "input"]),
-    "no tables": ({}, ["compare", "a", "b"], ["a must end in .npz", "--key"]),
+    "no labels, no key": ({}, ["compare", "a", "b"], ["a has no labels", "--key"]),
     "a table and another": (A, ["compare", "a.npz", "b"], ["b must end in .npz", "--key"]),
     "over an input": (A, [*TABLES, "--json", "b.npz"], ["--json", "input"]),
     "dcf": ({}, [*TRIALS, "--dcf", "x"], ["--dcf", "'x'"]),
@@ -394,7 +402,11 @@ BAD = {
     ),
 }  # fmt: skip
 BAD |= {
-    f"{option} for a table": (A, [*TABLES, option], [option.split("=")[0], "is for trials (--key)"])
+    f"{option} for a table": (
+        A,
+        [*TABLES, option],
+        [option.split("=")[0], "is for trials (--key, --scores)"],
+    )
     for option in (
         "--missing=drop",
         "--speaker-pattern=x",
@@ -460,13 +472,13 @@ def test_systems_by_condition():
     assert content["differences"] == expected["differences"]
     assert content["rows"] == expected["rows"]
     assert content["groups"] == expected["groups"]
-    assert polars.read_csv("t.csv").drop("group_a", "group_b").to_dicts() == [
-        {name: row[name] for name in NAMES if not name.startswith("group")}
-        for row in content["differences"]
+    assert differences_in("t.csv") == [
+        {name: row[name] for name in NAMES} for row in content["differences"]
     ]
     for words in ("second - c", "session=3", "differences; * where the interval excludes 0"):
         assert words in out
-    markdown = [line.strip("| ").split(" | ") for line in Path("t.md").read_text().splitlines()]
+    _, below = Path("t.md").read_text().split("\ndifferences; * where the interval excludes 0\n\n")
+    markdown = [line.strip("| ").split(" | ") for line in below.splitlines()]
     assert markdown[0] == ["difference", "condition", "EER", "Cllr"]
     assert len(markdown) == 2 + 3 * 6
     assert {line[0] for line in markdown[2:]} == {"a - second", "a - c", "second - c"}
@@ -546,7 +558,8 @@ def test_differences_of_conditions():
     given |= {"confidence_level": 0.5, "method": "percentile", "group_differences": "pooled"}
     expected = fp.evaluate({"a": trials.predictions("a")}, {"EER": fp.EER()}, **given).to_dict()
     assert strict_json("t.json")["differences"] == expected["differences"]
-    assert len(polars.read_csv("t.csv")) == len(expected["differences"]) == 5
+    assert len(differences_in("t.csv")) == len(expected["differences"]) == 5
+    assert len(polars.read_csv("t.csv")) == 5 + len(expected["rows"])
     assert "50 % intervals are simultaneous over 5 differences of each metric" in out
     assert "session=3 - pooled" in out
     run = [*TRIALS, *OF_CONDITIONS, *PERCENTILE, "--group-differences", "all"]
@@ -554,7 +567,9 @@ def test_differences_of_conditions():
     rows = strict_json("t.json")["differences"]
     assert [row["n_simultaneous"] for row in rows] == [1] * 6 + [10] * 20
     assert "50 % intervals of groups are simultaneous over 10 differences" in out
-    lines = Path("t.md").read_text("utf-8").splitlines()
+    values, _, lines = Path("t.md").read_text("utf-8").partition("| difference |")
+    lines = ["| difference |" + lines.splitlines()[0], *lines.splitlines()[1:]]
+    assert values.startswith("| system | condition | targets |")
     assert lines[0] == "| difference | condition or system | EER |"
     assert len(lines) == 2 + len(rows)
 
@@ -623,8 +638,11 @@ def test_standard_input():
     run = ["compare", "--key", "key", "a", "-", "--metrics", "Cllr", *FEW, "--csv", "-"]
     done = program(*map(str, run), stdin=text)
     assert done.returncode == 0, done.stderr
-    (header, row) = done.stdout.splitlines()
-    assert (header.split(",")[0], row.split(",")[:2]) == ("system_a", ["a", "/dev/stdin"])
+    header, *rows = (line.split(",") for line in done.stdout.splitlines())
+    assert [row[:2] for row in rows[:-1]] == [["value", "a"], ["value", "/dev/stdin"]]
+    names = ("row", "system_a", "system_b")
+    last = [rows[-1][header.index(name)] for name in names]
+    assert last == ["difference", "a", "/dev/stdin"]
 
 
 def test_three_tables():
@@ -653,5 +671,24 @@ def test_scores_are_systems_as_files_are():
     for given in (("--scores", "a", "b"), ("--scores", "a", "--scores", "b")):
         succeed("compare", "--key", "key", *given, *few)
         assert strict_json("t.json") == expected
-    check_refusal({}, ["compare", "--scores", "a", "b"], ["--scores needs --key"])
     check_refusal({}, ["compare", "--key", "key", "--scores", "a"], ["--scores must name two"])
+
+
+def test_score_files_that_hold_labels_need_no_key():
+    labeled()
+    expected = succeed("compare", "--key", "key", "--scores", "a", "b", *FEW, *QUICK)
+    for files in (["--scores", "la", "lb"], ["la", "lb"]):
+        out = succeed("compare", *files, *FEW, *QUICK)
+        wanted, found = (text.partition("difference: ")[2].split("\n") for text in (expected, out))
+        assert found[2:] == wanted[2:]  # below the names of systems
+
+
+def labeled():
+    """Write files la and lb: the scores of a and b with their labels."""
+    made = write_trials()
+    ids = [line.split("\t")[:2] for line in Path("key").read_text("utf-8").splitlines()[1:]]
+    for name, values in made.llrs.items():
+        rows = zip(ids, values.tolist(), made.made.y_true, strict=True)
+        words = ("nontarget", "target")
+        lines = [f"{e} {t} {x!r} {words[y]}\n" for (e, t), x, y in rows]
+        Path(f"l{name}").write_text("".join(lines), "utf-8")

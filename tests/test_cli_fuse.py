@@ -220,9 +220,12 @@ def test_apply_and_load(made):
     saved = fp.load_calibrator("m.json")
     np.testing.assert_array_equal(saved.weights_, fitted.weights_)
     out = succeed("fuse", "--load", "m.json", *apply, "--output", "g")
-    assert "a.new: scores of a\n" in out
+    assert "a.new: scores of a, taken as raw\n" in out
     assert "min(duration:log)" in out
     assert Path("g").read_bytes() == Path("f").read_bytes()
+    quiet = apply[: apply.index("--scores-are")]  # the fusion knows what scores were
+    succeed("fuse", "--load", "m.json", *quiet, "--output", "k")
+    assert Path("k").read_bytes() == Path("f").read_bytes()
     named = ["--apply", "b=b.new", "--apply", "a=a.new", *measure]
     succeed("fuse", "--load", "m.json", *named, "--output", "h")
     np.testing.assert_array_equal(np.sort(scores_in("h")), np.sort(expected))

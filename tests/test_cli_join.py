@@ -284,19 +284,6 @@ def test_large_files_are_read_part_by_part(monkeypatch):
     assert parts == memory
 
 
-def test_explain():
-    in_parts()
-    for path in ("parts", "trials.parquet"):
-        out = succeed("evaluate", path, "--scores-are", "llr", "--explain")
-        assert "600 rows in" in out
-        assert "NCE" not in out
-    np.savez("t.npz", scores=np.zeros(2), y_true=[0, 1])
-    run = fastpsr("evaluate", "t.npz", "--scores-are", "llr", "--explain")
-    assert "--explain is for Parquet files, not for t.npz" in run.err
-    run = fastpsr("evaluate", "--key", "key", "--scores", "a", "--explain")
-    assert "--explain is for Parquet files" in run.err
-
-
 def test_intervals_of_parts():
     in_parts()
     options = ("--scores-are", "llr", "--resamples", "40", "--seed", "3")

@@ -121,7 +121,7 @@ WRONG = {
 #: Names of columns, and switches.
 DATA_DECIDE = {
     "--by", "--equalize", "--resample", "--group-differences", "--all-pairs", "--eer",
-    "--transpose", "--key-transpose", "--in-order", "--explain", "--scores",
+    "--transpose", "--key-transpose", "--in-order", "--scores",
     "--classes", "--normalize", "--refits",
 }  # fmt: skip
 

@@ -271,6 +271,36 @@ def test_all_columns_count_for_the_memory(monkeypatch):
         assert isinstance(each, fp.PartitionedPredictions)
 
 
+def test_a_file_that_is_read_in_parts_says_how_to_load_it(monkeypatch):
+    ids = np.array([f"s{k % 9}" for k in range(N)])
+    speakers = {"enroll_speaker": ids, "test_speaker": ids[::-1]}
+    write("t.parquet", **COLUMNS, **speakers)
+    run = [
+        "evaluate",
+        "t.parquet",
+        "--columns",
+        "col_a",
+        "--scores-are",
+        "llr",
+        "--metrics",
+        "Cllr",
+    ]
+    for scheme in ("iid", "who"):
+        with_intervals = [*run, "--ci", "0.95", "--resamples", "40", "--seed", "0",
+                          "--resample", scheme]  # fmt: skip
+        monkeypatch.setenv("FASTPSR_MEMORY", "1KB")
+        parts = fastpsr(*with_intervals)
+        assert "read in parts" not in fastpsr(*run).err
+        (line,) = parts.err.splitlines()
+        assert line.startswith(f"t.parquet: {N} rows are read in parts")
+        (size,) = re.findall("set FASTPSR_MEMORY=([0-9]+[KM]B)", line)
+        monkeypatch.setenv("FASTPSR_MEMORY", size)
+        loaded = fastpsr(*with_intervals)
+        assert loaded.err == ""
+        assert "read in" in parts.out
+        assert "read in" not in loaded.out
+
+
 # Joined files
 
 
@@ -393,15 +423,12 @@ def test_what_each_command_refuses():
         ),
         (["compare", *BOTH], "--score needs one FILE without a name, a table, not none"),
         (["evaluate", *BOTH], "--score needs one FILE without a name, a table, not none"),
-        (["evaluate", "t.parquet", *BOTH, "--explain"], "--explain is of one system: give --score"),
         (["evaluate", "--scores", "t.parquet", *BOTH], "--score is for a table of scores"),
         (["compare", "t.npy", *BOTH], "No such file"),
     ):
         check_refusal({}, run, [words])
     np.save("t.npy", A)
     check_refusal({}, ["evaluate", "t.npy", *BOTH], ["--score names columns, and t.npy has none"])
-    out = succeed("evaluate", "t.parquet", *one, "--scores-are", "llr", "--explain")
-    assert "300 rows in 1 part" in out
 
 
 # A floor

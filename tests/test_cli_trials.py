@@ -284,12 +284,23 @@ def test_a_condition_of_one_class_says_so():
     save(key="label,enroll,test,flag\n" + "".join(f"{k},{f}\n".replace(" ", ",") for k, f in rows))
     out = evaluated("--by", "flag")
     assert set(values_of("s", "flag=other").values()) == {None}
-    reason = "not computed: flag=other has no samples of class 1"
+    reason = "not computed: flag=other has no samples of class 1: group by a column whose "
     content = strict_json("t.json")
-    assert {r["note"] for r in content["rows"] if r["group"] == "flag=other"} == {reason}
+    (note,) = {r["note"] for r in content["rows"] if r["group"] == "flag=other"}
+    assert note.startswith(reason)
     (sizes,) = [g["class_sizes"] for g in content["groups"] if g["group"] == "flag=other"]
     assert sizes == [flags.count("other"), 0]
     assert out.count(f"s, flag=other: {reason}") == 1
+    assert "SharedTargets" not in note  # which the command line cannot pass
+    assert note.endswith("(of trials as --key, with --extra ignore)")
+    header, *rest = Path("key").read_text().splitlines(keepends=True)
+    own = [row for row, flag, y in zip(rest, flags, Y, strict=True) if flag == "other" or y == 1]
+    save(key="".join([header, *own]))
+    evaluated("--extra", "ignore")
+    data = llrs(np.array([flag == "other" or y == 1 for flag, y in zip(flags, Y, strict=True)]))
+    assert values_of("s", None)["EER"] == pytest.approx(fp.EER()(data))
+    save(key="".join([header, *rest]))
+    evaluated("--by", "flag")
     check(llrs(np.array(flags) == "one"), condition="flag=one")
 
 
@@ -583,7 +594,7 @@ def test_calibrate(scale):
     speakers = ["--speaker-pattern", "^[^/]+"]
     out = succeed(*CALIBRATE, "--scores-are", scale, "--output", "o", *speakers, "--folds", "4")
     assert f"scores taken as {scale}\n" in out
-    assert f"o: {Y.size} trials with LLRs" in out
+    assert f"o: {Y.size} trials with LLRs (natural logarithms)" in out
     train = fp.CrossFit(4, groups=(ENROLL, TEST))
     expected = fp.cross_fit(fp.DirectionPreserving(), predictions(), train).llrs
     np.testing.assert_allclose(written("o"), expected, rtol=1e-9)
@@ -619,7 +630,7 @@ def test_floor(name):
         assert refused.err == f"error: --floor has no effect on --calibrator {name}\n"
         return
     out = succeed(*CALIBRATE, "--output", "o", *options)
-    assert out.endswith(f"o: {Y.size} trials with LLRs\n")
+    assert out.endswith(f"o: {Y.size} trials with LLRs (natural logarithms)\n")
     values = fp.cross_fit(make(floor=0.01), llrs()).llrs
     np.testing.assert_allclose(written("o"), values, rtol=1e-12)
     evaluated(*options)
@@ -750,6 +761,35 @@ def test_threshold_of_posteriors_and_of_scores_with_labels():
     assert f"of calibrated LLRs: normalized cost {actual:.4f}" in succeed(*run, "llr")
 
 
+def test_threshold_of_a_table_of_posteriors_is_a_posterior():
+    q = (1.0 / (1.0 + np.exp(-X))).round(4)
+    save(t="label,q\n" + "".join(f"{y:d},{each}\n" for y, each in zip(Y, q, strict=True)))
+    run = ["threshold", "--fa", "0.1", "--scores", "t", "--scores-are", "posterior"]
+    out = succeed(*run, "--columns", "score=q,label=label", "--json", "o.json")
+    point = fp.MissRate(0.1).operating_point(fp.Predictions.from_posteriors(Y, q))
+    assert f"{point.threshold!r} (log-odds {point.log_odds:.6g})" in out
+    assert json.loads(Path("o.json").read_text())["operating_point"] == point.to_dict()
+
+
+def test_threshold_of_a_table():
+    q = 1.0 / (1.0 + np.exp(-X))
+    np.savez("t.npz", y_true=Y, q=np.stack([1.0 - q, q], axis=1))
+    point = fp.MissRate(0.1).operating_point(fp.Predictions.from_posteriors(Y, q))
+    out = succeed("threshold", "t.npz", "--fa", "0.1", "--ci", "0.95", "--resamples", "40")
+    assert f"P_fa of at most 0.1 on these samples: {point.threshold:.6f}" in out
+    assert "threshold: " in out
+    x, words = X.round(2).tolist(), [WORDS[y] for y in Y.tolist()]
+    save(**{"t.csv": "y,x,w\n" + "".join(f"{y},{a},2\n" for y, a in zip(words, x, strict=True))})
+    run = ["threshold", "t.csv", "--dcf", "0.5", "--scores-are", "log10-llr", "--columns", "x"]
+    more = ["--labels", "y", "--weights", "w", "--classes", f"{WORDS[0]},{WORDS[1]}"]
+    out = succeed(*run, *more)
+    best = fp.MinDCF(0.5).operating_point(fp.Predictions.from_raw_scores(Y, x)).threshold
+    assert f"best for these samples: {best!r}: " in out  # in the units of the file
+    actual = fp.ActDCF(0.5)(llrs(x=np.array(x) * np.log(10)))
+    assert f"of calibrated LLRs: normalized cost {actual:.4f}" in out
+    check_refusal({}, [*run, "--scores", "s"], ["trials", "or a table", "t.csv"])
+
+
 LIMITS = {
     "--fa": (fp.MissRate, "lowest with P_fa of at most 0.1"),
     "--miss": (fp.FalseAlarmRate, "highest with P_miss of at most 0.1"),
@@ -862,7 +902,7 @@ def test_targets_and_nontargets_are_calibrated_and_have_a_threshold():
     expected = fp.cross_fit(fp.DirectionPreserving(), llrs(rows)).llrs
     out = succeed("calibrate", *pair, "--output", "o", "--save", "m.json")
     assert "o: " in out
-    assert "trials with LLRs; first those of targets" in out
+    assert "trials with LLRs (natural logarithms); first those of targets" in out
     assert np.loadtxt("o") == pytest.approx(expected)
     succeed("calibrate", *lists, "--scores", "s", "--output", "o")
     found = fp.trials.read_scores("o")
@@ -969,3 +1009,81 @@ def test_labels_do_not_leak_into_calibrated_scores(ending):
 )
 def test_what_such_options_refuse(options, words):
     check_refusal({}, [*RUN, *options], words)
+
+
+def test_the_base_of_what_is_written_is_said():
+    save(s=lines(X / np.log(10.0)))
+    out = succeed(*CALIBRATE, "--scores-are", "log10-llr", "--output", "o", "--save", "m.json")
+    assert f"o: {Y.size} trials with LLRs (natural logarithms)\n" in out
+    fitted = fp.DirectionPreserving().fit(llrs())
+    apply = ["calibrate", "--load", "m.json", "--apply", "s", "--output"]
+    assert "taken as log10-llr" in succeed(*apply, "p")  # the file knows it
+    succeed(*apply, "q", "--scores-are", "log10-llr")
+    assert Path("p").read_text() == Path("q").read_text()
+    succeed(*apply, "r", "--scores-are", "llr")  # other scores may be on another scale
+    assert Path("p").read_text() != Path("r").read_text()
+    run = ["select", *CALIBRATE[1:], "--scores-are", "log10-llr", "--calibrators", "dp"]
+    succeed(*run, "--save", "n.json")
+    assert Path("n.json").read_text() == Path("m.json").read_text()
+    (shown,) = re.findall(r"LLR = (\S+) \* log10-LLR ([-+]) (\S+)", out)
+    slope, offset = float(shown[0]), float(shown[1] + shown[2])  # for the scores of the file
+    expected = fitted.transform(llrs()).llrs
+    np.testing.assert_allclose(slope * X / np.log(10.0) + offset, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_saved_calibrator_knows_what_it_takes():
+    succeed(*CALIBRATE, "--scores-are", "raw", "--save", "m.json")
+    out = succeed("calibrate", "--load", "m.json", "--apply", "s", "--output", "o")
+    assert "scores taken as raw\n" in out
+
+
+def test_training_scores_with_labels_may_come_first():
+    words = zip(SCORES.splitlines(), Y.tolist(), strict=True)
+    save(labeled="".join(f"{line} {WORDS[y]}\n" for line, y in words))
+    options = ["--apply", "s", "--output"]
+    succeed("calibrate", "labeled", *options, "o")
+    succeed("calibrate", "--scores", "labeled", *options, "p")
+    assert Path("o").read_text("utf-8") == Path("p").read_text("utf-8")
+    out = succeed("select", "labeled", "--calibrators", "dp")
+    assert "chosen: dp" in out
+
+
+def test_cosines_have_no_calibration_loss_to_show():
+    out = succeed("select", *CALIBRATE[1:], "--scores-are", "cosine", "--calibrators", "dp")
+    assert "RCL" not in out
+    assert "nan" not in out
+
+
+def test_names_of_costs():
+    out = evaluated("--metrics", "minDCF,AUC", "--dcf", "0.01", "--dcf", "0.05")
+    assert all(name in out for name in ("minDCF(0.01)", "minDCF(0.05)", "AUC"))
+    refused = fastpsr(*RUN, "--metrics", "minDCF(0.05)").err
+    assert refused.endswith("give --dcf 0.05 for that operating point\n")
+    succeed(*RUN, "--metrics", "minDCF(0.05)", "--dcf", "0.05")
+    assert "--dcf once for each" in fastpsr(*RUN, "--dcf", ".01,.05").err
+    assert "only rank" in fastpsr(*RUN, "--scores-are", "raw", "--metrics", "Cllr").err
+
+
+def test_a_limit_below_one_error_is_cautioned():
+    command = ["threshold", "--key", "key", "--scores", "s"]
+    assert "less than one error" in fastpsr(*command, "--fa", "1e-5").err
+    assert "less than one error" in fastpsr(*command, "--miss", "1e-5").err
+    assert fastpsr(*command, "--fa", "0.1").err == ""
+
+
+def test_latex_of_conditions():
+    rows = zip(KEYS["voxceleb"].splitlines(), np.arange(Y.size) % 9, strict=True)
+    save(
+        key="label,enroll,test,seconds\n" + "".join(f"{k},{s}\n".replace(" ", ",") for k, s in rows)
+    )
+    options = ["--metrics", "EER,Cllr", "--latex", "t.tex"]
+    evaluated(*options, "--by", "seconds", "--bins", "3,6", "--resamples", "40")
+    head, _, *body = Path("t.tex").read_text("utf-8").splitlines()[2:-2]
+    assert head == r"system & condition & targets & non-targets & EER [\%] & Cllr \\"
+    names = [line.split(" & ")[1] for line in body[::2]]
+    assert names == ["pooled", "seconds $<$ 3", "seconds=[3, 6)", r"seconds $\geq$ 6"]
+    assert not any("[" in line.split(" & ", 2)[2] for line in body[::2])
+    assert all(line.startswith(" &  &  &  & ") for line in body[1::2])  # not \\ [, a length
+    evaluated(*options)
+    head = Path("t.tex").read_text("utf-8").splitlines()[2]
+    assert head.startswith("system & targets")  # all conditions would be "pooled"

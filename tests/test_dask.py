@@ -487,12 +487,6 @@ def test_large_steps_travel_without_a_warning(client):
     assert fp.Cllr()(from_frame().map(Wide())) == fp.Cllr()(in_parts())
 
 
-def test_explain(threads):
-    found = from_frame().explain([fp.Cllr(), fp.EER()])
-    assert found.n_parts == len(EDGES) - 1
-    assert found.reads >= 2
-
-
 def test_one_process_compiles_at_a_time(tmp_path, monkeypatch):
     fcntl = pytest.importorskip("fcntl")
     from fastpsr import dask as adapter

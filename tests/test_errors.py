@@ -152,7 +152,7 @@ def test_columns_of_parquet(tmp_path):
     columns = {"y": [0, 1], "cat": [0.5, 1.5], "dog": [0.5, -0.5], "w": [1.0, -1.0]}
     polars.DataFrame(columns).write_parquet(tmp_path / "t.parquet")
     for weights, said in [
-        (None, r"row 1.*: posteriors must lie in 0 to 1, but cat\[1\] is 1.5$"),
+        (None, r"row 1.*: posteriors must lie in 0 to 1, but cat\[1\] is 1.5"),
         ("w", r"row 1.*: w must be finite and not negative, but w\[1\] is -1.0$"),
     ]:
         data = fp.scan_parquet(

@@ -146,7 +146,7 @@ def test_no_metrics(empty):
 
 @pytest.mark.parametrize(
     "metrics",
-    [fp.CrossEntropy(), "NCE", ["none"], [None], {"a": "NCE"}, 5, {1: fp.CrossEntropy()}],
+    [fp.CrossEntropy(), "NCE", ["none"], [None], {"a": "none"}, 5, {1: fp.CrossEntropy()}],
     ids=["a metric", "a word", "words", "None", "word in a dict", "number", "number as name"],
 )
 def test_what_is_no_collection_of_metrics(metrics):
@@ -476,3 +476,91 @@ def test_every_metric_and_calibrator_of_hostile_data(n_classes, scores):
         with warnings.catch_warnings(record=True, action="always") as caught:
             found = fp.evaluate(given, chosen, by={"half": np.arange(len(data)) % 2}, **options)
         assert [*map(str, found.warnings)] == [*dict.fromkeys(str(e.message) for e in caught)]
+
+
+# What is passed by name, and what a prompt shows
+
+
+def test_names_of_metrics_are_those_of_evaluate():
+    data = fp.simulate.trial_list(200, 400, seed=0)
+    a = fp.Predictions.from_llrs(data.y_true, data.llr)
+    b = fp.Predictions.from_raw_scores(data.y_true, data.llr)
+    few = {"n_resamples": 40, "seed": 0}
+    for text, metric in (("EER", fp.EER()), ("crossentropy", fp.CrossEntropy()),
+                         ("cllr", fp.Cllr()), ("NBS", fp.BrierScore())):  # fmt: skip
+        (row,) = fp.evaluate(a, [text]).rows
+        found = fp.bootstrap(text, a, **few)
+        assert (found.name, found.value) == (row.metric, row.value) == (metric.label, metric(a))
+        assert [each.name for each in fp.bootstrap([text, "AUC"], a, **few)] == [row.metric, "AUC"]
+        assert fp.bootstrap({"x": text}, a, **few)[0].value == row.value
+        assert fp.evaluate(a, {"x": text})["x"] == row.value
+        assert fp.compare(text, a, a, **few).value == 0.0
+    sizes = [fp.sample_size(each, a, 0.2, seed=0).n for each in ("NBS", fp.BrierScore())]
+    assert sizes[0] == sizes[1]
+    for refused in (
+        lambda: fp.bootstrap("EERs", a),
+        lambda: fp.compare("Cllr", a, b),  # raw scores only rank
+        lambda: fp.sample_size("EERs", a, 0.2),
+    ):
+        with pytest.raises(fp.ArgumentError, match=r"^metrics? must be among .*EER"):
+            refused()
+
+
+def test_a_prompt_shows_the_table():
+    data = sample_of_two()
+    table = fp.evaluate(data, ["NCE", "AUC"])
+    assert repr(table) == str(table)
+    assert len(repr(table)) < 300
+
+
+def test_lines_of_progress(capsys):
+    data = sample_of_two()
+    few = {"n_resamples": 40, "seed": 0}
+    silent = fp.evaluate(data, ["NCE"], progress=False, **few)
+    assert capsys.readouterr().err == ""
+    assert str(fp.evaluate(data, ["NCE"], progress=True, **few)) == str(silent)
+    assert "40 of 40 replicates" in capsys.readouterr().err
+    by = {"half": np.arange(len(data)) % 2}
+    fp.evaluate({"a": data, "b": data}, ["NCE"], by=by, differences="first", progress=True, **few)
+    assert "40 of 40 replicates" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("resampling", [np.arange(100), list(range(100)), tuple(range(100))])
+def test_ids_are_no_scheme_but_make_one(resampling):
+    data = sample_of_two()
+    with pytest.raises(fp.ArgumentError) as raised:
+        fp.evaluate(data, ["NCE"], n_resamples=40, resampling=resampling)
+    assert raised.value.argument == "resampling"
+    assert raised.value.remedy.endswith("pass fp.Clusters(ids)")
+    assert len(str(raised.value)) < 200
+    fp.evaluate(data, ["NCE"], n_resamples=40, seed=0, resampling=fp.Clusters(resampling))
+
+
+RCL = fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving(), fp.CrossFit())
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        RCL,
+        lambda data: fp.evaluate(data, [RCL], by={"half": np.arange(len(data)) % 2}),
+        lambda data: fp.bootstrap(RCL, data, n_resamples=40, seed=0),
+        lambda data: fp.cross_fit(fp.DirectionPreserving(), data),
+    ],
+)
+def test_a_problem_of_all_folds_is_warned_of_once(call):
+    data = sample_of_two(sign=-1.0)
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        call(data)
+    assert sum("fitted scale" in str(each.message) for each in caught) == 1
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        fp.evaluate({"a": data, "b": data}, [RCL])
+    scale = [str(each.message) for each in caught if "fitted scale" in str(each.message)]
+    assert [each[:2] for each in scale] == ["a:", "b:"]
+
+
+def sample_of_two(sign=1.0):
+    """Return 100 samples of overlapping classes; with a sign of -1 the scores are reversed."""
+    rng = np.random.default_rng(0)
+    y = np.arange(100) % 2
+    return fp.Predictions.from_logits(y, sign * (rng.normal(size=100) + 2.0 * y - 1.0))

@@ -112,8 +112,9 @@ def test_systems_without_a_name_have_no_column_of_names():
     by = {"half": np.arange(60) // 30}
     evaluation = fp.evaluate(samples, ["AUC"], by=by, group_differences="pooled")
     evaluation.write("d.md")
-    lines = Path("d.md").read_text("utf-8").splitlines()
-    assert lines[:2] == ["| difference | AUC |", "| --- | --: |"]
+    values, differences = Path("d.md").read_text("utf-8").split("\ndifferences\n\n")
+    assert values.startswith("| condition | targets | non-targets | AUC |\n")
+    assert differences.startswith("| difference | AUC |\n| --- | --: |\n")
     fp.evaluate(samples, ["AUC"], by=by).write("t.tex")
     lines = Path("t.tex").read_text("utf-8").splitlines()
     assert lines[:4] == [
@@ -125,6 +126,34 @@ def test_systems_without_a_name_have_no_column_of_names():
     assert lines[-2:] == [r"\bottomrule", r"\end{tabular}"]
 
 
+@pytest.mark.parametrize("make", [of_differences, of_differences_of_groups])
+def test_values_and_differences_are_both_written(make):
+    _, evaluation = make()
+    frame = evaluation.to_frame()
+    assert frame["row"].value_counts(sort=True).rows() == [
+        ("value", len(evaluation.rows)),
+        ("difference", len(evaluation.differences)),
+    ]
+    values, differences = (
+        frame.filter(frame["row"] == row).to_dicts() for row in ("value", "difference")
+    )
+    for row, expected in zip(values, evaluation.rows, strict=True):
+        assert (row["system"], row["group"], row["value"]) == (
+            expected.system, expected.group, expected.value,
+        )  # fmt: skip
+    for row, expected in zip(differences, evaluation.differences, strict=True):
+        assert expected.to_dict().items() <= row.items()
+        assert row["value"] is None
+    for ending in (".csv", ".md", ".tex"):
+        evaluation.write(f"t{ending}")
+        text = Path(f"t{ending}").read_text("utf-8")
+        for row in evaluation.rows:
+            assert (f"{row.value}" if ending == ".csv" else f"{row.value:.4f}") in text or row.unit
+        for each in evaluation.differences:
+            assert (f"{each.value}" if ending == ".csv" else "difference") in text
+    assert Path("t.csv").read_text("utf-8") == frame.write_csv()
+
+
 def latex_of(*names):
     samples = reports.llrs(60)
     fp.evaluate(dict.fromkeys(names, samples), ["AUC"]).write("t.tex")
@@ -134,8 +163,8 @@ def latex_of(*names):
 def test_latex_names_systems_without_endings_of_files():
     text = latex_of("dir/a.txt", "b.scores.gz", "resnet.v2", ".txt")
     for name in ("dir/a", "b", "resnet.v2", ".txt"):
-        assert f"\n{name} & pooled" in text
-    assert "\na.txt & pooled" in latex_of("a.txt", "a.csv")  # else they had one name
+        assert f"\n{name} & 20" in text
+    assert "\na.txt & 20" in latex_of("a.txt", "a.csv")  # else they had one name
 
 
 # Reports

@@ -1,5 +1,6 @@
 """Several systems, and groups: each as if it were evaluated alone."""
 
+import ast
 import inspect
 import json
 import math
@@ -42,7 +43,7 @@ MAKERS = {
     ),
     "raw": lambda y, x, **more: fp.Predictions.from_raw_scores(y, x, **more),
     "rows": lambda y, x, **more: fp.Predictions.from_logits(
-        y, np.column_stack([x, -x, 0 * x]), **more
+        y, np.column_stack([-x, x, 0 * x]), **more
     ),
 }
 
@@ -206,7 +207,9 @@ def test_a_group_without_a_class_says_so():
     )
     rows = [row for row in table.rows if row.group == "who=f"]
     assert all(math.isnan(row.value) for row in rows)
-    assert {row.note for row in rows} == {"not computed: who=f has no samples of class 1"}
+    (note,) = {row.note for row in rows}
+    assert note.startswith("not computed: who=f has no samples of class 1: group by ")
+    assert "fp.SharedTargets" in note  # what to do
     assert "pooled" in str(table)
     assert str(table).count("has no samples of class 1") == 2
 
@@ -461,9 +464,32 @@ def test_what_functions_return_is_checked():
 
 def test_options_of_intervals_need_replicates():
     data = columns()
-    for options in ({"method": "basic"}, {"confidence_level": 0.9}, {"seed": 0}):
+    for options in ({"method": "basic"}, {"confidence_level": 0.9}):
         with pytest.raises(fp.ArgumentError, match="is for intervals"):
             fp.evaluate(MAKERS["LLRs"](data["y"], data["a"]), **options)
+    assert fp.evaluate(MAKERS["LLRs"](data["y"], data["a"]), ["EER"], seed=0).intervals is None
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_series_is_a_grouping_by_its_name(library):
+    made_by = pytest.importorskip(library).Series
+
+    def series(ids, name):
+        return made_by(ids, name=name) if library == "pandas" else made_by(name, ids)
+
+    data = columns()
+    made = MAKERS["LLRs"](data["y"], data["a"])
+    expected = fp.evaluate(made, ["EER"], by={"gender": data["gender"]})
+    assert str(fp.evaluate(made, ["EER"], by=series(data["gender"], name="gender"))) == str(
+        expected
+    )
+    for unnamed in (series(data["gender"], name=None), data["gender"], list(data["gender"])):
+        with pytest.raises(fp.ArgumentError) as raised:
+            fp.evaluate(made, ["EER"], by=unnamed)
+        assert raised.value.argument == "by"
+        assert len(str(raised.value)) < 200
+        (name,) = ast.literal_eval(raised.value.remedy.removeprefix("pass ").replace("ids", "0"))
+        assert fp.evaluate(made, ["EER"], by={name: unnamed}).groups[1].group.startswith(name)
 
 
 def awkward(kind):

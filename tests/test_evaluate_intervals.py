@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
+from fastpsr.evaluation.evaluate import SlowIntervalWarning
+from fastpsr.metrics.defaults import default_metrics
 from tests.test_evaluate import BY_HAND, DEFAULT, INF, INFINITE, refusing, sample
 
 SCHEMES = {
@@ -116,7 +118,7 @@ WRONG = {
     ),
     "ids": ({"n_resamples": 50, "resampling": fp.Clusters([1, 2])}, "^ids must have .* 300, not 2"),
     "resampling alone": ({"resampling": fp.IID()}, "^resampling is for intervals: .*n_resamples"),
-    "seed alone": ({"seed": 0}, "^seed is for intervals: .*n_resamples"),
+    "ids alone": ({"resampling": np.arange(300)}, "^resampling is for intervals"),
 }  # fmt: skip
 
 
@@ -156,3 +158,34 @@ def test_warnings_of_intervals_point_at_the_caller():
     with pytest.warns(RuntimeWarning, match="is undefined in ") as caught:
         fp.evaluate(data, {"score": fp.CrossEntropy()}, n_resamples=100, seed=0)
     assert [each.filename for each in caught] == [__file__]
+
+
+def interval_of(table, metric):
+    row = table.row((None, None, metric))
+    return row.low, row.high
+
+
+def test_a_slow_interval_of_a_default_table_is_left_out_and_can_be_asked_for(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 3
+    data = fp.Predictions.from_logits(y, rng.normal(size=(120, 3)) + 2.0 * np.eye(3)[y])
+    options = {"n_resamples": 40, "seed": 0}
+    before = fp.evaluate(data, **options)
+    assert before.row("RCL").low is not None
+    loss = default_metrics(3)["RCL"]
+    monkeypatch.setattr(sys.modules["fastpsr.evaluation.evaluate"], "_MOST_SECONDS", 1e-9)
+    for by in (None, {"room": np.arange(120) % 2}):
+        with pytest.warns(SlowIntervalWarning, match="RCL has no interval") as caught:
+            table = fp.evaluate(data, by=by, **options)
+        assert len(caught) == len(table.warnings) == 1
+        assert table.row((None, None, "RCL")).value == before.row("RCL").value
+        assert table.row((None, None, "RCL")).low is None
+        assert table.row((None, None, "RCL")).note.endswith("without interval")
+        assert interval_of(table, "NCE") == interval_of(before, "NCE")
+    n_groups = 2  # with all samples, twice the rows
+    seconds = loss.seconds_of_refits(data, 40)
+    assert caught[0].message.seconds == pytest.approx(n_groups * seconds)
+    asked = fp.evaluate(data, metrics=["NCE", "RCL"], **options)  # as the warning says
+    assert interval_of(asked, "RCL") == interval_of(before, "RCL")
+    assert loss.seconds_of_refits(data[::2], 40) == pytest.approx(seconds / 2)
+    assert default_metrics(2)["RCL"].seconds_of_refits(sample(), 1000) == 0.0  # sums on an axis

@@ -158,7 +158,7 @@ REFUSED = {
         lambda: {name: constant()[name] for name in ("a", "b")},
         {}, "^systems, for the row 'without b', must differ between samples",
     ),
-    "seed alone": (systems, {"seed": 1}, "^seed is for intervals"),
+    "method alone": (systems, {"method": "bca"}, "^method is for intervals"),
     "metrics": (systems, {"metrics": ["Cllrs"]}, "metrics must be among"),
 }  # fmt: skip
 

@@ -47,16 +47,12 @@ FLOORS = (
     {"predictions"},
     {"ids"},
     {"compiled", "interval_rule", "options", "parallel"},
-    {"caching", "checks", "errors", "wording", "files", "simulate", "results"},
+    {"caching", "checks", "errors", "frames", "wording", "files", "simulate", "results"},
     {"exports", "html", "optional", "strict_json", "version"},
     {"kernels"},
 )
-#: Methods that users call, and which are computed above: data in parts explain a table of metrics,
-#: and an evaluation is written as a report.
-UPWARD = {
-    ("fastpsr.plans.partitioned", "fastpsr.evaluation.explain"),
-    ("fastpsr.evaluation.table", "fastpsr.report"),
-}
+#: Methods that users call, and which are computed above: an evaluation is written as a report.
+UPWARD = {("fastpsr.evaluation.table", "fastpsr.report")}
 
 
 def name_of(path):
@@ -319,12 +315,12 @@ def test_what_is_missing_is_said(tmp_path):
     table.write_text("y_true,q\n0,0.25\n1,0.5\n", "utf-8")
     polars.DataFrame({"target": [0, 1] * 20, "llr": [0.5, -0.5] * 20}).write_parquet(parts)
     evaluate = command("evaluate", str(table))
-    explain = command("evaluate", str(parts), "--explain")
+    of_parts = command("evaluate", str(parts.parent / "*.parquet"))
     libraries, adapters = ["typer", "rich", "polars"], sorted(ADAPTERS)
     *found, (_, ended, said) = run(
         *(WITHOUT.format(name, evaluate) for name in libraries),
         *(f"import sys; sys.modules[{n!r}] = None; import fastpsr.{n}" for n in adapters),
-        f"import sys; sys.modules['pyarrow.dataset'] = None; {explain}",
+        f"import sys; sys.modules['pyarrow.dataset'] = None; {of_parts}",
     )
     messages = [message for _, message, _ in found]
     assert messages[: len(libraries)] == [

@@ -8,6 +8,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 import fastpsr as fp
+from tests.commands import fastpsr
 
 MAKE = {
     "from_posteriors": lambda y, **more: fp.Predictions.from_posteriors(
@@ -87,6 +88,10 @@ def test_the_message_shows_the_call(make, y, shown):
         ([0.0, np.nan, 1.0, 0.0], [0.0, 1.0], "y_true", 1),
         ([0, 1, 0, 1], ["0", "1"], "y_true", 0),
         (["a", None, "b", "a"], ["a", "b"], "y_true", 1),
+        (["a", None, "a", None], None, "y_true", 1),  # 'a' is a label, None is none
+        (["a", np.nan, "a", "b"], None, "y_true", 1),
+        ([2.0, np.nan, 1.0, 1.0], None, "y_true", 1),
+        ([1.0, np.nan, 1.0, 1.0], [1.0, np.nan], "y_true", 1),
         (["a", "b", "a", "b"], ["a", "b", "c"], "classes", None),
         (["a", "b", "a", "b"], ["a"], "classes", None),
         (["a", "b", "a", "b"], ["a", "a"], "classes", None),
@@ -286,6 +291,141 @@ def test_two_columns_where_one_is_meant():
     for refused in (fp.Predictions.from_llrs, fp.Predictions.from_raw_scores, fp.Cllr()):
         with pytest.raises(fp.ArgumentError, match=r"the column of class 1, \w+\[:, 1\]"):
             refused(y, q)
+
+
+# Names of columns, and the order of rows
+
+
+WORDS = np.array(["a", "b", "b", "a"])
+FRAME = {"b": [0.1, 0.8, 0.4, 0.3], "a": [0.9, 0.2, 0.6, 0.7]}
+CLASSES = ["a", "b"]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("make", ["from_posteriors", "from_logits", "from_log_likelihoods"])
+def test_columns_named_as_classes_are_in_their_order(library, make):
+    frame = pytest.importorskip(library).DataFrame(FRAME)
+    make = getattr(fp.Predictions, make)
+    with pytest.raises(fp.ArgumentError, match=r"column 0 .* 'b'.* pass \w+\[\['a', 'b'\]\]$"):
+        make(WORDS, frame, classes=CLASSES)
+    ordered = make(WORDS, frame[["a", "b"]], classes=CLASSES)
+    swapped = make(WORDS, frame, classes=["b", "a"])
+    plain = make(WORDS, np.column_stack([FRAME["a"], FRAME["b"]]), classes=CLASSES)
+    np.testing.assert_array_equal(ordered.scores, plain.scores)
+    np.testing.assert_array_equal(swapped.scores, -plain.scores)
+    for metric in (fp.CrossEntropy(), fp.AUC()):
+        with pytest.raises(fp.ArgumentError, match="order of the classes"):
+            metric(WORDS, frame, classes=np.array(CLASSES))
+
+
+@pytest.mark.parametrize(
+    ("names", "classes", "is_refused"),
+    [
+        (["x", "y"], CLASSES, False),  # names of something else
+        (["b", "x"], CLASSES, True),
+        (["a", "x"], CLASSES, False),
+        (["1", "0"], None, True),
+        (["1", "0"], [0.0, 1.0], True),
+        (["1", "2"], None, False),  # the second and third column of a table
+        (["a"], CLASSES, True),
+        (["b"], CLASSES, False),
+        (["0"], None, False),
+    ],
+)
+def test_what_names_of_columns_contradict(names, classes, is_refused):
+    polars = pytest.importorskip("polars")
+    values = [FRAME["a"], FRAME["b"]][-len(names) :]
+    frame = polars.DataFrame(dict(zip(names, values, strict=True)))
+    labels = WORDS if classes == CLASSES else [0, 1, 1, 0]
+    forms = [frame] if len(names) > 1 else [frame, frame[names[0]]]
+    for scores in forms:
+        if not is_refused:
+            fp.Predictions.from_posteriors(labels, scores, classes=classes)
+            continue
+        with pytest.raises(fp.ArgumentError) as refused:
+            fp.Predictions.from_posteriors(labels, scores, classes=classes)
+        if len(names) == 1:  # what it says to do
+            assert refused.value.pass_ == {"classes": ["b", "a"]}
+            fp.Predictions.from_posteriors(labels, scores, classes=["b", "a"])
+
+
+def test_columns_of_tables_are_in_the_order_of_the_classes(tmp_path, monkeypatch):
+    polars = pytest.importorskip("polars")
+    monkeypatch.chdir(tmp_path)
+    table = polars.DataFrame({"label": WORDS, **FRAME})
+    table.write_csv("t.csv")
+    table.write_parquet("t.parquet")
+    calls = [
+        ("columns", lambda **more: fp.read_table("t.csv", classes=CLASSES, **more)),
+        ("columns", lambda **more: fp.read_table("t.parquet", classes=CLASSES, **more)),
+        ("posteriors", lambda **more: fp.scan_parquet(
+            "t.parquet", y_true="label", classes=CLASSES, **({"posteriors": ["b", "a"]} | more)
+        )),
+    ]  # fmt: skip
+    for name, call in calls:
+        with pytest.raises(fp.ArgumentError) as refused:
+            call()
+        assert refused.value.pass_ == {name: ["a", "b"]}
+        data = call(**refused.value.pass_)
+        assert fp.CrossEntropy()(data) == pytest.approx(
+            fp.CrossEntropy()(WORDS, np.column_stack([FRAME["a"], FRAME["b"]]), classes=CLASSES)
+        )
+    outcome = fastpsr("evaluate", "t.csv", "--classes", "a,b")
+    assert outcome.code
+    assert "pass --columns a,b" in outcome.err
+    assert fastpsr("evaluate", "t.csv", "--classes", "a,b", "--columns", "a,b").code == 0
+
+
+def test_rows_with_an_index_are_in_one_order():
+    pandas = pytest.importorskip("pandas")
+    y, q = pandas.Series([0, 1, 1, 0] * 5), pandas.Series([0.1, 0.8, 0.4, 0.3] * 5)
+    order = np.roll(np.arange(20), 4)  # labels do not tell
+    data, few = fp.Predictions.from_posteriors(y, q), {"n_resamples": 40, "seed": 0}
+    ids = pandas.Series(np.arange(20) // 4)
+    moved = ids.iloc[order]
+    wrong = {
+        "q": lambda: fp.CrossEntropy()(y.iloc[order], q),
+        "scores": lambda: fp.EER()(y.iloc[order], q),
+        "sample_weight": lambda: fp.CrossEntropy()(y, q.to_numpy(), sample_weight=q.iloc[order]),
+        "decisions": lambda: fp.expected_cost(y, y.iloc[order], [[0, 1], [1, 0]]),
+        "by['g']": lambda: fp.evaluate(data, by={"g": moved}),
+        "ids": lambda: fp.bootstrap(fp.EER(), data, resampling=fp.Clusters(moved), **few),
+        "folds": lambda: fp.cross_fit(fp.PAV(), data, fp.CrossFit(folds=moved)),
+    }
+    for name, call in wrong.items():
+        with pytest.raises(fp.ArgumentError) as refused:
+            call()
+        assert (refused.value.argument, refused.value.index) == (name, 0)
+    other = fp.Predictions.from_posteriors(y.iloc[order], q.iloc[order])
+    for call in (
+        lambda: fp.compare(fp.EER(), data, other, **few),
+        lambda: fp.LinearFusion().fit([data.as_llrs(), other.as_llrs()]),
+    ):
+        with pytest.raises(fp.ArgumentError, match="indexes differ in row 0"):
+            call()
+    # what the message says to do, and rows that belong together by position
+    expected = fp.CrossEntropy()(data)
+    assert fp.CrossEntropy()(y.iloc[order], q.loc[y.iloc[order].index]) == pytest.approx(expected)
+    for scores in (q.to_numpy(), q.set_axis(np.arange(100, 120)), q.set_axis(list("ab" * 10))):
+        assert fp.CrossEntropy()(y.iloc[order].set_axis(y.index), scores) == expected
+    fp.evaluate(data, by={"g": ids})
+    fp.evaluate(data[::-1], by={"g": moved})  # rows of a selection have no index
+    assert pickle.loads(pickle.dumps(data)).row_order is None
+
+
+def test_several_indexes_of_one_length():
+    pandas = pytest.importorskip("pandas")
+    y, q = [0, 1, 1], [0.1, 0.8, 0.4]
+    pairs = pandas.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)])
+    for index in (pairs, ["a", "a", "b"], ["x", "y", "z"], [0.5, np.nan, None]):
+        fp.Predictions.from_posteriors(pandas.Series(y), pandas.Series(q, index))
+        fp.Predictions.from_posteriors(pandas.Series(y, index), pandas.Series(q, index))
+    with pytest.raises(fp.ArgumentError, match=r"is \('b', 1\), and"):
+        fp.Predictions.from_posteriors(pandas.Series(y, pairs), pandas.Series(q, pairs[::-1]))
+    with pytest.raises(fp.ArgumentError, match=r": pass q.to_numpy\(\)"):  # nothing to align
+        fp.Predictions.from_posteriors(
+            pandas.Series(y, ["a", "a", "b"]), pandas.Series(q, ["b", "a", "a"])
+        )
 
 
 class Tensor:

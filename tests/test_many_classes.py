@@ -14,6 +14,7 @@ from sklearn.metrics import (
 )
 
 import fastpsr as fp
+from fastpsr.summaries.one_class import one_against_rest
 
 MANY, N = 50_000, 200
 COSTS = fp.CostMatrix.zero_one(MANY)
@@ -182,6 +183,21 @@ def test_areas_are_those_of_scikit_learn(weighted, where):
         assert fp.AUC("macro")(given) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("scale", [1.0, 30.0, 800.0])
+def test_the_odds_of_one_class_lose_no_digits(scale):
+    y, z = np.arange(300) % 7, scale * np.random.default_rng(1).normal(size=(300, 7))
+    log_q = fp.Predictions.from_logits(y, z).log_posteriors
+    for k in range(7):
+        found = one_against_rest(fp.Predictions.from_logits(y, z), k).log_odds
+        rest = np.logaddexp.reduce(np.delete(log_q, k, axis=1), axis=1)
+        np.testing.assert_allclose(found, log_q[:, k] - rest, rtol=1e-12, atol=1e-12)
+
+
+def test_the_odds_of_certain_rows_are_infinite():
+    data = fp.Predictions.from_posteriors([0, 1, 2, 1], [*np.eye(3).tolist(), [0.5, 0.5, 0.0]])
+    assert one_against_rest(data, 1).log_odds.tolist() == [-np.inf, np.inf, -np.inf, 0.0]
+
+
 @pytest.mark.parametrize("curve", [fp.roc, fp.pav_steps])
 def test_curves_of_one_class_are_those_of_its_posterior(curve):
     data, y = of_four(priors=[0.1, 0.2, 0.3, 0.4])
@@ -217,7 +233,7 @@ def test_classes_that_are_not_there():
         for k in (4, -1, 1.5):
             with pytest.raises(fp.ArgumentError, match="class_ must be"):
                 call(k)
-    with pytest.raises(fp.ArgumentError, match="class_ must be one of 'macro'"):
+    with pytest.raises(fp.ArgumentError, match="class_ must be 'macro' or"):
         fp.AUC("micro")
     for refused in (fp.roc, fp.pav_steps, fp.AUC()):
         with pytest.raises(fp.ArgumentError, match="pass class_= for one class against the rest"):

@@ -172,12 +172,83 @@ def test_no_number_rejects_infinite_scores():
     assert fp.MinDCF(0.1).operating_point(finite).threshold == np.inf
 
 
-def test_thresholds_are_on_the_scale_of_the_roc():
-    y, scores, _ = make("plain", 500)
-    q = 1.0 / (1.0 + np.exp(-scores))
-    for data in (fp.Predictions.from_posteriors(y, q), fp.Predictions.from_llrs(y, scores)):
-        for metric in METRICS:
-            assert metric.operating_point(data).threshold in np.append(data.scores, np.inf)
+def passed(form):
+    """Predictions, and the scores that users compare with thresholds."""
+    y, z, _ = make("plain", 500)
+    q = 1.0 / (1.0 + np.exp(-z))
+    if form == "two columns":
+        return fp.Predictions.from_posteriors(y, np.column_stack([1.0 - q, q])), y, q
+    if form == "float32":
+        return fp.Predictions.from_posteriors(y, q.astype(np.float32)), y, q.astype(np.float32)
+    scores = q if form == "posteriors" else z
+    return fp.Predictions.of(form, y, scores), y, scores
+
+
+@pytest.mark.parametrize("in_parts", [False, True])
+@pytest.mark.parametrize(
+    "form", ["posteriors", "float32", "two columns", "logits", "llrs", "raw scores"]
+)
+def test_thresholds_are_on_the_scale_that_was_passed(form, in_parts):
+    """Comparing what was passed with them gives the rates; log-odds stand beside."""
+    data, y, scores = passed(form)
+    log_odds = data.log_odds if data.kind == "posteriors" else None
+    if in_parts:
+        data = fp.from_parts([data[:100], data[100:350], data[350:]])
+    weights = np.ones(y.size)
+    curve = fp.roc(data)
+    for at in range(0, curve.threshold.size, 7):
+        rates = counted(scores, y, weights, curve.threshold[at])
+        assert (curve.p_miss[at], curve.p_fa[at]) == pytest.approx(rates, rel=1e-12)
+    for metric in METRICS:
+        point = metric.operating_point(data)
+        assert point.threshold in np.append(scores, np.inf)
+        assert (point.p_miss, point.p_fa) == counted(scores, y, weights, point.threshold)
+        assert fp.Threshold(metric)(data) == point.threshold
+        if log_odds is None:
+            assert point.log_odds is curve.log_odds is None
+        else:
+            assert counted(log_odds, y, weights, point.log_odds) == (point.p_miss, point.p_fa)
+    assert (curve.log_odds is None) == (log_odds is None)
+
+
+@pytest.mark.parametrize("metric", [fp.MissRate(0.05), fp.EER("nearest"), fp.MinDCF(0.2)])
+def test_replicates_of_thresholds_are_posteriors(metric):
+    data, y, q = passed("posteriors")
+    result = fp.bootstrap(fp.Threshold(metric), data, n_resamples=50, seed=0, method="percentile")
+    assert result.value == metric.operating_point(data).threshold
+    assert {*result.replicates} <= {*q, np.inf}
+    of_logits = fp.Predictions.from_logits(y, data.log_odds)
+    other = fp.bootstrap(
+        fp.Threshold(metric), of_logits, n_resamples=50, seed=0, method="percentile"
+    )
+    expected = 1.0 / (1.0 + np.exp(-other.replicates))
+    assert result.replicates[np.isfinite(other.replicates)] == pytest.approx(
+        expected[np.isfinite(other.replicates)], rel=1e-12
+    )
+
+
+def test_posteriors_of_exactly_one_can_be_rejected():
+    one = fp.Predictions.from_posteriors([0, 1, 0, 1], [1.0, 0.4, 0.2, 1.0])
+    point = fp.MissRate(0.0).operating_point(one)
+    assert (point.threshold, point.p_miss) == (np.inf, 1.0)
+    assert np.isnan(point.log_odds)
+    at_one = fp.FalseAlarmRate(0.5).operating_point(one)
+    assert (at_one.threshold, at_one.log_odds, at_one.p_fa) == (1.0, np.inf, 0.5)
+    assert fp.roc(one).threshold.tolist() == [0.2, 0.4, 1.0, np.inf]
+    # two columns rank 1 - 1e-30 above 1 - 1e-20: the posterior of both is 1
+    q_0 = np.array([0.8, 1e-20, 0.4, 1e-30])
+    two = fp.Predictions.from_posteriors([0, 0, 1, 1], np.column_stack([q_0, 1.0 - q_0]))
+    point = fp.MissRate(0.0).operating_point(two)
+    assert (point.threshold, point.p_miss, point.p_fa) == (1.0, 0.5, 0.0)
+    assert (two.log_odds >= point.log_odds).tolist() == [False, False, False, True]
+
+
+def test_thresholds_of_calibrated_posteriors_are_posteriors():
+    data, y, _ = passed("posteriors")
+    calibrated = fp.cross_fit(fp.DirectionPreserving(), data)
+    point = fp.MissRate(0.1).operating_point(calibrated)
+    rates = counted(calibrated.posteriors[:, 1], y, np.ones(y.size), point.threshold)
+    assert rates == (point.p_miss, point.p_fa)
 
 
 @pytest.mark.parametrize("share", [0.02, 0.5])

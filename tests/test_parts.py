@@ -551,25 +551,6 @@ def test_fits_beyond_the_budget_take_a_read_for_each_step(monkeypatch, n_classes
     require_equal(value, other, 1e-9)
 
 
-@pytest.mark.parametrize(
-    ("n_classes", "n", "weights", "layout"),
-    [
-        (2, 200, "none", "many parts"), (2, 17_000, "none", "many parts"),
-        (2, 17_000, "fractions", "many parts"), (2, 100_000, "none", "many parts"),
-        (2, 50_000, "none", "random"), (3, 17_000, "none", "many parts"),
-        (3, 60_000, "fractions", "random"), (2, 300, "zeros", "one part"),
-    ],
-)  # fmt: skip
-def test_an_explanation_counts_the_reads_that_are_made(n_classes, n, weights, layout):
-    case = case_of_reads(n_classes, n, weights, layout)
-    expected = case.parts().explain()
-    data = case.parts()
-    counter = case.counters[-1]
-    _, n_reads = read_by(data, fp.evaluate)
-    assert expected.reads == n_reads == min(counter.calls.values())
-    assert expected.n_parts == case.n_parts
-
-
 def test_registries_hold_all_there_are():
     """Every public class of these kinds is in its registry."""
     public = [getattr(fp, name) for name in fp.__all__]
@@ -605,31 +586,3 @@ def test_functions_of_parts_take_the_priors_of_the_whole():
     for metric in (fp.CrossEntropy(), fp.BrierScore(), fp.ECE()):
         expected = metric(whole)
         np.testing.assert_allclose([metric(mapped), metric(mapped.compute())], expected, rtol=1e-12)
-
-
-FEW = [fp.CrossEntropy(), fp.EER(), fp.ECE()]
-READS_OF_REPLICATES = [
-    (FEW, "percentile", 200, "1MB", True),
-    pytest.param(FEW, "auto", 40, "1GB", False, marks=pytest.mark.slow),
-    pytest.param(None, "auto", 40, "1GB", False, marks=pytest.mark.slow),  # of fits too
-    pytest.param(None, "percentile", 40, "5MB", True, marks=pytest.mark.slow),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("metrics", "method", "n_resamples", "budget", "in_batches"), READS_OF_REPLICATES
-)
-def test_an_explanation_counts_the_reads_of_replicates(
-    metrics, method, n_resamples, budget, in_batches, monkeypatch
-):
-    case = case_of_reads(2, 17_000, "none", "random")
-    options = {"n_resamples": n_resamples, "method": method}
-    alone = case.parts().explain(metrics)
-    monkeypatch.setenv("FASTPSR_MEMORY", budget)
-    expected = case.parts().explain(metrics, **options)
-    _, n_reads = read_by(case.parts(), lambda parts: fp.evaluate(parts, metrics, **options))
-    assert expected.reads == n_reads
-    assert (n_reads > alone.reads + 2) == in_batches
-    # batches that fit the budget need not hold more than the sums of the metrics do
-    assert expected.memory >= alone.memory if in_batches else expected.memory > alone.memory
-    assert expected.seconds > alone.seconds

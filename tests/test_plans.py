@@ -18,6 +18,7 @@ from fastpsr.plans import (
     Step,
     Transform,
     begin,
+    budget,
     mapped,
     run,
     run_all,
@@ -577,7 +578,64 @@ def test_budgets_that_are_none(monkeypatch, text):
 
 def test_budget_without_a_wish(monkeypatch):
     monkeypatch.delenv("FASTPSR_MEMORY", raising=False)
-    assert 10**7 < memory_budget() <= 10**9
+    for free, size in ((10**8, 256 * 10**6), (12 * 10**9, 3 * 10**9), (10**12, 8 * 10**9)):
+        monkeypatch.setattr(budget, "_free", lambda free=free: free)
+        budget._share_of_free.cache_clear()
+        assert memory_budget() == size
+    monkeypatch.setattr(budget, "_free", lambda: 10**12)
+    assert memory_budget() == 8 * 10**9
+    for installed, size in ((2 * 10**9, 5 * 10**8), (10**12, 10**9), (None, 10**9)):
+        monkeypatch.setattr(budget, "_installed", lambda installed=installed: installed)
+        assert budget.steady_budget() == size
+    monkeypatch.undo()
+    budget._share_of_free.cache_clear()
+    assert 0 < budget._free() <= budget._installed()
+
+
+@pytest.mark.parametrize(
+    ("calibrator", "n_classes"),
+    [
+        (fp.DirectionPreserving(), 3),
+        (fp.DirectionPreserving(), 2),
+        (fp.BetaCalibration(), 2),
+        (fp.PAV(laplace=True), 2),
+        (fp.VennAbers(), 2),
+    ],
+)
+def test_fits_do_not_depend_on_what_is_free(monkeypatch, calibrator, n_classes):
+    rng = np.random.default_rng(7)
+    y = rng.integers(0, n_classes, 900)
+    scores = rng.normal(size=(900, n_classes)) + np.eye(n_classes)[y]
+    whole = fp.Predictions.from_posteriors(y, np.exp(scores), normalize=True)
+    metric = fp.CalibrationLoss(fp.rules.Log(), calibrator)
+
+    def values():
+        data = fp.from_parts([whole[:300], whole[300:500], whole[500:]])
+        fitted = calibrator.fit(data)
+        return metric(data), fitted.transform(whole).scores.tolist()
+
+    monkeypatch.delenv("FASTPSR_MEMORY", raising=False)
+    usual = values()
+    monkeypatch.setattr(budget, "_share_of_free", lambda: 10_000)
+    assert values() == usual
+
+
+def test_fusions_do_not_depend_on_what_is_free(monkeypatch):
+    monkeypatch.delenv("FASTPSR_MEMORY", raising=False)
+    a = predictions(900)
+    noise = np.random.default_rng(8).normal(size=900)
+    whole = {"a": a, "b": fp.Predictions.from_llrs(a.labels, a.labels + noise)}
+
+    def weights():
+        parts = {
+            name: fp.from_parts([one[:300], one[300:500], one[500:]]) for name, one in whole.items()
+        }
+        fitted = fp.LinearFusion().fit(parts)
+        return fitted.weights_.tolist(), fitted.bias_.tolist()
+
+    usual = weights()
+    monkeypatch.setattr(budget, "_share_of_free", lambda: 10_000)
+    assert weights() == usual
 
 
 # Faults

@@ -51,7 +51,7 @@ def test_commands_without_what_is_of_posix_alone():
     commands = [
         ["evaluate", *evaluate, "--report", "r.html", "--json", "t.json"],
         ["join", "--key", "key", "--scores", "b", "--output", "b.parquet"],
-        ["evaluate", "b.parquet", "--scores-are", "llr", "--explain"],
+        ["evaluate", "b.parquet", "--scores-are", "llr"],
     ]
     done = program(code=WITHOUT_POSIX + COMMANDS, stdin=json.dumps(commands))
     assert (done.returncode, done.stderr) == (0, "")

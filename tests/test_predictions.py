@@ -57,6 +57,21 @@ def test_binary_constructors_agree():
         assert_close(other.llrs, log_odds - prior_log_odds, atol=1e-13)
 
 
+def test_llrs_of_posteriors_can_leave_out_the_prior_of_other_data():
+    data = fp.Predictions.from_posteriors([0, 0, 0, 1], [0.1, 0.2, 0.5, 0.8])
+    odds = math.log(0.2 / 0.8)
+    assert_close(data.as_llrs(0.5).llrs, data.log_odds - math.log(1 / 3))  # of the test set
+    of_training = data.as_llrs(0.1, training_prior=0.2)
+    assert_close(of_training.llrs, data.log_odds - odds)
+    assert_close(of_training.priors, [0.9, 0.1])
+    unlabeled = fp.Predictions.from_posteriors(None, [0.1, 0.8])
+    assert_close(unlabeled.as_llrs(training_prior=0.2).llrs, unlabeled.log_odds - odds)
+    for wrong in (of_training, data):
+        with pytest.raises(fp.ArgumentError) as caught:
+            wrong.as_llrs(training_prior=0.2 if wrong is of_training else 1.0)
+        assert caught.value.argument == "training_prior"
+
+
 @pytest.mark.parametrize("K", [3, 7])
 def test_multiclass_constructors_agree(K):
     sample = samples.make(K, weights="integer", priors=True)

@@ -10,6 +10,7 @@ import pytest
 
 import fastpsr as fp
 from fastpsr.cli.options.scores import ScoresAre, kind_of, table_scale
+from fastpsr.tables import open_table
 from tests.commands import fastpsr, succeed, write
 
 RNG = np.random.default_rng(3)
@@ -190,14 +191,16 @@ WRONG = {
     "columns": ("s.csv", CSV, {"columns": ["a", "c"]}, "columns", "s.csv has no column 'c'"),
     "no scores": ("s.csv", b"label\n0\n", {}, "columns", "s.csv must have a column of scores"),
     "text column": ("s.csv", b"id,label,q\nx1,0,0.5\n", {}, "columns",
-                    r"s.csv: scores must be numbers, but column 'id' holds 'x1' in row 0; name the "
+                    r"s.csv: scores must be numbers, but column 'id' holds 'x1' in row 0 "
+                    r"\(line 2\); name the "
                     r"columns of scores with columns=\.\.\."),
     "too large": ("s.csv", b"label,q\n0,1e400\n", {}, "path", "s.csv: q must be numbers that a"),
     "kind": ("s.csv", CSV, {"kind": "llr"}, "kind", "kind must be one of 'posteriors'"),
     "one column": ("s.csv", CSV, {"kind": "llrs"}, "columns",
                    r"s.csv: llr scores must be one column, not 2 \(a, b\); say which with"),
     "values": ("s.csv", b"label,a\n0,0.5\n1,7\n", {}, "scores",
-               r"s.csv: a must lie in 0 to 1, but a\[1\] is 7.0; other kinds of scores need"),
+               r"s.csv: a must lie in 0 to 1, but a\[1\] is 7.0 "
+               r"\(line 3\); other kinds of scores need"),
     "a value of two": ("s.csv", b"label,a,b\n0,0.5,0.5\n1,0.5,7\n", {}, "scores",
                        r"s.csv: scores must lie in 0 to 1, but b\[1\] is 7"),
     "label 2": ("s.csv", b"label,a\n0,0.5\n2,0.5\n", {}, "y_true", "s.csv: label must"),
@@ -290,3 +293,91 @@ def test_every_command_takes_the_column_of_llrs_of_parquet_files(scale):
     succeed("compare", table, alone, *kind, "--resamples", 40, "--json", "t.json")
     differences = json.loads(Path("t.json").read_text())["differences"]
     assert {each["difference"] for each in differences} == {0.0}
+
+
+AS_WRITTEN = {
+    "decimals": ["1.1", "1.10", "1.2"],
+    "leading zeros": ["007", "07", "7"],
+    "booleans": ["True", "true", "1"],
+    "signs": ["+5", "5", "5.0"],
+    "exponents": ["1e2", "100", "100.0"],
+    "beyond int64": [str(2**63), str(2**63 + 1), "5"],
+}
+
+
+@pytest.mark.parametrize("words", AS_WRITTEN.values(), ids=AS_WRITTEN)
+def test_conditions_of_csv_tables_are_as_written(words):
+    rows = [f"{i % 2},0.{i % 7 + 1},{words[i // 2 % 3]}" for i in range(24)]
+    Path("t.csv").write_text("\n".join(["label,q,word", *rows, ""]))
+    table = open_table(Path("t.csv"))
+    by = {"by": ["word"]}
+    (read,) = table.choose({"": "posteriors"}, {"": "q"}, None, None, ("word",), by).values()
+    assert {*read.clusters[0].tolist()} == {*read.others["word"].tolist()} == {*words}
+
+
+def test_plain_integers_stay_integers():
+    Path("t.csv").write_text("label,q,id\n0,0.1,3\n1,0.2,-4\n")
+    assert open_table(Path("t.csv")).as_written("id").tolist() == [3, -4]
+
+
+def test_ids_of_128_bits():
+    """Polars reads integers beyond int64 as these, and NumPy has no such type."""
+    ids = polars.Series("id", [2**70 + 1, 2**70, 2**70, 2**70 + 1], polars.Int128)
+    polars.DataFrame({"label": Y[:4], "q": ROWS[:4, 0], "id": ids}).write_parquet("t.parquet")
+    words = open_table(Path("t.parquet")).load("id").tolist()
+    assert words == [str(value) for value in ids]
+    data = fp.Predictions.from_posteriors([0, 1, 0, 1], [0.1, 0.8, 0.3, 0.6])
+    assert len(fp.evaluate(data, [fp.BrierScore()], by={"id": ids}).groups) == 3
+    with pytest.raises(fp.ArgumentError):
+        fp.AUC()([0, 1, 0, 1], ids)
+    assert fp.AUC()([0, 1, 0, 1], polars.Series([1, 0, 0, 1], dtype=polars.Int128)) == 0.5
+
+
+WRONG_CSV = {
+    "equal names": (b"label,q,q\n0,0.1,0.9\n1,0.9,0.1\n", "'q': rename them"),
+    "longer row": (b"label,q\n0,0.1\n1,0.2,0.3\n", "line 3 has 3"),
+    "comment": (b"label,q\n0,0.1\n# a, b, c\n1,0.2\n", "line 3 has 3"),
+    "short row": (b"label,q\n0,0.1\n1\n1,0.2\n", "line 3 has 1"),
+    "blank line": (b"label,q\n0,0.1\n1,0.2\n\n", "line 4 is blank"),
+    "semicolons": (b"label;q\n0;0.1\n1;0.2\n", "line 1 has ';'"),
+    "decimal commas": (b"label;q\n0;0,1\n1;0,2\n", "line 1 has ';'"),
+    "tabs": (b"label\tq\n0\t0.1\n1\t0.2\n", "line 1 has '\\t'"),
+    "sep=": (b"sep=,\nlabel,q\n0,0.1\n1,0.2\n", "remove this line"),
+    "UTF-16": ("label,q\n0,0.1\n1,0.2\n".encode("utf-16"), "UTF-16"),
+    "Latin 1": (b"label,q,n\n0,0.1,a\n1,0.2,\xe9\n", "line 3 is not"),
+    "stray label": (b"label,q\n0,0.1\n1,0.2\nx,0.2\n", "'x' (line 4)"),
+    "empty score": (b"label,q\n0,0.1\n1,\n", "(line 3); an empty cell"),
+    "labels -1, 1": (b"label,q\n1,0.1\n-1,0.2\n", "-1 (line 3); other labels need classes"),
+    "labels 1, 2": (b"label,q\n1,0.1\n2,0.2\n", "2 (line 3); other labels need classes"),
+}
+
+
+@pytest.mark.parametrize(("content", "phrase"), WRONG_CSV.values(), ids=WRONG_CSV)
+def test_messages_about_csv_tables_name_the_line(content, phrase):
+    Path("t.csv").write_bytes(content)
+    with pytest.raises(fp.ArgumentError) as caught:
+        fp.read_table("t.csv")
+    assert phrase in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"), [((".5", "1.5"), [".5", "1.5"]), (("False", "True"), ["False", "True"])]
+)
+def test_classes_in_words_of_labels_that_are_numbers(labels, classes):
+    Path("t.csv").write_text(f"label, q\n{labels[0]}, 0.1\n{labels[1]}, 0.2\n")
+    assert fp.read_table("t.csv", columns="q", classes=classes).labels.tolist() == [0, 1]
+
+
+def test_integers_that_would_be_rounded_are_refused():
+    scores = [2**53 + 2, 2**53 + 1]
+    arrays = [np.array(scores, dtype) for dtype in (np.int64, np.uint64, object)]
+    for values in (scores, [0.5, scores[1]], *arrays):
+        with pytest.raises(fp.ArgumentError) as caught:
+            fp.AUC()([0, 1], values)
+        assert caught.value.index == 1
+    assert fp.AUC()([0, 1], np.unique(scores, return_inverse=True)[1]) == 0.0
+    assert fp.AUC()([0, 1], [2**60, 2**61]) == 1.0
+    for ending in ("npz", "csv", "parquet"):
+        path = written(ending, label=np.array([0, 1]), score=np.array(scores))
+        with pytest.raises(fp.ArgumentError):
+            fp.read_table(path, kind="raw scores")

@@ -1,6 +1,7 @@
 """What messages tell a caller to do: each remedy is done here, and the error is gone."""
 
 import ast
+import math
 import re
 import warnings
 from pathlib import Path
@@ -15,6 +16,7 @@ PACKAGE = Path(fp.__file__).parent
 Y = np.array([0, 1, 0, 1, 1, 0] * 4)
 Q = np.array([0.1, 0.8, 0.4, 0.6, 0.3, 0.45] * 4)
 DATA = fp.Predictions.from_posteriors(Y, Q)
+ONE_OF_A_CLASS = fp.Predictions.from_posteriors(np.arange(8) == 0, Q[:8])
 RAW = fp.Predictions.from_raw_scores(Y, Q)
 ROWS = np.column_stack([1.0 - Q, Q])
 UNEVEN = (0.9 * ROWS).astype(np.float16)
@@ -24,6 +26,12 @@ WEIGHTED = fp.Predictions.from_posteriors(Y, Q, sample_weight=1.0 + Y)
 GROUPS = {"g": np.arange(24) % 3}
 FEW = {"n_resamples": 40, "seed": 0}
 LOG = fp.rules.Log()
+LISTS = np.array([None, *ROWS.tolist()], object)[1:]
+
+
+def share(y_true, y_score, sample_weight=None):
+    """A score function as scikit-learn has them."""
+    return np.average((y_score > 0.5) == y_true, weights=sample_weight)
 
 
 class Fit:
@@ -104,6 +112,10 @@ CASES = {
     "such as CrossFit(folds=np.arange(n_samples)": (
         lambda: fp.cross_fit(fp.PAV(), DATA[:4], fp.CrossFit(3)),
         lambda: fp.cross_fit(fp.PAV(), DATA[:4], fp.CrossFit(folds=np.arange(4) // 2)),
+    ),
+    "train on others with HeldOut(predictions)": (
+        lambda: fp.cross_fit(fp.PAV(), ONE_OF_A_CLASS),
+        lambda: fp.CalibrationLoss(fp.rules.Log(), fp.PAV(), fp.HeldOut(DATA))(ONE_OF_A_CLASS),
     ),
     "end fit with return self": (
         lambda: fp.cross_fit(Fit("nothing", "predictions"), DATA),
@@ -209,6 +221,70 @@ CASES = {
         lambda: fp.plotting.calibration_map(fp.PAV()),
         lambda: fp.plotting.calibration_map(fp.PAV().fit(DATA)),
     ),
+    "use from_logits for logits, from_llrs": (
+        lambda: fp.Predictions.from_posteriors(Y, 10.0 * Q - 5.0),
+        lambda: fp.Predictions.from_logits(Y, 10.0 * Q - 5.0),
+    ),
+    "use from_logits for logits": (
+        lambda: fp.Predictions.from_posteriors(FOUR.y_true, FOUR.scores, normalize=True),
+        lambda: fp.Predictions.from_logits(FOUR.y_true, FOUR.scores),
+    ),
+    "divide percentages by 100, q / 100.0": (
+        lambda: fp.Predictions.from_posteriors(Y, 100.0 * ROWS),
+        lambda: fp.Predictions.from_posteriors(Y, 100.0 * ROWS / 100.0),
+    ),
+    "of one-hot labels pass np.asarray(y_true).argmax(axis=1)": (
+        lambda: fp.Predictions.from_posteriors(np.eye(2)[Y].tolist(), ROWS),
+        lambda: fp.Predictions.from_posteriors(np.asarray(np.eye(2)[Y]).argmax(axis=1), ROWS),
+    ),
+    "leave out samples without a label, with their scores": (
+        lambda: fp.Predictions.from_posteriors([1.0, math.nan, 0.0], Q[:3]),
+        lambda: fp.Predictions.from_posteriors([1.0, 0.0], Q[[0, 2]]),
+    ),
+    "replace missing ids by one of their own, such as 'unknown'": (
+        lambda: fp.evaluate(DATA, by={"g": ["a", "b", None] * 8}),
+        lambda: fp.evaluate(DATA, by={"g": ["a", "b", "unknown"] * 8}),
+    ),
+    "or -1 among numbers": (
+        lambda: fp.evaluate(DATA, by={"g": [1.0, 2.0, math.nan] * 8}),
+        lambda: fp.evaluate(DATA, by={"g": [1.0, 2.0, -1] * 8}),
+    ),
+    "pass np.stack(list(q))": (
+        lambda: fp.Predictions.from_posteriors(Y, LISTS),
+        lambda: fp.Predictions.from_posteriors(Y, np.stack(list(LISTS))),
+    ),
+    "take classes that occur one by one, AUC(class_=c)": (
+        lambda: fp.AUC("macro")(FOUR[FOUR.y_true != 2]),
+        lambda: [fp.AUC(class_=c)(FOUR[FOUR.y_true != 2]) for c in (0, 1, 3)],
+    ),
+    "pass its place in the list of classes, class_=classes.index('dog')": (
+        lambda: fp.AUC(class_="dog")(FOUR),
+        lambda: fp.AUC(class_=["ant", "cat", "dog", "elk"].index("dog"))(FOUR),
+    ),
+    "several systems are a dict of names for fp.evaluate": (
+        lambda: fp.evaluate([DATA, DATA[::-1]]), lambda: fp.evaluate({"a": DATA, "b": DATA[::-1]}),
+    ),
+    "and parts of one are for fp.from_parts": (
+        lambda: fp.evaluate([DATA[:9], DATA[9:]]),
+        lambda: fp.evaluate(fp.from_parts([DATA[:9], DATA[9:]]), [fp.BrierScore()]),
+    ),
+    "pass by={'group': ids}": (
+        lambda: fp.evaluate(DATA, by=GROUPS["g"]),
+        lambda: fp.evaluate(DATA, by={"group": GROUPS["g"]}),
+    ),
+    "pass lambda p: share(p.y_true, p.positive_posteriors, sample_weight=p.sample_weight)": (
+        lambda: fp.bootstrap(share, DATA, **FEW),
+        lambda: fp.bootstrap(
+            lambda p: share(p.y_true, p.positive_posteriors, sample_weight=p.sample_weight),
+            DATA, **FEW,
+        ),
+    ),
+    ", with p.sample_weight, in which replicates differ": (
+        lambda: fp.bootstrap(lambda y_true, y_score: 0.0, DATA, **FEW),
+        lambda: fp.bootstrap(
+            lambda p: np.average(p.positive_posteriors, weights=p.sample_weight), DATA, **FEW
+        ),
+    ),
     "pass predictions.compute()": (
         lambda: fp.cross_fit(Fit(makes="predictions"), fp.from_parts([DATA[:9], DATA[9:]])),
         lambda: fp.cross_fit(
@@ -225,6 +301,7 @@ ELSEWHERE = {
     "calibration/base.py": "other calibrators; tests/test_multiclass_fits.py",
     "compat/confidence_intervals.py": "of another package; tests/test_compat.py",
     "errors.py": "carries those of others",
+    "frames.py": "pandas; tests/test_input_forms.py",
     "evaluation/task.py": "floors; tests/test_floors.py carries them out",
     "parallel.py": "an environment variable; tests/test_parallel.py",
     "plans/sources.py": "carries those of others",

@@ -4,6 +4,7 @@ import errno
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -14,9 +15,9 @@ pytest.importorskip("matplotlib")
 
 import fastpsr as fp
 from fastpsr import plotting
-from fastpsr.evaluation import Row
-from fastpsr.evaluation.defaults import default_metrics
+from fastpsr.evaluation import BestCalibrator, Intervals, Row
 from fastpsr.evaluation.layout import number, with_interval
+from fastpsr.metrics.defaults import default_metrics
 from fastpsr.plotting.notes import take_notes
 from fastpsr.report import Report, render, write_report
 from fastpsr.report.svg import legend_above, new_axes
@@ -295,6 +296,25 @@ def test_verdicts(numbers, short, words):
     found = judge(*numbers)
     assert found[0] == short
     assert words in found[1]
+
+
+def test_no_verdict_on_an_interval_that_leaves_out_many_replicates():
+    row = Row("saved", 45.8, 44.8, 63.7, n_undefined=335, role="RCL", unit="percent")
+    evaluation = replace(
+        reports.evaluation_of([row]), intervals=Intervals.of(1000, 0.95, "auto", None, 0)
+    )
+    best = BestCalibrator("beta", 45.8, ("dp", "beta"), "CE")
+    group = replace(evaluation.groups[0], best_calibrator=best)
+    evaluation = replace(evaluation, groups=(group,))
+    (found,) = verdicts(Report(evaluation))
+    assert found.short == "cannot tell"
+    assert "undefined in 335 of 1,000 replicates" in " ".join(found.words)
+    assert "saved is undefined in 335 of 1,000 replicates" in str(evaluation)
+    assert str(evaluation).endswith("too few data to tell")
+    few = evaluation.with_rows(lambda each: replace(each, n_undefined=50))
+    assert verdicts(Report(few))[0].short == "not calibrated"
+    assert "undefined" not in str(few)
+    assert "too few" not in str(few)
 
 
 def test_infinite_cross_entropy_is_not_calibrated():

@@ -34,6 +34,9 @@ def in_parts(data):
     return fp.from_parts(data[a:b] for a, b in itertools.pairwise(cuts))
 
 
+THREE = np.arange(N) % 3
+LOGITS = RNG.normal(size=(N, 3)) + 3.0 * np.eye(3)[THREE]
+
 SUSPICIOUS = {
     "posteriors": (fp.Predictions.from_llrs(Y, Q), ["posteriors"]),
     "posteriors in float32": (fp.Predictions.from_llrs(Y, Q.astype("f")), ["posteriors"]),
@@ -59,6 +62,21 @@ SUSPICIOUS = {
     "infinite": (
         fp.Predictions.from_raw_scores(Y, np.where(Y, -np.inf, 1e300)), ["reversed scores"],
     ),
+    "two columns of three": (
+        fp.Predictions.from_logits(THREE, LOGITS[:, [0, 2, 1]]), ["permuted columns"],
+    ),
+    "all columns": (
+        fp.Predictions.from_log_likelihoods(
+            THREE, LOGITS[:, [1, 2, 0]], sample_weight=RNG.random(N)
+        ),
+        ["permuted columns"],
+    ),
+    "posteriors of 0 and 1 alone": (
+        fp.Predictions.from_posteriors(Y, np.rint(Q)), ["decisions"],
+    ),
+    "decisions of three classes": (
+        fp.Predictions.from_posteriors(THREE, np.eye(3)[LOGITS.argmax(axis=1)]), ["decisions"],
+    ),
 }  # fmt: skip
 FINE = {
     "LLRs": fp.Predictions.from_llrs(Y, 2.0 * X),
@@ -81,6 +99,15 @@ FINE = {
     ),
     "one class": fp.Predictions.from_raw_scores(np.ones(N, int), -X),
     "three classes": fp.Predictions.from_logits(np.arange(N) % 3, RNG.normal(size=(N, 3))),
+    "columns in order": fp.Predictions.from_logits(THREE, LOGITS),
+    "a class that is taken for another": fp.Predictions.from_logits(
+        THREE, LOGITS[:, [0, 1, 1]] - [0.0, 0.0, 0.1]
+    ),
+    "few permuted": fp.Predictions.from_logits(THREE[:27], LOGITS[:27, [1, 2, 0]]),
+    "few decisions": fp.Predictions.from_posteriors(Y[:9], np.rint(Q[:9])),
+    "one decided as the other counts": fp.Predictions.from_logits(
+        THREE, LOGITS[:, [1, 2, 0]], sample_weight=np.where(np.arange(N) < 9, 1.0, 1e-9)
+    ),
     "what weighs nothing": fp.Predictions.from_raw_scores(
         Y, np.where(np.arange(N) < 60, 2.0 * X, -X), sample_weight=1.0 * (np.arange(N) < 60)
     ),
@@ -125,6 +152,25 @@ def test_chance_is_seldom_suspected():
         scores = rng.integers(0, rng.integers(2, 30), n)
         found += len(seen(fp.Predictions.from_raw_scores(y, scores)))
     assert found <= 4
+
+
+def test_chance_among_classes_is_seldom_suspected():
+    found = 0
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        n_classes, n = int(rng.integers(3, 40)), int(rng.integers(5, 800))
+        y, bias = rng.integers(0, n_classes, n), rng.normal(size=n_classes)
+        data = fp.Predictions.from_logits(y, rng.normal(size=(n, n_classes)) + bias)
+        found += len(seen(data))
+    assert found <= 1
+
+
+def test_permuted_columns_are_named_with_the_remedy():
+    with pytest.warns(fp.SuspicionWarning, match="class 1 in column 2, of class 2 in") as caught:
+        fp.evaluate(fp.Predictions.from_logits(THREE, LOGITS[:, [0, 2, 1]]), [fp.CrossEntropy()])
+    assert "classes=" in caught[0].message.remedy
+    words = np.array(["c", "a", "b"])[THREE]  # columns are in the order c, a, b
+    fp.evaluate(fp.Predictions.from_logits(words, LOGITS, classes=["c", "a", "b"]))
 
 
 def test_zero_and_minus_zero_are_one_score():

@@ -202,7 +202,7 @@ def test_spoofed_trials():
         ({"metrics": [fp.MinADCF("spoof")]}, "metrics must not be minADCF(asvspoof5): no trials"),
         ({"differences": "none"}, "differences must be"),
         ({"scores_are": "posteriors"}, "a: score must lie in 0 to 1, but that of"),
-        ({"seed": 0}, "seed is for intervals: give n_resamples above 0 too"),
+        ({"method": "bca"}, "method is for intervals: give n_resamples above 0 too"),
         (
             {"by": "session", "equalize": "session", "group_differences": "pooled"},
             "group_differences must not be pooled with equalize=..., where conditions have other",

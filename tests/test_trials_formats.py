@@ -4,6 +4,7 @@ import gzip
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,10 @@ WORDS = {
     "1/0": ("1", "0"),
     "1/-1": ("1", "-1"),
     "true/false": ("True", "False"),
+    "target/impostor": ("target", "impostor"),
+    "target/non-target": ("Target", "Non-target"),
+    "genuine/imposter": ("genuine", "imposter"),
+    "same/different": ("same", "different"),
 }
 
 
@@ -182,6 +187,19 @@ def test_words_of_labels_are_kept(tmp_path):
     assert trials.read_scores(tmp_path / "new").vocabulary == "tar/non"
 
 
+def test_files_with_one_id_need_no_key(tmp_path):
+    scores = save(tmp_path / "scores.csv", "filename,score,label\nf,1.5,1\ng,.5,0\nh,2,1\n")
+    key = save(tmp_path / "key.csv", "filename,label\nf,1\ng,0\nh,1\n")
+    for call in (
+        lambda: trials.read_scores(scores),
+        lambda: trials.read_key(key),
+        lambda: trials.join(key, scores, tmp_path / "o"),
+    ):
+        with pytest.raises(ValueError, match=r"in one file, read without a key$"):
+            call()
+    assert trials.read(scores).y_true.tolist() == [1, 0, 1]  # the remedy
+
+
 @pytest.mark.parametrize("label", [Y, [bool(y) for y in Y], [1.0, -1.0, 1.0, -1.0, -1.0]])
 @pytest.mark.parametrize("name", ["parquet", "npz"])
 def test_named_columns(tmp_path, name, label):
@@ -231,6 +249,49 @@ def test_two_columns_for_one_role(tmp_path):
         trials.read(path)
     key = save(tmp_path / "key", "enroll,test,label,score,llr\na,b,1,1,2\nd,e,0,2,3\n")
     assert list(trials.read_key(key).columns) == ["score", "llr"]  # a key's scores are not used
+
+
+def test_names_of_columns_that_differ_in_case(tmp_path):
+    path = save(tmp_path / "scores", "enroll,test,score,Score\na,b,1,2\n")
+    with pytest.raises(ValueError, match="the score could be score or Score: pass columns="):
+        trials.read_scores(path)
+    assert trials.read_scores(path, columns={"score": "Score"}).score.tolist() == [2.0]
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")  # of zipfile
+@pytest.mark.parametrize("name", ["csv", "npz", "parquet"])
+def test_equal_names_of_columns(tmp_path, name):
+    columns = [("enroll", ["a"]), ("test", ["b"]), ("score", [1.0]), ("score", [2.0])]
+    path = tmp_path / f"scores.{name}"
+    if name == "csv":
+        save(path, "enroll,test,score,score\na,b,1,2\n")
+    elif name == "npz":
+        with zipfile.ZipFile(path, "w") as archive:
+            for column, values in columns:
+                with archive.open(f"{column}.npy", "w") as file:
+                    np.save(file, np.array(values))
+    else:
+        pa = pytest.importorskip("pyarrow")
+        pq = pytest.importorskip("pyarrow.parquet")
+        arrays = [pa.array(values) for _, values in columns]
+        pq.write_table(pa.table(arrays, names=[column for column, _ in columns]), path)
+    with pytest.raises(ValueError, match=r"different names.* 'score'"):
+        trials.read_scores(path)
+
+
+@pytest.mark.parametrize("name", ["csv", "npz", "parquet", "h5"])
+def test_integers_that_would_be_rounded_are_refused(tmp_path, name):
+    path, scores = tmp_path / f"scores.{name}", np.array([2**53, 2**53 + 1])
+    ids = ["a", "b"]
+    if name == "h5":
+        matrices(path, "bosaris", models=["m"], segments=ids, scores=[scores], score_mask=[[1, 1]])
+    elif name == "npz":
+        np.savez(path, enroll=ids, test=ids, score=scores)
+    else:
+        frame = pl.DataFrame({"enroll": ids, "test": ids, "score": scores})
+        frame.write_csv(path) if name == "csv" else frame.write_parquet(path)
+    with pytest.raises(ValueError, match=f"float64 holds, not '{2**53 + 1}'"):
+        trials.read_scores(path)
 
 
 def matrices(path, kind, *, models=("ann", "bob"), segments=("x", "y", "z"), turn=False, **parts):

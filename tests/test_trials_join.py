@@ -1,6 +1,10 @@
 """Key and scores together: what does not fit, conditions, speakers, weights, predictions."""
 
+import ast
 import gzip
+import re
+import unicodedata
+import warnings
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -118,12 +122,16 @@ def test_all_that_is_wrong_is_said_at_once(tmp_path):
 
 
 def test_nothing_in_common(tmp_path):
-    with pytest.raises(ValueError, match="no trial in common: enroll and test are swapped"):
+    with pytest.raises(ValueError, match=r"no trial in common: .* order of enroll and test"):
         read(tmp_path, scores="x a 1\n", missing="drop", extra="ignore")
     with pytest.raises(
-        ValueError, match="no trial in common: the key has 'a' 'x', the scores have"
+        ValueError, match=r"no trial in common: .* endings of files, as 'a x' in the key"
     ):
         read(tmp_path, scores="a.wav x.wav 1\n", missing="drop", extra="ignore")
+    with pytest.raises(
+        ValueError, match="no trial in common: the key has 'a' 'x', the scores have 'c' 'z'"
+    ):
+        read(tmp_path, scores="c z 1\n", missing="drop", extra="ignore")
 
 
 def test_labels_at_odds(tmp_path):
@@ -307,9 +315,33 @@ def test_speakers_of_columns_patterns_and_maps(tmp_path):
             "speakers: 2; target trials of two speakers: 0; non-target trials of one speaker: 0"
         )
         assert made.select([1, 2]).speakers[1].tolist() == [1, 0]
-    with pytest.warns(RuntimeWarning, match="^all 2 target trials are of two speakers: the names "):
+    with pytest.warns(
+        RuntimeWarning, match=r"^2 of 2 target trials are of two speakers, as 'a x' of 'a' and 'x'"
+    ):
         by_letter = found.with_speakers(pattern=("^[ab]", "([xy])$"))
     assert by_letter.speaker_names == ["a", "b", "x", "y"]
+
+
+@pytest.mark.parametrize("share", [0.01, 0.02, 0.5])
+def test_target_trials_of_two_speakers_are_warned_of_from_two_per_cent_on(tmp_path, share):
+    n_wrong = round(200 * share)
+    pairs = [(f"s{k % 9}/{k}", f"{'t' if k < n_wrong else 's'}{k % 9}/x") for k in range(200)]
+    key = "".join(f"{a} {b} target\n" for a, b in pairs) + "s1/a s2/b nontarget\n"
+    scores = key.replace("nontarget", "-1").replace("target", "1.5")
+    for call in (
+        lambda: read(tmp_path, key, scores, speaker_pattern="^[^/]+"),
+        lambda: trials.join(
+            tmp_path / "key", tmp_path / "scores", tmp_path / "o", speaker_pattern="^[^/]+"
+        ),
+    ):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call()
+        said = [str(warning.message) for warning in caught]
+        assert len(said) == (share >= 0.02)
+        for message in said:
+            assert message.startswith(f"{n_wrong} of 200 target trials are of two speakers")
+            assert "'s0/0 t0/x' of 's0' and 't0'" in message
 
 
 @pytest.mark.parametrize(
@@ -344,7 +376,7 @@ def test_wrong_speakers(tmp_path, options, message):
         read(tmp_path, key=NIST).with_speakers(**options)
 
 
-@pytest.mark.filterwarnings("ignore:all .* target trials are of two speakers")
+@pytest.mark.filterwarnings("ignore:.* target trials are of two speakers")
 def test_a_speaker_in_all_trials_is_named(tmp_path):
     found = read(tmp_path, key=NIST)
     of_one, in_all = dict.fromkeys("abxy", "s"), {"a": "s", "b": "t", "x": "s", "y": "s"}
@@ -406,6 +438,23 @@ def test_two_speakers_of_one_id(tmp_path):
         read(tmp_path).with_speakers(path)
 
 
+def test_cosines_are_raw_scores_and_trials_are_no_predictions(tmp_path):
+    found = read(tmp_path)
+    assert found.predictions("cosine").kind == "raw scores"
+    with pytest.raises(fp.ArgumentError, match="prior means nothing to raw scores"):
+        found.predictions("cosine", prior=0.1)
+    for call in (
+        lambda of: fp.evaluate(of, metrics=[fp.EER()]),
+        lambda of: fp.evaluate({"a": of}, metrics=[fp.EER()]),
+        lambda of: fp.PAV().fit(of),
+    ):
+        with pytest.raises(
+            fp.ArgumentError, match=r"not TrialSet: .* predictions\(\.\.\.\) returns$"
+        ):
+            call(found)
+        call(found.predictions("raw"))
+
+
 def test_predictions(tmp_path):
     found = read(
         tmp_path,
@@ -437,21 +486,83 @@ def test_codes_pick_and_show():
     assert coded.series().to_list() == ["b", "a", "b"]
 
 
-def changed_ids(change):
-    """A key and scores of 300 trials, of which the last two alone have the ids of the key."""
-    key = [(f"m{k % 10}", f"s{k}") for k in range(300)]
-    scores = [*(change(*ids) for ids in key[:-2]), *key[-2:]]
+def changed_ids(change, n_changed=298):
+    """A key and scores of 300 trials, of which the last alone have the ids of the key."""
+    key = [(f"m{k % 10}/é0{k // 10}", f"s{k % 7}/v/{k:05}.wav") for k in range(300)]
+    scores = [*(change(*ids) for ids in key[:n_changed]), *key[n_changed:]]
+    scored = list(enumerate(scores))
+    np.random.default_rng(0).shuffle(scored)
     Path("key").write_text("".join(f"{m} {s} {k % 2}\n" for k, (m, s) in enumerate(key)))
-    Path("scores").write_text("".join(f"{m} {s} {k / 7}\n" for k, (m, s) in enumerate(scores)))
+    Path("scores").write_text("".join(f"{m} {s} {k / 7}\n" for k, (m, s) in scored))
+
+
+CHANGES = {  # what is done to ids of the scores, and what is said
+    "letter case": lambda m, s: (m.upper(), s),
+    "the order of enroll and test": lambda m, s: (s, m),
+    "leading zeros": lambda m, s: (m.replace("é0", "é"), re.sub("/0+(?=[0-9])", "/", s)),
+    "Unicode form (NFC or NFD)": lambda m, s: (unicodedata.normalize("NFD", m), s),
+    "endings of files": lambda m, s: (m, s.removesuffix(".wav")),
+    "endings of files and separators": lambda m, s: (m, s[:-4].replace("/", "-")),
+    "folders": lambda m, s: (m.rpartition("/")[2], s),
+    "what all of them begin or end with": lambda m, s: (m, f"{s}#1"),
+    "what all of them begin or end with and letter case": lambda m, s: (m, f"{s.upper()}#1"),
+}
+
+
+@pytest.mark.parametrize("n_changed", [30, 150, 300])
+@pytest.mark.parametrize("what", CHANGES)
+def test_what_ids_differ_by_is_said_and_dropping_trials_is_not_offered(
+    tmp_path, monkeypatch, what, n_changed
+):
+    monkeypatch.chdir(tmp_path)
+    changed_ids(CHANGES[what], n_changed)
+    messages = []
+    for call in (
+        lambda: trials.read("key", "scores"),
+        lambda: trials.join("key", {"a": "scores"}, "joined.parquet"),
+    ):
+        with pytest.raises(ValueError, match=f"{n_changed} more trials have a score$") as caught:
+            call()
+        messages.append(str(caught.value))
+        assert f"trials differ by {what}, as " in messages[-1]
+        assert not getattr(caught.value, "pass_", {})
+    assert messages[0] == messages[1]
+    quoted = r"""as ('[^']*') in the key and ('[^']*') in the scores"""
+    ours, theirs = (ast.literal_eval(ids) for ids in re.search(quoted, messages[0]).groups())
+    assert f"{ours} " in Path("key").read_text()
+    assert CHANGES[what](*ours.split()) == tuple(theirs.split())
+
+
+def test_a_reason_that_few_trials_bear_out_is_not_named(tmp_path, monkeypatch):
+    """All files of VoxCeleb are called like each other: their folders are not what differs."""
+    monkeypatch.chdir(tmp_path)
+    n = np.arange(400)
+    key = [f"id1{k % 40:04}/a{k}/0000{k % 9}.wav id1{k % 30:04}/a{k}/0000{k % 7}.wav" for k in n]
+    Path("key").write_text("".join(f"{ids} {k % 2}\n" for k, ids in enumerate(key)))
+    Path("scores").write_text("".join(f"{ids.replace('id1', 'id2')} 1.5\n" for ids in key))
+    with pytest.raises(
+        ValueError, match=r"no trial in common: .*0 of 772 ids of the key"
+    ) as caught:
+        trials.read("key", "scores")
+    assert "differ" not in str(caught.value)
+
+
+def test_trials_that_are_missing_for_no_reason_may_be_dropped(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    changed_ids(lambda m, s: (m, s[::-1]), 30)
+    with pytest.raises(fp.ArgumentError) as caught:
+        trials.read("key", "scores")
+    assert caught.value.pass_ == {"missing": "drop", "extra": "ignore"}
+    assert len(trials.read("key", "scores", **caught.value.pass_)) == 270
 
 
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda m, s: (s, m), "enroll and test are swapped"),
-        (lambda m, s: (m, f"/data/{s}.wav"), "ids of tests differ by folders or endings"),
-        (lambda m, s: (m.upper(), s.upper()), "ids of enrollments differ by letter case"),
-        (lambda m, s: (m, f"{s}_other"), ""),
+        (lambda m, s: (s, m), "differ by the order of enroll and test"),
+        (lambda m, s: (m, f"/data/{s}"), "differ by folders"),
+        (lambda m, s: (m.upper(), s.upper()), "differ by letter case"),
+        (lambda m, s: (m, s[::-1]), ""),
     ],
 )
 def test_why_few_trials_have_a_score_is_said_and_dropping_them_is_not_offered(

@@ -131,17 +131,16 @@ WRONG = {
     "CSV without header, uneven": (
         KEY.replace(" ", ",") + "x,y\n",
         r"has 3 columns apart by commas like .*; nearest is bare-csv \(enroll test label\), but "
-        "line 4 has 2 columns; formats are kaldi",
+        "line 4 has 2 columns; columns in another order",
     ),
     "semicolons": (
         KEY.replace(" ", ";"),
         "has 3 columns apart by semicolons like those of 'ann;a;target'; columns must be apart by "
-        "blanks, tabs or commas; formats are kaldi",
+        "blanks, tabs or commas; columns in another order",
     ),
     "strange labels": (
         "\n" + KEY.replace(" target", " yes").replace("nontarget", "no"),
-        r"has 3 columns like .*; nearest is kaldi-trials \(enroll test label\), but line 2 has "
-        "'yes' as its label; formats are",
+        "key:2: a label must be one of .*, not 'yes': replace it in the file$",
     ),
     "CSV, blanks": (
         "enroll, test, label\nann, a, target\n",
@@ -155,8 +154,8 @@ WRONG = {
     "control": (KEY + "a\x01b c d e\n", "key:4: there must be no control characters"),
     "one column": (
         "a\nb\n",
-        "no known format has 1 column like those of 'a'; formats are kaldi-.* another order "
-        r"need a header that names them: pass key_format=\.\.\.$",
+        "no known format has 1 column like those of 'a'; columns in another order "
+        r"need a header that names them, with tabs or commas between the columns$",
     ),
     "scores as a key": ("a b 0.5\na c 1.5\n", "looks like kaldi-scores.*no label; are key and sc"),
     "wrong order": ("a target b\na nontarget c\n", "no known format has 3 columns like"),
@@ -185,7 +184,10 @@ WRONG = {
         "modelid\tsegmentid\ttargettype\na\tb\ttarget\n\t\t\n",
         "key:3: all columns are empty",
     ),
-    "TSV, twice": ("modelid\tsegmentid\tmodelid\ttarget\na\tb\tc\t1\n", "key:1: names .* differ"),
+    "TSV, twice": (
+        "modelid\tsegmentid\tmodelid\ttarget\na\tb\tc\t1\n",
+        "key must .* 2 are 'modelid'",
+    ),
     "TSV, UTF-8": (
         b"modelid\tsegmentid\ttargettype\na\tb\ttarget\n\xe9\tb\ttarget\n",
         "key:3: the text must be UTF-8, not byte 0xe9",

@@ -104,7 +104,7 @@ def band(
     simultaneous: bool = False,
     resampling: Resampling | None = None,
     seed: int | None = None,
-    progress: bool | Progress = False,
+    progress: bool | Progress | None = None,
 ) -> Band:
     """Return a curve with a confidence band, from bootstrap replicates of the curve.
 

@@ -1,18 +1,20 @@
 """Confidence intervals for any metric, and for the difference of two systems."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import NamedTuple, NoReturn, overload
+from typing import Any, NamedTuple, NoReturn, overload
 
 import numpy as np
 
 from fastpsr.bootstrap.evidence import Evidence, gather, warn_of_few
 from fastpsr.bootstrap.intervals import Method, simultaneous_level
-from fastpsr.bootstrap.job import AnyMetric, Job, Progress, Sum, as_number, name_of
+from fastpsr.bootstrap.job import Job, Progress, Sum, as_number
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.errors import ArgumentError, Subject
-from fastpsr.metrics.base import Statistic, check_metric
+from fastpsr.frames import row_out_of_order
+from fastpsr.metrics.base import AnyMetric, Statistic
+from fastpsr.metrics.defaults import NamedMetric, common_kind, named_metric
 from fastpsr.options import with_hints
 from fastpsr.plans import Data, PartitionedPredictions, Plan, begin, check_data, run
 from fastpsr.predictions import Floats, Predictions
@@ -22,12 +24,12 @@ __all__ = [
     "Pair", "bootstrap", "check_same_samples", "compare", "values_of", "with_intervals"
 ]  # fmt: skip
 
-Metrics = Sequence[AnyMetric] | Mapping[str, AnyMetric]
+Metrics = Sequence[NamedMetric] | Mapping[str, NamedMetric]
 
 
 @overload
-def bootstrap(
-    metrics: AnyMetric,
+def bootstrap(  # type: ignore[overload-overlap]  # a text is a sequence of texts
+    metrics: NamedMetric,
     predictions: Data,
     *,
     n_resamples: int = ...,
@@ -35,7 +37,7 @@ def bootstrap(
     method: Method = ...,
     resampling: Resampling | None = ...,
     seed: int | None = ...,
-    progress: bool | Progress = ...,
+    progress: bool | Progress | None = ...,
 ) -> BootstrapResult: ...
 
 
@@ -49,13 +51,13 @@ def bootstrap(
     method: Method = ...,
     resampling: Resampling | None = ...,
     seed: int | None = ...,
-    progress: bool | Progress = ...,
+    progress: bool | Progress | None = ...,
 ) -> list[BootstrapResult]: ...
 
 
 @with_hints
 def bootstrap(
-    metrics: AnyMetric | Metrics,
+    metrics: NamedMetric | Metrics,
     predictions: Data,
     *,
     n_resamples: int = 1000,
@@ -63,15 +65,16 @@ def bootstrap(
     method: Method = "auto",
     resampling: Resampling | None = None,
     seed: int | None = None,
-    progress: bool | Progress = False,
+    progress: bool | Progress | None = None,
 ) -> BootstrapResult | list[BootstrapResult]:
     """Return metrics with confidence intervals.
 
     Parameters
     ----------
     metrics : metric, list of metrics, or dict of name to metric
-        Metrics of this package, or callables ``f(predictions) -> float``. A callable must use
-        ``predictions.sample_weight``, because replicates only differ in their weights.
+        Metrics of this package, their names in default tables (such as "EER"), or callables
+        ``f(predictions) -> float``. A callable must use ``predictions.sample_weight``, because
+        replicates only differ in their weights.
     predictions : Predictions or PartitionedPredictions
         Labeled.
     n_resamples : int
@@ -87,9 +90,9 @@ def bootstrap(
     seed : int, optional
         Random seed. The same seed gives identical results, for any number of threads, and whether
         metrics are computed together or separately. By default a random seed.
-    progress : bool or callable
-        Whether to show progress on stderr; or a callable that is called with (number of replicates
-        done, total number).
+    progress : bool or callable, optional
+        Whether to show progress on stderr, by default in a terminal or a notebook after a second;
+        or a callable that is called with (number of replicates done, total number).
 
     Returns
     -------
@@ -137,8 +140,8 @@ def bootstrap(
     >>> round(found.value, 4), found.replicates.size
     (0.74, 1000)
     """
-    chosen = _named(metrics)
     check_data(predictions)
+    chosen = _named(metrics, "metrics", predictions)
     look_at_llrs(predictions)
     jobs = [Job(metric, predictions) for _, metric in chosen]
     intervals = Intervals.of(n_resamples, confidence_level, method, resampling, seed)
@@ -146,7 +149,7 @@ def bootstrap(
     values = values_of(names, jobs)
     subjects = [Subject(metric=name) for name in names]
     results = with_intervals(subjects, jobs, values, intervals, as_progress(progress))
-    return results[0] if callable(metrics) else results
+    return results[0] if _is_one(metrics) else results
 
 
 class Pair(NamedTuple):
@@ -236,8 +239,8 @@ def _differences(pairs: Sequence[Pair], jobs: Sequence[Job]) -> list[Sum]:
 
 
 @overload
-def compare(
-    metric: AnyMetric,
+def compare(  # type: ignore[overload-overlap]  # as above
+    metric: NamedMetric,
     a: Data,
     b: Data,
     *,
@@ -246,7 +249,7 @@ def compare(
     method: Method = ...,
     resampling: Resampling | None = ...,
     seed: int | None = ...,
-    progress: bool | Progress = ...,
+    progress: bool | Progress | None = ...,
 ) -> BootstrapResult: ...
 
 
@@ -261,13 +264,13 @@ def compare(
     method: Method = ...,
     resampling: Resampling | None = ...,
     seed: int | None = ...,
-    progress: bool | Progress = ...,
+    progress: bool | Progress | None = ...,
 ) -> list[BootstrapResult]: ...
 
 
 @with_hints
 def compare(
-    metric: AnyMetric | Metrics,
+    metric: NamedMetric | Metrics,
     a: Data,
     b: Data,
     *,
@@ -276,7 +279,7 @@ def compare(
     method: Method = "auto",
     resampling: Resampling | None = None,
     seed: int | None = None,
-    progress: bool | Progress = False,
+    progress: bool | Progress | None = None,
 ) -> BootstrapResult | list[BootstrapResult]:
     """Return the difference of metrics between two systems on the same samples, a minus b.
 
@@ -314,7 +317,7 @@ def compare(
     check_same_samples(a, b)
     for side in (a, b):
         look_at_llrs(side)
-    chosen = _named(metric)
+    chosen = _named(metric, "metric", a, b)
     jobs = [Job(metric, side) for _, metric in chosen for side in (a, b)]
     intervals = Intervals.of(n_resamples, confidence_level, method, resampling, seed)
     values = values_of([name for name, _ in chosen for _ in (a, b)], jobs)
@@ -323,7 +326,7 @@ def compare(
         for k, (name, _) in enumerate(chosen)
     ]
     results = intervals_of_differences(pairs, jobs, values, intervals, as_progress(progress))
-    return results[0] if callable(metric) else results
+    return results[0] if _is_one(metric) else results
 
 
 def check_same_samples(a: Data, b: Data) -> None:
@@ -343,6 +346,9 @@ def check_same_samples(a: Data, b: Data) -> None:
         place = int(np.flatnonzero(a.labels != b.labels)[0])
         rule = f"must be of the same samples in the same order, but labels differ in row {place}"
         _refuse_pair(rule, place)
+    row = row_out_of_order(a.row_order, b.row_order)
+    if row is not None:
+        _refuse_pair(f"must be in one order, but their pandas indexes differ in row {row}", row)
     one, other = (p.weights > 0.0 if p.weights.size else np.ones(len(p), bool) for p in (a, b))
     if not np.array_equal(one, other):
         _refuse_pair("must have positive weight at the same samples")
@@ -352,22 +358,26 @@ def _refuse_pair(rule: str, row: int | None = None) -> NoReturn:
     raise ArgumentError("b", rule, row, name="a and b")
 
 
-def _named(metrics: AnyMetric | Metrics) -> list[tuple[str, AnyMetric]]:
-    """Return metrics with their names in messages."""
-    if isinstance(metrics, Mapping):
-        named = list(metrics.items())
-    elif callable(metrics):
-        named = [(name_of(metrics), metrics)]
-    elif isinstance(metrics, Iterable) and not isinstance(metrics, (str, bytes)):
-        named = [(name_of(metric), metric) for metric in metrics]
-    else:
-        raise ArgumentError(
-            "metrics", f"must be a metric, or a list or dict of them, not {metrics!r}"
-        )
-    if not named:
-        raise ArgumentError("metrics", "must not be empty")
-    for _, metric in named:
-        check_metric(metric)
+def _is_one(metrics: NamedMetric | Metrics) -> bool:
+    return callable(metrics) or isinstance(metrics, str)
+
+
+def _named(
+    metrics: NamedMetric | Metrics, argument: str, *data: Data
+) -> list[tuple[str, AnyMetric]]:
+    """Return metrics of some data with their names in messages."""
+    chosen: Any = [metrics] if _is_one(metrics) else metrics
+    if not isinstance(chosen, Iterable) or isinstance(chosen, bytes):
+        rule = f"must be a metric, or a list or dict of them, not {metrics!r}"
+        raise ArgumentError(argument, rule)
+    items = chosen.items() if isinstance(chosen, Mapping) else [(None, each) for each in chosen]
+    if not items:
+        raise ArgumentError(argument, "must not be empty")
+    n_classes, kind = data[0].n_classes, common_kind(each.kind for each in data)
+    named = []
+    for name, each in items:
+        label, of_data = named_metric(each, n_classes, kind, argument)
+        named.append((label if name is None else name, of_data))
     return named
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from fastpsr.kernels.sizes import LANES
 from fastpsr.plans import Data, PartitionedPredictions
-from fastpsr.plans.budget import budget_of_all, memory_budget
+from fastpsr.plans.budget import memory_budget
 
 __all__ = ["chunks_of", "numbers_of_samples", "ranges"]
 
@@ -25,8 +25,8 @@ def chunks_of(
     """
     n_bytes = 8 * max(n_numbers, 1)
     if isinstance(data, PartitionedPredictions):
-        n_held = 2 + data.source.n_parts_in_all.bit_length()  # sums of parts in the tree
-        most = min(_MOST_PER_READ, budget_of_all() // (_N_READING * n_held * n_bytes))
+        n_held = 2 + data.source.n_parts.bit_length()  # sums of parts in the tree
+        most = min(_MOST_PER_READ, memory_budget() // (_N_READING * n_held * n_bytes))
     else:
         most = min(_DRAWS_PER_CHUNK // len(data), _BYTES_PER_CHUNK // n_bytes)
     size = max(1, most // LANES) * LANES if in_lanes else max(1, most)

@@ -79,6 +79,7 @@ class Evidence:
             "undefined": _undefined(n_undefined, replicates.size),
             "constant": _constant(jobs, value, defined),
             problem.partition(":")[0]: problem,
+            "uninformative": _uninformative(terms, value, computed),
         }
         for kind, each in problems.items():
             if each:
@@ -140,6 +141,33 @@ def _range_of(terms: Sum) -> tuple[float, float]:
         ends = [sign * end for end in job.value_range]
         low, high = low + min(ends), high + max(ends)
     return low, high
+
+
+def _uninformative(terms: Sum, value: float, computed: Computed) -> str:
+    """Return a message about an interval that too few data bound on no side, or on one; else "".
+
+    On a logarithmic scale an end is far beyond the data where the half-width is more than the
+    center; there the range alone bounds it.
+    """
+    low, high = (float(end) for end in _range_of(terms))
+    ends, center = computed.interval, computed.corrected
+    center = value if math.isnan(center) else center
+    scale = terms.jobs[0].interval_rule.scale if len(terms.jobs) == 1 else "plain"
+    if math.isnan(computed.degrees_of_freedom):  # no estimate with a scale
+        scale = "plain"
+    is_low, is_high = ends.low <= low, ends.high >= high
+    if is_low and is_high and low < high:
+        reached = f"from {low:g} to {high:g}"
+    elif is_low and scale == "log of the rest" and high - ends.low > math.e * (high - center):
+        reached = f"down to {low:g}"
+    elif is_high and scale == "log" and ends.high > math.e * center:
+        reached = f"up to {high:g}"
+    else:
+        return ""
+    return (
+        f"has an interval {reached}, the range of the metric, which is not to be used: too few "
+        "samples determine the value; test more samples"
+    )
 
 
 def _within(value: float, value_range: tuple[float, float]) -> float:

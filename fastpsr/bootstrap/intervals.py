@@ -9,16 +9,30 @@ from fastpsr.html import table
 from fastpsr.predictions import Floats
 
 __all__ = [
-    "METHODS", "Interval", "Method", "UsedMethod", "described", "quantile", "simultaneous_level"
+    "METHODS", "N_DEALS", "N_SUBSETS", "Interval", "Method", "UsedMethod", "described", "drawn_for",
+    "quantile", "simultaneous_level",
 ]  # fmt: skip
 
 #: What may be requested; "auto" takes what covers best for each metric.
 Method = Literal["auto", "percentile", "basic", "bca", "normal", "subsampling"]
 METHODS: tuple[Method, ...] = get_args(Method)
+#: Of subsampling: how often units are dealt to shares, and the number of subsets of all deals.
+N_DEALS = 8
+N_SUBSETS = N_DEALS * (14 + 28)
 #: How an interval was computed.
 UsedMethod = Literal[
     "percentile", "basic", "bca", "normal", "subsampling", "jackknife", "inverted test"
 ]
+#: What an interval is computed from, where it is not the replicates.
+_WITHOUT_REPLICATES: dict[str, str] = {
+    "subsampling": f"{N_SUBSETS} halves and quarters",
+    "jackknife": "units left out in turn",
+}
+
+
+def drawn_for(method: str, n_resamples: int) -> str:
+    """Return what an interval by a method is computed from."""
+    return _WITHOUT_REPLICATES.get(method, f"{n_resamples:,} replicates")
 
 
 def described(
@@ -29,12 +43,18 @@ def described(
     seed: int,
 ) -> str:
     """Return settings of intervals as text, with the metrics by the methods that were used."""
-    methods = [*metrics]
-    if len(metrics) > 1:
-        methods = [f"{method} of {', '.join(names)}" for method, names in metrics.items()]
+    drawn_by = {method: drawn_for(method, n_resamples) for method in metrics}
+    of_replicates = f"{n_resamples:,} replicates"
+    methods = [
+        (f"{method} of {', '.join(names)}" if len(metrics) > 1 else method)
+        + f" ({drawn_by[method]})" * (drawn_by[method] != of_replicates)
+        for method, names in metrics.items()
+    ]
     between = "; " if len(metrics) > 1 else ", "
-    parts = [*methods, f"{n_resamples:,} replicates, resampling {drawn}, seed {seed}"]
-    return f"{100.0 * confidence_level:g} % intervals: {between.join(parts)}"
+    scheme = f"resampling {drawn}, seed {seed}"
+    if not metrics or of_replicates in drawn_by.values():
+        scheme = f"{of_replicates}, {scheme}"
+    return f"{100.0 * confidence_level:g} % intervals: {between.join([*methods, scheme])}"
 
 
 class Interval(NamedTuple):

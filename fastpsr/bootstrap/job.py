@@ -11,14 +11,13 @@ from fastpsr.bootstrap.draws import DrawCounts, Reweighted
 from fastpsr.bootstrap.subsets import Subset
 from fastpsr.caching import ByIdentity, cached_property
 from fastpsr.interval_rule import IntervalRule
-from fastpsr.metrics.base import Metric, Statistic
+from fastpsr.metrics.base import AnyMetric, Metric, Statistic, name_of
 from fastpsr.plans import Data, Part, Plan, begin, mapped
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.sums import Sums
 
-__all__ = ["AnyMetric", "Job", "Progress", "Sum", "as_number", "name_of"]
+__all__ = ["Job", "Progress", "Sum", "as_number"]
 
-AnyMetric = Metric[Any] | Callable[[Predictions], float]
 Progress = Callable[[int, int], object]
 
 
@@ -148,12 +147,6 @@ class Sum:
         for other in others:
             total = total + other
         return total
-
-
-def name_of(metric: object) -> str:
-    """Return the name of a metric in messages."""
-    label = getattr(metric, "label", None)  # not a string if `metric` is a class
-    return label if isinstance(label, str) else str(getattr(metric, "__name__", repr(metric)))
 
 
 def as_number(name: str, value: object) -> float:

@@ -17,7 +17,6 @@ from fastpsr.bootstrap.units import Units
 from fastpsr.kernels.blocks import thread_count
 from fastpsr.plans import Data, PartitionedPredictions, Plan
 from fastpsr.plans.budget import memory_budget
-from fastpsr.plans.watching import hold
 from fastpsr.predictions import Floats
 from fastpsr.summaries.sums import PieceSums, Sums
 
@@ -50,7 +49,8 @@ def draw_replicates(
     """
     bundles, others = bundled(jobs)
     out = [np.full((n_resamples, *job.shape), np.nan) for job in jobs]
-    advance = _Count(progress, n_resamples * (len(bundles) + bool(others)))
+    n_passes = len(bundles) + len({place if jobs[place].refits else None for place in others})
+    advance = _Count(progress, n_resamples * n_passes)
     plans: list[Plan[None]] = []
     alone, remaining, n_numbers = [], [], 0
     for bundle in bundles:
@@ -135,7 +135,6 @@ def _totals_of_counts(draws: CountDraws) -> Iterator[tuple[int, Floats]]:
     n_bytes = 8 * max(draws.n_groups, 1)
     at_once = max(1, memory_budget() // _SHARE_OF_COUNTS // n_bytes)
     for chunk in ranges(draws.n_draws.shape[0], at_once):
-        hold(n_bytes * len(chunk))
         yield chunk.start, draws.totals(chunk.start, len(chunk))
 
 
@@ -249,7 +248,7 @@ def _go_to_samples(
     advance: Callable[[int], object],
     n_numbers: int,
 ) -> Plan[None]:
-    """Write the replicates of jobs without sums, each from weighted samples."""
+    """Write the replicates of jobs without sums: refits, each a pass, then those of samples."""
     n_replicates = out[0].shape[0]
     data = next(iter(jobs.values())).whole
     for job in jobs.values():
@@ -261,7 +260,8 @@ def _go_to_samples(
         values = yield [jobs[place].value_under(draws, replicate, views) for place in remaining]
         for place, value in zip(remaining, values, strict=True):
             out[place][replicate] = value
-        advance(1)
+        if not all(job.refits for job in jobs.values()):
+            advance(1)
 
     side_by_side = max(thread_count(), _NUMBERS_SIDE_BY_SIDE // max(len(data), 1))
     for chunk in chunks_of(n_replicates, data, n_numbers, in_lanes=False):
@@ -272,4 +272,5 @@ def _go_to_samples(
             for first in range(chunk.start, chunk.stop, at_once):
                 some = range(first, min(first + at_once, chunk.stop))
                 out[place][some.start : some.stop] = job.values_of_refits(draws, some)
+                advance(len(some))
         yield [one(replicate) for replicate in chunk]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastpsr.bootstrap.intervals import Interval, UsedMethod, described
+from fastpsr.bootstrap.intervals import Interval, UsedMethod, described, drawn_for
 from fastpsr.html import table
 from fastpsr.optional import frame
 from fastpsr.predictions import Floats
@@ -132,7 +132,7 @@ class BootstrapResult(Result):
         low, high = self.interval
         return (
             f"<{self.name}: {self.value:.4g}, {100.0 * self.confidence_level:.6g}% interval "
-            f"{low:.4g} to {high:.4g} ({self.method}, {self.replicates.size:,} replicates)"
+            f"{low:.4g} to {high:.4g} ({self.method}, {drawn_for(self.method, self.n_resamples)})"
             f"{self._beside}>"
         )
 

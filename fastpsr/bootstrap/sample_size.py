@@ -11,7 +11,7 @@ from fastpsr.bootstrap.bootstrap import values_of
 from fastpsr.bootstrap.estimates import Estimate
 from fastpsr.bootstrap.evidence import gather, warn_of_few
 from fastpsr.bootstrap.intervals import Interval
-from fastpsr.bootstrap.job import AnyMetric, Job, Sum
+from fastpsr.bootstrap.job import Job, Sum
 from fastpsr.bootstrap.left_out import LeftOut, degrees_of_freedom, left_out_values
 from fastpsr.bootstrap.methods import EstimateMethod
 from fastpsr.bootstrap.resampling import Resampling
@@ -26,7 +26,7 @@ from fastpsr.bootstrap.subsampling import (
 from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError, Subject
 from fastpsr.html import table
-from fastpsr.metrics.base import check_metric
+from fastpsr.metrics.defaults import NamedMetric, named_metric
 from fastpsr.options import with_hints
 from fastpsr.plans import Data, check_data
 from fastpsr.predictions import Floats
@@ -130,7 +130,7 @@ class SampleSize(Result):
 
 @with_hints
 def sample_size(
-    metric: AnyMetric,
+    metric: NamedMetric,
     predictions: Data,
     width: float,
     *,
@@ -209,13 +209,13 @@ def sample_size(
     >>> found.pilot_n, found.drawn, found.n < found.pilot_n, round(found.exponent, 1)
     (4200, 'samples', True, 0.5)
     """
-    check_metric(metric)
     check_data(predictions)
+    _, of_data = named_metric(metric, predictions.n_classes, predictions.kind, "metric")
     wanted = checks.check_number("width", width, 0.0, np.finfo(float).max, "be positive and finite")
     if wanted == 0.0:
         raise ArgumentError("width", f"must be positive and finite, not {width}")
     settings = Intervals.of(n_resamples, confidence_level, "auto", resampling, seed)
-    job = Job(metric, predictions)
+    job = Job(of_data, predictions)
     (value,) = values_of([job.name], [job])
     alone = Sum((job,))
     evidence = gather(

@@ -18,6 +18,9 @@ from fastpsr.plans import Data
 
 __all__ = ["Intervals", "as_progress"]
 
+_QUIET_SECONDS = 1.0  # before a line that nobody asked for
+_SECONDS_BETWEEN = 0.2
+
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
@@ -69,9 +72,12 @@ class Intervals:
             from fastpsr.bootstrap import RESAMPLINGS  # which imports this module
 
             *names, last = (scheme.__name__ for scheme in RESAMPLINGS)
-            raise ArgumentError(
-                "resampling", f"must be {', '.join(names)} or {last}, not {resampling!r}"
-            )
+            shown, remedy = repr(resampling), ""
+            if hasattr(resampling, "__len__") and not isinstance(resampling, str):
+                shown = f"of type {type(resampling).__name__}"
+                remedy = "to draw clusters by their ids, pass fp.Clusters(ids)"
+            rule = f"must be {', '.join(names)} or {last}, not {shown}"
+            raise ArgumentError("resampling", rule, remedy=remedy)
         _check_method(method, resampling)
         if seed is None:
             seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
@@ -93,17 +99,16 @@ class Intervals:
         resampling: Resampling | None,
         seed: int | None,
     ) -> "Intervals | None":
-        """Validate settings; None without replicates, for which the others must not be set."""
+        """Validate settings; None without replicates, when nothing but a seed may be set."""
         checks.check_integer("n_resamples", n_resamples, 0)
         if n_resamples:
             return cls.of(n_resamples, confidence_level, method, resampling, seed)
-        for name, given, default in (
-            ("resampling", resampling, None),
-            ("seed", seed, None),
-            ("method", method, "auto"),
-            ("confidence_level", confidence_level, 0.95),
+        for name, is_set in (
+            ("resampling", resampling is not None),
+            ("method", method != "auto"),
+            ("confidence_level", confidence_level != 0.95),
         ):
-            if given != default:
+            if is_set:
                 raise ArgumentError(name, "is for intervals: give n_resamples above 0 too")
         return None
 
@@ -169,25 +174,39 @@ def _least_resamples(confidence_level: float) -> int:
     return int(np.ceil(2.0 / (1.0 - confidence_level) * (1.0 - 1e-12)))
 
 
-def as_progress(progress: bool | Progress) -> Progress:
-    """Return the callable that reports finished replicates."""
+def as_progress(progress: bool | Progress | None) -> Progress:
+    """Return the callable that reports finished replicates.
+
+    None is a line on stderr where somebody sees it, after a second, so that short waits have none.
+    """
     if callable(progress):
         return progress
+    if progress is None and _is_seen(sys.stderr):
+        return _ProgressLine(_QUIET_SECONDS)
     return _ProgressLine() if progress else lambda done, total: None
+
+
+def _is_seen(stream: Any) -> bool:
+    """Whether a stream is a terminal, or that of a notebook."""
+    if stream is None:  # Python without a console
+        return False
+    return bool(stream.isatty()) or type(stream).__module__.startswith("ipykernel")
 
 
 class _ProgressLine:
     """A progress line on stderr."""
 
-    def __init__(self) -> None:
+    def __init__(self, quiet_seconds: float = 0.0) -> None:
         self._begun = time.monotonic()
-        self._last = 0.0
+        self._last = self._begun + quiet_seconds - _SECONDS_BETWEEN
+        self._is_shown = False
 
     def __call__(self, done: int, total: int) -> None:
         now = time.monotonic()
-        if done < total and now - self._last < 0.2:
+        is_due = now - self._last >= _SECONDS_BETWEEN
+        if not is_due and not (done == total and self._is_shown):
             return
-        self._last = now
+        self._last, self._is_shown = now, True
         left = (now - self._begun) * (total - done) / max(done, 1)
         end = "\n" if done == total else ""
         print(f"\r{done:,} of {total:,} replicates, {left:.0f} s left ", end=end, file=sys.stderr,

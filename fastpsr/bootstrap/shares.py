@@ -15,7 +15,6 @@ from fastpsr.caching import cached_property
 from fastpsr.kernels.sizes import LANES
 from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.part import Part
-from fastpsr.plans.watching import hold
 from fastpsr.predictions import Floats
 
 if TYPE_CHECKING:
@@ -130,14 +129,12 @@ class SubsetDraws(UnitCounts):
         for dealing in self._dealings:
             settings = (counts, sections, self.units.n_in_strata, *dealing, n_shares)
             if not leaves_one:
-                hold((8 * most + 4 * n_shares) * counts.size)
                 dealt = kernels.deal_counts(*settings)
                 for begin in range(0, self._keeps.shape[0], most):
                     yield kernels.sum_shares(dealt, self._keeps[begin : begin + most])
                 continue
             for first in range(0, n_shares, at_once):
                 some = range(first, min(first + at_once, n_shares))
-                hold(8 * most * counts.size + 4 * n_rows * len(some) // n_shares)
                 groups, bounds = kernels.deal_groups(*settings, some)
                 for begin in range(0, len(some), most):
                     yield kernels.leave_out(counts, groups, bounds[begin : begin + most + 1])

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.bootstrap.estimates import Estimate
+from fastpsr.bootstrap.intervals import N_DEALS
 from fastpsr.bootstrap.job import Job, Sum
 from fastpsr.bootstrap.left_out import degrees_of_freedom, left_out_values, standard_error
 from fastpsr.bootstrap.methods import EstimateMethod
@@ -35,7 +36,6 @@ __all__ = [
 ]
 
 FEWEST = 8  # samples of a class, clusters or speakers
-_N_DEALS = 8
 _N_SHARES = 8
 _N_HALVES = 7  # complementary pairs
 _LEAST_SHARE = 0.5  # of the subsets in which a metric must be defined
@@ -100,12 +100,12 @@ def subset_values(
     jobs: list[Job], values: Floats, units: CountedUnits, seed: int, *, jointly: bool
 ) -> Plan[SubsetValues]:
     """Plan: return the values of prepared jobs on subsets of units: dealt 8 times to 8 shares."""
-    draws = SubsetDraws(units, _KEEPS, seed, _N_DEALS)
+    draws = SubsetDraws(units, _KEEPS, seed, N_DEALS)
     on_subsets = yield from values_under(jobs, draws, jointly=jointly)
     on_subsets[np.isinf(on_subsets)] = np.nan
-    by_deal = on_subsets.reshape(len(jobs), _N_DEALS, _KEEPS.shape[0])
+    by_deal = on_subsets.reshape(len(jobs), N_DEALS, _KEEPS.shape[0])
     halves, quarters = np.split(by_deal, [2 * _N_HALVES], axis=2)
-    halves = halves.reshape(len(jobs), _N_DEALS, _N_HALVES, 2)
+    halves = halves.reshape(len(jobs), N_DEALS, _N_HALVES, 2)
     n_units = int(units.n_in_strata.sum())
     return SubsetValues(jobs, values, halves, quarters, units.name, n_units)
 
@@ -127,7 +127,10 @@ class Subsampling(EstimateMethod):
         quarters = terms.total(subsets.jobs, subsets.quarters)
         for values in (halves, quarters):
             if np.isnan(values).mean() > 1.0 - _LEAST_SHARE:
-                raise ValueError("it is undefined or infinite in most subsets of the data")
+                raise ValueError(
+                    "it is undefined or infinite in most subsets of the data; percentile intervals "
+                    "need no subsets"
+                )
         rules = [job.interval_rule for job in jobs]
         center = float(np.asarray(terms.signs) @ [
             (np.array(_center_of(rule, subsets.drawn)) * subsets.means_of(job)).sum()
@@ -143,22 +146,32 @@ class Subsampling(EstimateMethod):
             error, n_contrasts = standard_error(psi), math.inf
         else:
             error = _standard_error(halves, quarters, rule, subsets.drawn)
-            n_contrasts = _N_DEALS * _N_HALVES
+            n_contrasts = N_DEALS * _N_HALVES
         if not math.isfinite(center) or not math.isfinite(error):
             raise ValueError("its values on subsets are too near the largest float")
         if not error > 0.0:
             if rule.scale == "plain":  # as for the difference of equal systems
                 return Estimate(center, 0.0, math.nan, n_contrasts, rule)
-            raise ValueError("it has the same value in all subsets of the data")
+            raise ValueError(
+                "it has the same value in all subsets of the data, as where classes are separated; "
+                "test more samples, until some are wrong"
+            )
         return Estimate(center, error, degrees_of_freedom(psi), n_contrasts, rule)
 
 
 def _check_sizes(job: Job, subsets: SubsetValues) -> None:
     if subsets.n_units < FEWEST:
-        raise ValueError(f"at least {FEWEST} {subsets.drawn} are needed, not {subsets.n_units}")
+        raise ValueError(_too_few(subsets.drawn, subsets.n_units))
     sizes = job.data.class_sizes
     if job.data.n_classes == 2 and min(sizes) < FEWEST:
-        raise ValueError(f"at least {FEWEST} samples of each class are needed, not {min(sizes)}")
+        raise ValueError(_too_few("samples of each class", min(sizes)))
+
+
+def _too_few(what: str, n: int) -> str:
+    return (
+        f"at least {FEWEST} {what} are needed, not {n}; percentile intervals need no subsets, but "
+        "are too narrow for so few"
+    )
 
 
 def _center_of(rule: IntervalRule, drawn: str) -> Center:

@@ -106,6 +106,7 @@ class _Affine(SmoothCalibrator):
             warn(
                 f"the fitted scale is {scale:.3g}: higher scores do not mean the class is likelier",
                 kind="scale",
+                once=True,
             )
 
     def check_fitted(self) -> None:

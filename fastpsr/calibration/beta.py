@@ -108,5 +108,6 @@ class BetaCalibration(SmoothCalibrator):
         if not attributes["parameters_"][:2].any():
             warn(
                 "a = b = 0: higher scores do not mean that class 1 is likelier, and all samples "
-                "get the same posterior"
+                "get the same posterior",
+                once=True,
             )

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.files import write_text
 from fastpsr.strict_json import strict
 
-__all__ = ["load_calibrator", "save_calibrator"]
+__all__ = ["load_calibrator", "save_calibrator", "scales_in", "write_calibrator"]
 
 _FORMAT = "fastpsr calibrator 1"
 _CLASSES: dict[str, type[Fittable]] = {
@@ -48,11 +49,20 @@ def save_calibrator(calibrator: Fittable, path: str | os.PathLike[str]) -> None:
     ...     fp.load_calibrator(path).posterior_.tolist()
     [0.0, 0.5, 1.0]
     """
+    write_calibrator(calibrator, path)
+
+
+def write_calibrator(
+    calibrator: Fittable, path: str | os.PathLike[str], scales: Sequence[str] = ()
+) -> None:
+    """Write a fitted calibrator, with what the scores of each system were in the files."""
     checks.check_instance("calibrator", calibrator, Fittable, "a calibrator, such as PAV()")
     if not hasattr(calibrator, "domain_"):
         name = type(calibrator).__name__
         raise ArgumentError("calibrator", "must be fitted before it is saved", name=name)
     content = {"format": _FORMAT, **_content(calibrator)}
+    if scales:
+        content["scores_are"] = [*scales]
     write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
@@ -86,6 +96,13 @@ def load_calibrator(path: str | os.PathLike[str]) -> Any:
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         reason = f"it has no {error}" if isinstance(error, KeyError) else error
         raise ValueError(f"{path} must be a calibrator saved by fastpsr: {reason}") from None
+
+
+def scales_in(path: Path) -> list[str]:
+    """Return what the scores of each system were in the files, if a saved calibrator says it."""
+    scales = json.loads(path.read_text(encoding="utf-8")).get("scores_are", [])
+    known = isinstance(scales, list) and all(isinstance(each, str) for each in scales)
+    return scales if known else []
 
 
 def _content(calibrator: Fittable) -> dict[str, Any]:

@@ -354,12 +354,17 @@ def deal_samples(data: Data, n_folds: int, seed: int) -> Folds:
     present = np.flatnonzero(sizes)
     fewest = int(present[sizes[present].argmin()])
     if sizes[fewest] < n_folds:
+        remedy = (
+            "or give the fold of each sample, such as "
+            f"CrossFit(folds=np.arange(n_samples) % {n_folds})"
+        )
+        if data.n_classes == 2 and sizes[fewest] == 1:  # without which no fold can train
+            remedy = "add samples of this class, or train on others with HeldOut(predictions)"
         raise ArgumentError(
             "folds",
             f"must not outnumber the samples of any class: class {fewest} has {sizes[fewest]}, "
             f"folds is {n_folds}",
-            remedy="or give the fold of each sample, such as "
-            f"CrossFit(folds=np.arange(n_samples) % {n_folds})",
+            remedy=remedy,
         )
     # each class starts at the fold after the end of the previous class, so that sizes are balanced
     first_folds = (np.cumsum(sizes) - sizes) % n_folds

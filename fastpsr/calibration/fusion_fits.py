@@ -17,7 +17,7 @@ from fastpsr.calibration.objective import NEAR, Asked, in_lockstep, newton
 from fastpsr.calibration.separability import no_optimum
 from fastpsr.calibration.stacks import Stack
 from fastpsr.plans import Part, Plan, Step, run
-from fastpsr.plans.budget import memory_budget
+from fastpsr.plans.budget import steady_budget
 from fastpsr.predictions import Floats
 
 __all__ = ["FusionFits", "Fusions", "fit_fusions"]
@@ -200,7 +200,7 @@ class _Samples:
             return cls(stack, folds, rows_of(stack, parts, folds))
         read = cls(stack, folds, None)
         n_numbers = len(stack.first) * read.numbers_per_row
-        if 16 * n_numbers <= memory_budget():  # joining takes twice the bytes
+        if 16 * n_numbers <= steady_budget():  # joining takes twice the bytes
             read.held = yield from read.ask(_Hold())
         return read
 

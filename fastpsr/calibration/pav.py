@@ -51,9 +51,9 @@ class PAV(StepCalibrator):
     Attributes
     ----------
     threshold_ : ndarray of float64, shape (B,)
-        Lowest training score of each block, ascending: log-odds for posteriors, else LLRs or raw
-        scores. A score belongs to the last block whose threshold is not above it, or to the first
-        block.
+        Lowest training score of each block, ascending, on the scale of ``predictions.scores``:
+        log-odds also for posteriors, else LLRs or raw scores. A score belongs to the last block
+        whose threshold is not above it, or to the first block.
     posterior_ : ndarray of float64, shape (B,)
         Posterior of class 1 in each block, at the training prior.
     log_odds_ : ndarray of float64, shape (B,)

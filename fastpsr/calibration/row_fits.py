@@ -22,7 +22,7 @@ from fastpsr.calibration.smooth_map import Fits, SmoothMap
 from fastpsr.calibration.training_priors import TrainingPriors
 from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Part, Plan, Step
-from fastpsr.plans.budget import memory_budget
+from fastpsr.plans.budget import steady_budget
 from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Brier
@@ -557,7 +557,7 @@ def held_rows(data: Data, folds: Folds) -> Plan[Part | None]:
     Each step of a search is then a read. Joining parts takes twice the bytes of the rows.
     """
     n_bytes = 8 * len(data) * (data.n_classes + 2)
-    if not isinstance(data, Predictions) and 2 * n_bytes > memory_budget():
+    if not isinstance(data, Predictions) and 2 * n_bytes > steady_budget():
         return None
     (rows,) = yield [_HoldRows(folds).over(data)]
     return rows  # type: ignore[no-any-return]

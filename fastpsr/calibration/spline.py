@@ -204,7 +204,8 @@ class Spline(SmoothCalibrator):
         if not _slopes(attributes["parameters_"]).any():
             warn(
                 "all slopes are 0: higher scores do not mean that class 1 is likelier, and all "
-                "samples get the same posterior"
+                "samples get the same posterior",
+                once=True,
             )
 
     def check_fitted(self) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fastpsr.calibration.quality import Quality, column_names, columns_of
 from fastpsr.errors import ArgumentError
+from fastpsr.frames import row_out_of_order
 from fastpsr.plans import ROWS, Data, Part, PartitionedPredictions, Plan, begin
 from fastpsr.plans.sources import same_priors
 from fastpsr.predictions import Predictions
@@ -188,6 +189,10 @@ def _check_rows(name: str, part: Part, first_part: Part, *, labeled: bool) -> No
         value = str(each.scores[at])
         rule = "must have finite scores"
         raise ArgumentError("systems", rule, part.first_row + at, name=name, value=value)
+    row = row_out_of_order(each.row_order, first.row_order)
+    if row is not None:
+        rule = f"must be in the order of the first, but their pandas indexes differ in row {row}"
+        raise ArgumentError("systems", rule, row, name=name)
     if not labeled and (each.y_true is None or first.y_true is None):
         return
     if each is first or each.labels is first.labels:

@@ -1,5 +1,7 @@
 """`fastpsr calibrate`."""
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -86,8 +88,11 @@ def calibrate(
     on trials keeps the speakers of both sides apart. With --by each condition has a calibrator of
     its own; scores of --apply must have the columns of conditions beside them.
     """
+    from fastpsr.calibration.files import write_calibrator
     from fastpsr.cli.trial_files import check_ending
 
+    if files.load is None:
+        train, options = options.with_trials(train)
     of_trials = _check_options(context, train, options, files)
     one = _untrained(chosen, options.scores_are, files.prior)
     untrained: Any = conditions.of(one) if conditions.columns else one
@@ -98,6 +103,8 @@ def calibrate(
         check_written_ending(files.output)
     check_inputs(inputs)
     fitted: Any = None if files.load is None else _loaded(files.load)
+    if files.load is not None and options.scores_are is None:
+        source = replace(source, scale=_scale_of(fitted, files.load, of_trials=of_trials))
     if isinstance(fitted, fp.ByCondition):
         source = replace(source, conditions=fitted.columns_)
     path = options.path(train)
@@ -136,8 +143,10 @@ def calibrate(
             console.print(f"{files.output}: {said}")
         if files.save is not None:
             with to_stdout(files.save) as target:
-                fp.save_calibrator(fitted, target)
+                write_calibrator(fitted, target, [source.scale])
             console.print(f"{files.save}: fitted {type(fitted).__name__}")
+            for line in _maps(fitted, source.scale):
+                console.print(line, soft_wrap=True)
 
 
 def _by(scores: "LabeledScores") -> tuple[Any, ...]:
@@ -149,6 +158,38 @@ def _print_gain(pooled: "fp.Predictions", by_condition: "fp.Predictions") -> Non
     """Print what one calibrator for all is worth, and one for each condition."""
     one, own = (fp.CrossEntropy()(each) for each in (pooled, by_condition))
     console.print(f"cross-fitted NCE: one calibrator for all {one:.4f}, by condition {own:.4f}")
+
+
+def _maps(fitted: Any, scale: str, name: str = "") -> Iterator[str]:
+    """Yield affine maps of two classes, of scores as files have them, to natural logarithms."""
+    if isinstance(fitted, fp.ByCondition):
+        yield from _maps(fitted.pooled_, scale, "pooled: ")
+        for group, own in zip(fitted.groups_, fitted.own_, strict=True):
+            yield from _maps(own, scale, f"{group}: ")
+    elif isinstance(fitted, fp.DirectionPreserving | fp.TemperatureScaling) and (
+        fitted.bias_.size == 2
+    ):
+        names = {"llr": "LLR", "log10-llr": "log10-LLR", "raw": "score"}
+        slope = fitted.scale_ * (math.log(10.0) if scale == "log10-llr" else 1.0)
+        offset = float(fitted.bias_[1] - fitted.bias_[0])
+        target = "LLR" if scale in names else "log-odds"
+        yield (
+            f"  {name}{target} = {slope:.6g} * {names.get(scale, target)} "
+            f"{'-' if offset < 0.0 else '+'} {abs(offset):.6g} (natural logarithm)"
+        )
+
+
+def _scale_of(fitted: Any, path: Path, *, of_trials: bool) -> Any:
+    """Return what the training scores were; by default natural logarithms of what it takes."""
+    from fastpsr.calibration.files import scales_in
+    from fastpsr.predictions import KINDS_OF_SCALES
+
+    for scale in scales_in(path):
+        if scale in (KINDS_OF_SCALES if of_trials else [*ScoresAre]):
+            return scale
+    if fitted.domain_ == "likelihoods":
+        return "llr" if len(getattr(fitted, "bias_", (0, 0))) == 2 else "log-likelihoods"
+    return "raw" if fitted.domain_ == "raw scores" else "posteriors"
 
 
 def _loaded(path: Path) -> Any:

@@ -21,8 +21,8 @@ def compare(
         typer.Argument(
             metavar="FILE...",
             help="Two systems or more, on the same samples: tables of scores with labels (.npz, "
-            ".npy, .csv or .parquet); with --key, score files, - for standard input. NAME=FILE "
-            "names a system. Or one table, with --score for each system.",
+            ".npy, .csv or .parquet); or score files that contain labels, with --key any, - for "
+            "standard input. NAME=FILE names a system. Or one table, with --score for each system.",
         ),
     ] = None,
     scores: Scores = None,
@@ -40,19 +40,19 @@ def compare(
     All systems are evaluated on the same bootstrap draws (paired comparison).
     """
     from fastpsr.cli.evaluation import evaluate_systems
+    from fastpsr.tables import is_table
 
-    if scores is not None and not options.keys.files:
-        raise ValueError("--scores needs --key KEY, or --targets and --nontargets")
     given, what = [*(scores or []), *(files or [])], "FILE" if scores is None else "--scores"
     systems = named_files(given, what)
     if len(systems) < 2 and options.systems is None:
         remedy = "" if options.keys.files else ": give --score for each system of one table"
         alone = f"{given[0]} alone{remedy}" if given else "none"
         raise ValueError(f"{what} must name two systems or more, not {alone}")
+    no_table = not any(is_table(path) or path.is_dir() for path in systems)
     evaluate_systems(
         context,
         options,
         systems,
-        of_trials=bool(options.keys.files),
+        of_trials=bool(options.keys.files) or scores is not None or no_table,
         pairs="all" if all_pairs else "first",
     )

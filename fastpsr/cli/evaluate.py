@@ -7,7 +7,6 @@ import typer
 
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.options.evaluation import EvaluationOptions
-from fastpsr.cli.options.panels import TABLES
 from fastpsr.cli.options.scores import Scores
 
 __all__ = ["evaluate"]
@@ -27,15 +26,6 @@ def evaluate(
     ] = None,
     scores: Scores = None,
     options: EvaluationOptions = EvaluationOptions(),  # noqa: B008
-    explain: Annotated[
-        bool,
-        typer.Option(
-            "--explain",
-            help="For Parquet files: print the number of reads, bytes, memory and time that the "
-            "evaluation takes, and stop.",
-            rich_help_panel=TABLES,
-        ),
-    ] = False,
 ) -> None:
     """Evaluate a table of scores with labels, or systems on a trial list (--key and --scores)."""
     from fastpsr.cli.evaluation import evaluate_systems
@@ -48,5 +38,4 @@ def evaluate(
         keys.systems(systems) if of_trials else dict.fromkeys(systems),
         of_trials=of_trials,
         has_scores=bool(systems),
-        explain=explain,
     )

@@ -1,6 +1,6 @@
 """Tables of scores with labels: a table of metrics, or differences on the same samples."""
 
-from collections.abc import Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from fastpsr.cli.results import show_evaluation, shown_names
 from fastpsr.cli.score_files import ReadTable, read_scores
 from fastpsr.cli.show import (
     Steps,
+    print_error,
     print_line,
     print_written,
     recorded_lines,
@@ -30,11 +31,12 @@ from fastpsr.cli.wording import worded
 from fastpsr.costs import CostMatrix
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation import Evaluation, Pairs, Row, evaluate_systems
-from fastpsr.evaluation.explain import explain_table
 from fastpsr.groups import groups_of
 from fastpsr.plans import Data, PartitionedPredictions, run
+from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.watching import Progress, watched
 from fastpsr.predictions import Predictions
+from fastpsr.tables.table import Table
 from fastpsr.wording import counted
 
 __all__ = ["evaluate_tables"]
@@ -51,7 +53,6 @@ def evaluate_tables(
     *,
     pairs: Pairs | None,
     folds: int | None,
-    explain: bool,
 ) -> None:
     """Compute, print and write the table of a file or of systems, or also their differences.
 
@@ -61,7 +62,7 @@ def evaluate_tables(
     is_named = pairs is not None or columns is not None
     with steps(len(systems) + 1 + (options.to_report is not None)) as begin:
         with recorded_lines() as lines:
-            in_parts = False if pairs and columns is None else True if explain else None
+            in_parts = False if pairs and columns is None else None
             with worded(columns=_columns_option(options, systems)):
                 read = _read(options, systems, scales, intervals, in_parts, begin)
                 name, *others = read
@@ -83,9 +84,8 @@ def evaluate_tables(
             if isinstance(one, PartitionedPredictions):
                 n_files = counted(len(first.table.files), "file")
                 print_line(f"{first.table.path}: {n_files}, read in {counted(one.n_parts, 'part')}")
-                if explain:
-                    print_line(str(explain_table(one, metrics, intervals)))
-                    return
+                if intervals is not None and first.table.n_bytes:
+                    print_error(_too_large(first.table, one))
             by, bins = _conditions(options, read[name]), options.conditions["bins"]
             with warnings_as_lines(), _rows_shown(one, begin) as progress:
                 shared: dict[str, Any] = {
@@ -121,6 +121,19 @@ def _evaluation(
         systems = {name: data[name] for name in some}
         found.append(evaluate_systems(systems, metrics, **shared, always_named=len(data) > 1))
     return Evaluation.joined(found)
+
+
+def _too_large(table: Table, data: PartitionedPredictions) -> str:
+    """Return why a file is read in parts, for each batch of replicates, and how to load it."""
+    from fastpsr.cli.larger_than_memory import size_of  # which loads trials
+
+    n_rows, unit = data.source.n_rows, 10**6 if table.n_bytes > 10**6 else 10**3
+    needed = f"{-(-table.n_bytes // unit):,}".replace(",", "") + {10**6: "MB", 10**3: "KB"}[unit]
+    return (
+        f"{table.path}: {n_rows:,} rows are read in parts, again for each batch of replicates, "
+        f"since {needed} in memory are more than the budget of {size_of(memory_budget())}: set "
+        f"FASTPSR_MEMORY={needed} to load them, if they fit"
+    )
 
 
 def _columns_option(options: EvaluationOptions, files: Sized) -> str:
@@ -249,23 +262,27 @@ def _figures(
 
 
 @contextmanager
-def _rows_shown(data: Data, begin: Steps) -> Iterator[Steps | None]:
-    """Yield what shows the metrics that are computed; of data in parts, show the rows read."""
+def _rows_shown(data: Data, begin: Steps) -> Iterator[Callable[[str, int, int], object]]:
+    """Yield what shows the metrics and replicates; of data in parts, show the rows read, too."""
     if not isinstance(data, PartitionedPredictions):
         yield begin
         return
     n_rows = data.source.n_rows
-    read, n_done = -1, 0
+    read, n_done, replicates = -1, 0, ""
+
+    def tell(step: str, done: int, total: int) -> None:
+        nonlocal replicates
+        replicates = f", {done:,} of {total:,} {step}" if "replicates" in step else ""
 
     def see(progress: Progress) -> None:
         nonlocal read, n_done
         if progress.read != read:
             read, n_done = progress.read, 0
         n_done += progress.n_rows
-        begin(f"rows, read {read + 1}", n_done, None if progress.is_sample else n_rows)
+        begin(f"rows, read {read + 1}{replicates}", n_done, None if progress.is_sample else n_rows)
 
     with watched(see):
-        yield None
+        yield tell
 
 
 def _listed(costs: CostMatrix) -> str:

@@ -26,16 +26,14 @@ def evaluate_systems(
     of_trials: bool,
     has_scores: bool = True,
     pairs: Pairs | None = None,
-    explain: bool = False,
 ) -> None:
     """Evaluate systems by path, some with names; `pairs` of them are compared.
 
     Without `has_scores`, the files of the classes are the scores.
     """
     tables, keys = options.tables, options.keys
-    by = "--key" if pairs else "--key, --scores"
     has_key = keys.has_key([*systems] if has_scores else [])
-    refuse_for_mode(context, of_trials=of_trials, has_key=has_key, by=by)
+    refuse_for_mode(context, of_trials=of_trials, has_key=has_key)
     intervals = options.drawn.parse(context, of_trials=of_trials, speakers=options.speakers)
     inputs = [*systems, *keys.files, options.measures.costs, options.speakers.speakers]
     if not of_trials:
@@ -45,17 +43,13 @@ def evaluate_systems(
     check_outputs({**options.outputs.files, "--report": options.to_report}, inputs)
     require_report(options.to_report)
     if not of_trials:
-        _check_tables(options, systems, pairs, explain=explain)
+        _check_tables(options, systems, pairs)
     names = options.score_columns or systems
     kinds = kinds_of(options.scores_are, len(names))
     are_raw = [kind is ScoresAre.RAW for kind in kinds]
     if any(are_raw) if pairs else all(are_raw):
         refuse(context, [*FOR_RCL, "--costs"], "has no use for raw scores, which only rank")
     folds = options.loss.folds if "--folds" in given(context) else None
-    if of_trials and explain:
-        raise ValueError("--explain is for Parquet files, not for --key and --scores")
-    if explain and options.by is not None:
-        raise ValueError("--explain is of all samples, not of conditions: omit --by")
     scale_of = trial_scale if of_trials else table_scale
     scales: dict[Any, Any] = {name: scale_of(kind) for name, kind in zip(names, kinds, strict=True)}
     _ = options.conditions  # which may be refused
@@ -68,9 +62,7 @@ def evaluate_systems(
         from fastpsr.cli.evaluate_tables import evaluate_tables
 
         check_inputs(inputs)
-        evaluate_tables(
-            options, systems, scales, intervals, inputs, pairs=pairs, folds=folds, explain=explain
-        )
+        evaluate_tables(options, systems, scales, intervals, inputs, pairs=pairs, folds=folds)
         return
     from fastpsr.cli.evaluate_trials import evaluate_trials
     from fastpsr.cli.larger_than_memory import evaluated_in_parts
@@ -89,8 +81,6 @@ def _check_tables(
     options: EvaluationOptions,
     systems: Mapping[Path, str | None],
     pairs: Pairs | None,
-    *,
-    explain: bool,
 ) -> None:
     """Raise unless there is one table, or pairs: of tables, or of columns of one."""
     if (columns := options.score_columns) is not None:
@@ -107,8 +97,6 @@ def _check_tables(
             raise ValueError(
                 f"--score must name two systems or more, not {', '.join(columns)} alone"
             )
-        if len(columns) > 1 and explain:
-            raise ValueError("--explain is of one system: give --score once")
     elif pairs is not None:
         for path in systems:
             if not is_table(path):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import (
@@ -11,8 +11,8 @@ from fastpsr.calibration import (
     LinearFusion,
     cross_fit,
     load_calibrator,
-    save_calibrator,
 )
+from fastpsr.calibration.files import scales_in, write_calibrator
 from fastpsr.cli.options.files import check_inputs, to_stdout
 from fastpsr.cli.options.fusion import FusionOptions, Measure
 from fastpsr.cli.options.intervals import arguments, drawn_name
@@ -33,9 +33,9 @@ from fastpsr.cli.tables import print_evaluation, write_evaluation
 from fastpsr.cli.trial_files import TrialReader
 from fastpsr.cli.wording import in_words, worded
 from fastpsr.evaluation import Evaluation, evaluate_fusion
-from fastpsr.evaluation.defaults import operating_points
 from fastpsr.evaluation.evaluate import named_metrics
 from fastpsr.evaluation.fusion_gains import cross_fitted_rows, metrics_of_fusion
+from fastpsr.metrics.defaults import operating_points
 from fastpsr.predictions import Scale
 from fastpsr.trials import TrialSet
 from fastpsr.trials.evaluate import metrics_of, units_of
@@ -59,13 +59,16 @@ def apply_fusion(
     if not isinstance(one, LinearFusion):
         kind = type(one).__name__
         raise ValueError(f"{load} is {kind}, of one system: use fastpsr calibrate --load")
-    names = options.names_of_applied([n for n in one.systems_ if n in one.columns_])
+    systems = [n for n in one.systems_ if n in one.columns_]
+    names, trained = options.names_of_applied(systems), scales_in(load)
+    scales = _scales(options, [*names.values()])
+    if options.scores_are is None and len(trained) == len(systems):  # as in training
+        scales = {name: cast("Scale", each) for name, each in zip(systems, trained, strict=True)}
     _check_measures(one, measures)
     conditions = fitted.columns_ if isinstance(fitted, ByCondition) else ()
     with worded(by=f"conditions of {load}"):
         others = read_systems(
-            reader, names, _scales(options, [*names.values()]), measures, options.output,
-            conditions, labeled=False,
+            reader, names, scales, measures, options.output, conditions, labeled=False
         )  # fmt: skip
     _print_fusion(fitted)
     _write(options, fitted, others)
@@ -139,7 +142,7 @@ def train_fusion(
         read.write(options.output, fused, how)
     if options.save is not None:
         with to_stdout(options.save) as target:
-            save_calibrator(fitted, target)
+            write_calibrator(fitted, target, [*scales.values()])
     print_written(options.written)
 
 
@@ -191,7 +194,8 @@ def _print_weights(fitted: LinearFusion, of: str) -> None:
     width = max(len(name) for name, _ in values)
     rank = f"rank {fitted.rank_} of {len(fitted.columns_)} columns"
     with off_the_bar():
-        console.print(f"fusion{of} at a prior of {fitted.prior:g}: {rank}", soft_wrap=True)
+        what = f"fusion{of} at a prior of {fitted.prior:g}, in natural logarithms"
+        console.print(f"{what}: {rank}", soft_wrap=True)
         for name, value in values:
             console.print(f"  {name:<{width}}  {value:>11.5g}")
 

@@ -24,7 +24,7 @@ from fastpsr.trials.names import KIND, WITH_SPOOF
 from fastpsr.trials.optional import polars
 from fastpsr.trials.size import least_memory
 
-__all__ = ["evaluated_in_parts"]
+__all__ = ["evaluated_in_parts", "size_of"]
 
 #: Options of `fastpsr join`; the others are for the evaluation.
 _OF_JOIN = (
@@ -51,8 +51,8 @@ def evaluated_in_parts(
     if limit is None or n_bytes <= limit or not all(map(can_be_read_again, systems)):
         return False
     needed = (
-        f"{' and '.join(map(str, keys))} with scores takes at least about {_size(n_bytes)} of "
-        f"memory, and {_size(limit)} may be used"
+        f"{' and '.join(map(str, keys))} with scores takes at least about {size_of(n_bytes)} of "
+        f"memory, and {size_of(limit)} may be used"
     )
     held = [name for name in _IN_MEMORY if name in given(context)]
     if held:
@@ -142,7 +142,8 @@ def _words(context: typer.Context, options: Iterable[str]) -> Iterator[str]:
             yield str(each.value if isinstance(each, Enum) else each)
 
 
-def _size(n_bytes: int) -> str:
+def size_of(n_bytes: int) -> str:
+    """Return a size as text, with three digits."""
     for unit, size in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
         if n_bytes >= size:
             return f"{n_bytes / size:.3g} {unit}"

@@ -10,8 +10,8 @@ from fastpsr.cli.show import Steps, off_the_bar, print_error, print_line, record
 from fastpsr.cli.tables import print_evaluation, short_names, write_evaluation
 from fastpsr.cli.wording import in_words
 from fastpsr.evaluation import Evaluation
-from fastpsr.evaluation.defaults import common_kind, operating_points
 from fastpsr.metrics import MinDCF
+from fastpsr.metrics.defaults import common_kind, operating_points
 
 if TYPE_CHECKING:
     from fastpsr.cli.trial_files import Clock

@@ -108,6 +108,7 @@ def select(
     If the speakers are given, or drawn of a table, all fits keep those of both sides apart. With
     --by each candidate is also tried with a calibrator for each condition.
     """
+    train, options = options.with_trials(train)
     intervals = _check_options(context, train, options, choice, drawn)
     names, of_trials = choice.names(), options.of_trials
     beside = None if of_trials or intervals is None else drawn.column
@@ -140,7 +141,7 @@ def select(
             progress=lambda done, total: begin("replicates", done, total),
         )
     console.print(str(found), soft_wrap=True)
-    _write(found, read, candidates, choice)
+    _write(found, read, candidates, choice, source.scale)
 
 
 def _check_options(
@@ -169,9 +170,14 @@ def _check_options(
 
 
 def _write(
-    found: "fp.Selection", read: "LabeledScores", candidates: Mapping[str, Any], choice: _Choice
+    found: "fp.Selection",
+    read: "LabeledScores",
+    candidates: Mapping[str, Any],
+    choice: _Choice,
+    scale: str,
 ) -> None:
     """Write the table, and the calibrator that is chosen."""
+    from fastpsr.calibration.files import write_calibrator
     from fastpsr.strict_json import as_json
 
     if choice.to_json is not None:
@@ -187,7 +193,7 @@ def _write(
     by = (read.by,) if isinstance(calibrator, fp.ByCondition) else ()
     fitted = calibrator.fit(read.predictions, *by)
     with to_stdout(choice.save) as target:
-        fp.save_calibrator(fitted, target)
+        write_calibrator(fitted, target, [scale])
     console.print(f"{choice.save}: fitted {type(fitted).__name__}")
 
 

@@ -52,7 +52,7 @@ class Systems:
         """Write fused scores, and print so."""
         with to_stdout(path) as target:
             trials.write_scores(target, self.first, fused.llrs, format=self.format)
-        console.print(f"{path}: {len(fused):,} trials with fused LLRs{how}")
+        console.print(f"{path}: {len(fused):,} trials with fused LLRs (natural logarithms){how}")
 
 
 def read_systems(
@@ -76,8 +76,7 @@ def read_systems(
     sets: dict[str, TrialSet] = {}
     for path, name in paths.items():
         sets[name] = reader.read(path) if labeled else reader.read_unlabeled(path)
-        kind = f", taken as {scales[name]}" if labeled else ""
-        print_line(f"{path}: scores of {name}{kind}")
+        print_line(f"{path}: scores of {name}, taken as {scales[name]}")
     format = reader.options.format or next(iter(sets.values())).source.format
     if output is not None:
         check_ending("--output", output, format)

@@ -11,7 +11,7 @@ from rich.table import Table
 from fastpsr.cli.show import console
 from fastpsr.evaluation import Evaluation
 from fastpsr.evaluation.files import as_csv, as_latex, as_markdown
-from fastpsr.evaluation.layout import as_lines, best_calibrators
+from fastpsr.evaluation.layout import as_tables, remarks
 from fastpsr.files import can_be_read_again, write_text
 from fastpsr.strict_json import as_json
 from fastpsr.tables import parquet_files
@@ -31,7 +31,7 @@ def print_evaluation(evaluation: Evaluation) -> None:
         console.print(evaluation.to_text(console.width), soft_wrap=True)
         return
     console.print(str(evaluation.all_samples))
-    _, (header, *lines) = as_lines(evaluation)
+    ((_, (header, *lines)),) = as_tables(evaluation)
     if evaluation.intervals is not None:
         console.print(evaluation.settings)
     table = Table(box=None, pad_edge=False)
@@ -42,8 +42,8 @@ def print_evaluation(evaluation: Evaluation) -> None:
     for line, row in zip(lines, evaluation.rows, strict=True):
         table.add_row(*line, row.note)
     console.print(table, soft_wrap=False)
-    for said in best_calibrators(evaluation):
-        console.print(said)
+    for remark in remarks(evaluation):
+        console.print(remark)
 
 
 def write_evaluation(

@@ -2,25 +2,31 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 import fastpsr as fp
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.modes import given, refuse, refuse_for_mode
-from fastpsr.cli.options.files import OutputOptions, check_inputs, check_outputs
+from fastpsr.cli.options.files import OutputOptions, arrays_beside, check_inputs, check_outputs
 from fastpsr.cli.options.intervals import IntervalOptions, drawn_name
 from fastpsr.cli.options.measures import parse_dcf
-from fastpsr.cli.options.scores import ScoresAre, trial_scale
-from fastpsr.cli.options.sources import Columns, KeyOptions, SpeakerOptions, TrialOptions
+from fastpsr.cli.options.scores import ScoresAre, table_scale, trial_scale
+from fastpsr.cli.options.sources import (
+    Columns,
+    KeyOptions,
+    SpeakerOptions,
+    TableOptions,
+    TrialOptions,
+    parse_columns,
+)
 from fastpsr.cli.show import console, print_error, print_suspicions, print_written
 from fastpsr.cli.wording import in_words, worded
 
 if TYPE_CHECKING:
     from fastpsr.bootstrap.settings import Intervals
     from fastpsr.metrics.detection_costs import DetectionCost
-    from fastpsr.trials import TrialSet
 
 __all__ = ["threshold"]
 
@@ -35,6 +41,10 @@ def threshold(
     speakers: SpeakerOptions,
     drawn: IntervalOptions,
     outputs: OutputOptions,
+    tables: TableOptions,
+    file: Annotated[
+        Path | None, typer.Argument(help="Table of scores with labels, in place of trials.")
+    ] = None,
     dcf: Annotated[
         str | None,
         typer.Option(help="Target prior, P:CMISS:CFA, or a preset with one operating point."),
@@ -55,7 +65,11 @@ def threshold(
     ] = None,
     scores_are: Annotated[
         ScoresAre | None,
-        typer.Option("--scores-are", metavar="KIND", help="What scores are; by default llr."),
+        typer.Option(
+            "--scores-are",
+            metavar="KIND",
+            help="What scores are; by default llr, of a table posteriors.",
+        ),
     ] = None,
     columns: Columns = None,
 ) -> None:
@@ -64,32 +78,54 @@ def threshold(
     --dcf prints the threshold of calibrated LLRs, and with --scores the best one for these trials.
     Scores at or above the threshold are accepted.
     """
+    from fastpsr.cli.score_files import read_scores
     from fastpsr.cli.tables import write_evaluation
+    from fastpsr.cli.training_scores import TableScores
     from fastpsr.cli.trial_files import TrialReader
-    from fastpsr.trials.evaluate import predictions_of
+    from fastpsr.trials.evaluate import predictions_of, units_of
 
     metric = _metric_of(dcf, fa, miss)
-    scale = trial_scale(scores_are)
+    of_trials = file is None
+    scale: Any = trial_scale(scores_are) if of_trials else table_scale(scores_are)
     systems = [] if scores is None else [scores]
-    if not (keys.files or systems):
-        refuse(context, set(given(context)) - {"--dcf"}, "needs --scores FILE")
-    refuse_for_mode(context, of_trials=True, has_key=keys.has_key(systems))
-    intervals = drawn.parse(context, of_trials=True, speakers=speakers)
-    inputs = [*keys.inputs(systems), speakers.speakers]
+    if file is not None and (keys.files or systems):
+        raise ValueError(f"give trials (--key, --scores) or a table, not both: {file}")
+    if of_trials and not (keys.files or systems):
+        refuse(context, set(given(context)) - {"--dcf"}, "needs --scores FILE, or a table")
+    refuse_for_mode(context, of_trials=of_trials, has_key=keys.has_key(systems))
+    intervals = drawn.parse(context, of_trials=of_trials, speakers=speakers)
+    beside = () if of_trials else arrays_beside(tables.labels, tables.weights, drawn.column)
+    inputs = [*keys.inputs(systems), speakers.speakers, file, *beside]
     check_outputs(outputs.files, inputs)
-    reader = TrialReader(keys, trials, columns, speakers, has_scores=bool(systems))
     cost = metric.costs[0] if isinstance(metric, fp.MinDCF) else None
     if cost is not None:
         console.print(f"calibrated LLRs: {cost.threshold:.6g} (natural logarithm)")
     check_inputs(inputs)
-    for path in keys.systems(systems):
-        made = reader.read(path)
-        predictions = predictions_of(made, path, scale)
+    paths = keys.systems(systems) if file is None else [file]
+    for path in paths:
+        if of_trials:
+            reader = TrialReader(keys, trials, columns, speakers, has_scores=bool(systems))
+            made = reader.read(path)
+            predictions, ranks = predictions_of(made, path, scale), made.predictions("raw")
+            units: Any = None if intervals is None else units_of(made, drawn.of_trials(made))
+        else:
+            read = TableScores(scale, tables, columns, drawn if intervals else None).read(path)
+            predictions, units, ranks = read.predictions, read.resampling, read.predictions
+            if scale in ("llr", "log10-llr"):
+                where = ({"": parse_columns(columns)}, tables.labels, tables.weights)
+                unscaled = read_scores(path, {"": "raw"}, *where)[""].table
+                ranks = cast("fp.Predictions", unscaled.predictions(None, **tables.of_scores))
         print_suspicions(path, predictions)
-        ranks = made.predictions("raw")  # thresholds in the units of the file
-        point = metric.operating_point(ranks)
-        _print_point(metric, point, scale)
-        table = _table(metric, made, intervals, drawn, speakers)
+        # thresholds in the units of the file, of posteriors with the log-odds
+        ranked = predictions if predictions.kind == "posteriors" else ranks
+        point = metric.operating_point(ranked)
+        _print_point(metric, point, scale, "trials" if of_trials else "samples")
+        if caution := _too_few(metric, predictions):
+            print_error(caution)
+        settings = None if intervals is None else intervals.drawing(units)
+        table = _table(metric, ranks, settings, drawn, has_speakers=speakers.are_known)
+        if of_trials and (caution := drawn.caution(intervals, speakers)):
+            print_error(caution)
         if cost is not None and scale in ("llr", "log10-llr"):
             _print_actual(cost, predictions)
         # of what the scores are, not of their ranks
@@ -101,27 +137,23 @@ def threshold(
 
 def _table(
     metric: "fp.MinDCF | fp.MissRate | fp.FalseAlarmRate",
-    made: "TrialSet",
+    ranks: Any,
     intervals: "Intervals | None",
     drawn: IntervalOptions,
-    speakers: SpeakerOptions,
+    *,
+    has_speakers: bool,
 ) -> "fp.Evaluation":
     """Return the threshold and the metric, with intervals, which are printed, if asked for."""
     from fastpsr.evaluation import evaluate_systems
-    from fastpsr.trials.evaluate import units_of
 
-    if intervals is not None:
-        intervals = intervals.drawing(units_of(made, drawn.of_trials(made)))
     table = evaluate_systems(
-        {None: made.predictions("raw")},
+        {None: ranks},
         {"threshold": fp.Threshold(metric), metric.label: metric},
         intervals=intervals,
     )
-    table = in_words(table, drawn_name(drawn.scheme, has_speakers=speakers.are_known))
+    table = in_words(table, drawn_name(drawn.scheme, has_speakers=has_speakers))
     if intervals is not None:
         _print_intervals(table)
-        if caution := drawn.caution(intervals, speakers):
-            print_error(caution)
     return table
 
 
@@ -144,21 +176,43 @@ def _metric_of(
 
 
 def _print_point(
-    metric: "fp.MinDCF | fp.MissRate | fp.FalseAlarmRate", point: "fp.OperatingPoint", scale: str
+    metric: "fp.MinDCF | fp.MissRate | fp.FalseAlarmRate",
+    point: "fp.OperatingPoint",
+    scale: str,
+    rows: str,
 ) -> None:
     """Print a threshold for these trials, in the units of the file."""
-    what, cost = "best for these trials", ""
+    what, cost = f"best for these {rows}", ""
     if isinstance(metric, fp.MissRate):
-        what = f"lowest with P_fa of at most {metric.p_fa:g} on these trials"
+        what = f"lowest with P_fa of at most {metric.p_fa:g} on these {rows}"
     elif isinstance(metric, fp.FalseAlarmRate):
-        what = f"highest with P_miss of at most {metric.p_miss:g} on these trials"
+        what = f"highest with P_miss of at most {metric.p_miss:g} on these {rows}"
     else:
         cost = f"normalized cost {metric.costs[0].normalized(point.p_miss, point.p_fa):.4f}, "
     accepts_nothing = (point.p_miss, point.p_fa) == (1.0, 0.0)
     shown = "none: accept nothing" if accepts_nothing else repr(point.threshold)
+    if not accepts_nothing and point.log_odds not in (None, point.threshold):
+        shown += f" (log-odds {point.log_odds:.6g})"
     console.print(
         f"{what}: {shown}: {cost}P_miss {point.p_miss:.4f}, P_fa {point.p_fa:.6f}; "
         f"scores taken as {scale}"
+    )
+
+
+def _too_few(metric: "fp.MinDCF | fp.MissRate | fp.FalseAlarmRate", ranks: "fp.Predictions") -> str:
+    """Return a caution where a limit permits no error on so few trials."""
+    if isinstance(metric, fp.MinDCF):
+        return ""
+    by_fa = isinstance(metric, fp.MissRate)
+    limit = metric.p_fa if isinstance(metric, fp.MissRate) else metric.p_miss
+    option, kind = ("--fa", "non-targets") if by_fa else ("--miss", "targets")
+    n = int((ranks.labels == (0 if by_fa else 1)).sum())
+    if not 0.0 < limit * n < 1.0:
+        return ""
+    return (
+        f"warning: {option} {limit:g} permits less than one error of {n:,} {kind}: these trials "
+        f"cannot show such a rate, and other trials may well have a higher one; 30 errors take "
+        f"{30.0 / limit:,.0f} {kind}"
     )
 
 
@@ -174,10 +228,15 @@ def _print_intervals(table: "fp.Evaluation") -> None:
 
 def _print_actual(cost: "DetectionCost", predictions: "fp.Predictions") -> None:
     """Print the cost at the threshold of calibrated LLRs on these trials."""
+    import numpy as np
+
     is_target = predictions.labels == 1
     accepted = predictions.llrs >= cost.threshold
-    p_miss = float((~accepted[is_target]).mean())
-    p_fa = float(accepted[~is_target].mean())
+    weights = (
+        np.asarray(predictions.weights) if predictions.weights.size else np.ones(len(accepted))
+    )
+    p_miss = float(np.average(~accepted[is_target], weights=weights[is_target]))
+    p_fa = float(np.average(accepted[~is_target], weights=weights[~is_target]))
     console.print(
         f"at the threshold of calibrated LLRs: normalized cost "
         f"{cost.normalized(p_miss, p_fa):.4f}, P_miss {p_miss:.4f}, P_fa {p_fa:.6f}"

@@ -111,7 +111,7 @@ class TrialScores:
             trials.write_scores(target, made, llrs, format=format)
             alone = self.reader.keys.classes is not None and not self.reader.has_scores
             order = "; first those of targets" * alone
-            return f"{len(result):,} trials with LLRs{order}{_infinite(llrs)}"
+            return f"{len(result):,} trials with LLRs (natural logarithms){order}{_infinite(llrs)}"
 
         resampling = units_of(made, None if self.drawn is None else self.drawn.of_trials(made))
         return LabeledScores(predictions, write, format, groups, resampling, by or None)
@@ -130,7 +130,8 @@ def _write_table(result: Predictions, path: Path) -> str:
     if result.weights.size:
         columns["sample_weight"] = np.asarray(result.weights)
     write_columns(path, columns)
-    return f"{len(result):,} rows of {', '.join(columns)}{_infinite(result.scores)}"
+    names = ", ".join(columns)
+    return f"{len(result):,} rows of {names} (natural logarithms){_infinite(result.scores)}"
 
 
 def _infinite(scores: NDArray[np.float64]) -> str:

@@ -32,7 +32,6 @@ _OPTIONS = {
     "group_differences": "--group-differences",
     "ids": "--resample",
     "in_order": "--in-order",
-    "in_parts": "--explain",
     "key_columns": "--key-columns",
     "key_format": "--key-format",
     "kind": "--scores-are",
@@ -65,8 +64,15 @@ _REMEDIES: dict[LooksLike, str] = {
     "probabilities": "say --scores-are posteriors",
     "shifted scores": "say --scores-are raw; fastpsr calibrate makes LLRs of raw scores",
     "posteriors of 0": "pass --floor 1e-3 to calibrate them",
+    "decisions": "give the probabilities that were decided on",
+    "permuted columns": "list the labels in the order of the columns with --classes",
     "reversed scores": "higher must mean class 1 (target): negate the scores, or swap the labels",
 }
+#: What to do about conditions without targets; the library's own remedy is for Python.
+_TARGETS_TOO = (
+    ", or evaluate a file of these samples and all of class 1 (of trials as --key, with --extra "
+    "ignore)"
+)
 _MENTIONED = re.compile(r"\b(\w+)=\.\.\.")  # arguments in rules
 _OF_COLUMN = re.compile(r"(\w+)\['([^']*)'\]$")
 _OF_SYSTEM = re.compile(r"^predictions\['([^']*)'\]: ")
@@ -104,18 +110,24 @@ def in_options(
     problem = _MENTIONED.sub(lambda of: options.get(of[1], of[0]), renamed.problem)
     if not error.pass_ or not error.pass_.keys() <= options.keys():
         return problem
-    given = [_as_option(options[argument], value) for argument, value in error.pass_.items()]
+    given = [
+        _as_option(options[argument].split(" or ")[0], value)
+        for argument, value in error.pass_.items()
+    ]
     return f"{problem}: pass {' '.join(given)}"
 
 
 def warning_in_options(warning: Warning) -> str:
     """Return a warning with the options that remedy it."""
     from fastpsr.evaluation import NoIntervalsWarning
+    from fastpsr.evaluation.evaluate import SlowIntervalWarning
 
     if isinstance(warning, SuspicionWarning):  # its own remedy is for Python
         return f"{warning.problem}: {_REMEDIES[warning.looks_like]}"
     if isinstance(warning, NoIntervalsWarning):
         return f"{warning.subjects[0]}: no intervals: {in_options(warning.error)}"
+    if isinstance(warning, SlowIntervalWarning):
+        return f"{warning.problem}: --metrics {warning.metric} has it"
     return str(warning)
 
 
@@ -133,10 +145,13 @@ def in_words(evaluation: "Evaluation", drawn: str | None = None) -> "Evaluation"
     if drawn is not None and evaluation.intervals is not None:
         evaluation = replace(evaluation, intervals=replace(evaluation.intervals, drawn=drawn))
     return evaluation.with_rows(
-        lambda row: (
-            row if row.error is None else replace(row, note=f"{row.state}: {in_options(row.error)}")
-        )
+        lambda row: row if row.error is None else replace(row, note=_note(row.state, row.error))
     )
+
+
+def _note(state: str, error: Exception) -> str:
+    lacks_targets = isinstance(error, ArgumentError) and error.argument == "by" and error.remedy
+    return f"{state}: {in_options(error)}{_TARGETS_TOO if lacks_targets else ''}"
 
 
 def note_in_options(note: str) -> str:
@@ -170,4 +185,6 @@ def _as_option(option: str, value: object) -> str:
 
 
 def _word(value: object) -> str:
+    if isinstance(value, list):
+        return ",".join(map(str, value))
     return "NAME" if value is ... else str(value)

@@ -25,9 +25,10 @@ _FEWEST = 4  # replicates that fp.bootstrap computes
 # Names of arguments of fastpsr as they are called here, and what to do where an option is missing.
 _NAMES = {"cluster_ids": "conditions", "metrics": "metric", "y_true": "labels"}
 _NAMES |= dict.fromkeys(("q", "llr", "scores"), "samples")
+#: What to do in place of arguments that are not here.
 _REMEDIES = {
-    "q": "pass samples / samples.sum(axis=1, keepdims=True)",
-    "y_true": "pass np.unique(labels, return_inverse=True)[1]",
+    "normalize=": "pass samples / samples.sum(axis=1, keepdims=True)",
+    "classes=": "pass np.unique(labels, return_inverse=True)[1]",
 }
 
 
@@ -119,7 +120,7 @@ def evaluate_with_conf_int(
         checks.check_length(name, len(array), n)
     scheme: Resampling = IID() if conditions is None else Nested(from_tensor(conditions))
     try:
-        check_metric(metric)
+        check_metric(metric, takes_arrays=True)
         if isinstance(metric, Metric) and list(arrays) == ["labels", "samples"]:
             names = [metric.label]
             jobs = [Job(metric, metric._predictions(arrays["labels"], arrays["samples"]))]
@@ -141,7 +142,7 @@ def evaluate_with_conf_int(
                 for rows in _drawn(scheme, n, num_bootstraps)
             ])  # fmt: skip
     except ArgumentError as error:
-        remedy = _REMEDIES.get(error.argument) if error.remedy else None
+        remedy = next((own for words, own in _REMEDIES.items() if words in error.remedy), None)
         name = _NAMES.get(error.argument, error.argument)
         raise error.renamed(name, remedy=remedy) from None
     return float(value), _percentiles(values, alpha)

@@ -1,6 +1,6 @@
 """The ROC and its convex hull, and its miss rates at given false-alarm rates."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import NormalDist
 from typing import Any, Self
@@ -17,6 +17,7 @@ from fastpsr.results import Result
 from fastpsr.summaries.one_class import one_against_rest
 from fastpsr.summaries.rank_cells import RankRuns, filled_cells
 from fastpsr.summaries.roc_steps import error_rates, limit_of_fa
+from fastpsr.summaries.step_search import as_posteriors
 
 __all__ = ["MissRateCurve", "Roc", "roc", "roc_at"]
 
@@ -30,7 +31,8 @@ class Roc(Result):
     Attributes
     ----------
     threshold : ndarray of float64, shape (V,)
-        Ascending thresholds on the scores of the predictions (LLRs, log-odds or raw scores). At the
+        Ascending thresholds on the scale that was passed: posteriors of class 1, log-odds (logits,
+        log-posteriors, and one class of several against the rest), LLRs or raw scores. At the
         last one, inf, no sample is accepted, not even one with score inf.
     p_miss : ndarray of float64, shape (V,)
         Fraction of the targets' weight below each threshold, 0 to 1.
@@ -38,9 +40,14 @@ class Roc(Result):
         Fraction of the non-targets' weight at or above each threshold, 1 to 0.
     hull : ndarray of int64, shape (H,)
         Indices of the vertices of the lower convex hull of (p_fa, p_miss), ends included.
+    log_odds : ndarray of float64, shape (V,), or None
+        The thresholds as log-odds, for posteriors and logits; None for LLRs and raw scores.
 
     Notes
     -----
+    Posteriors of shape (N, 2) rank by both columns, and more finely than column 1 does where that
+    is rounded, as to 1: then `threshold` repeats, and the rates are those at `log_odds`.
+
     Scores of the larger class with no score of the smaller class between them form one step. The
     corners of the curve are exact, and no omitted point could be a vertex of the hull.
     """
@@ -49,17 +56,19 @@ class Roc(Result):
     p_miss: Floats
     p_fa: Floats
     hull: NDArray[np.int64]
+    log_odds: Floats | None = None
 
     def _columns(self) -> dict[str, Any]:
         """Return the points, and whether each is a vertex of the hull."""
         on_hull = np.zeros(self.threshold.size, bool)
         on_hull[self.hull] = True
-        return {
+        columns = {
             "threshold": self.threshold,
             "p_miss": self.p_miss,
             "p_fa": self.p_fa,
             "on_hull": on_hull,
         }
+        return columns if self.log_odds is None else {**columns, "log_odds": self.log_odds}
 
     @classmethod
     def of(cls, cells: RankRuns) -> Self:
@@ -105,6 +114,8 @@ def roc(predictions: Data, *, class_: int | None = None) -> Roc:
     ([1.0, 2.0, 3.0, 4.0, inf], [0.0, 0.0, 0.5, 0.5, 1.0], [1.0, 0.5, 0.5, 0.0, 0.0])
     >>> curve.hull.tolist()
     [0, 1, 3, 4]
+    >>> fp.roc(fp.Predictions.from_posteriors([0, 1], [0.2, 0.7])).threshold.tolist()
+    [0.2, 0.7, inf]
     """
     return run(lambda: _plan(predictions, class_))
 
@@ -115,7 +126,13 @@ def _plan(data: Data, class_: int | None) -> Plan[Roc]:
     data = one_against_rest(data, class_)
     checks.check_binary("a ROC", data.n_classes, takes_class=True)
     yield from begin(data)
-    return Roc.of((yield from filled_cells(data)))
+    curve = Roc.of((yield from filled_cells(data)))
+    if data.kind != "posteriors":
+        return curve
+    log_odds = curve.threshold
+    passed = yield from as_posteriors(data, log_odds[:-1])
+    threshold = log_odds if passed is None else np.append(passed, np.inf)
+    return replace(curve, threshold=threshold, log_odds=log_odds)
 
 
 @dataclass(frozen=True, eq=False)

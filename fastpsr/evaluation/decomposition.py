@@ -125,7 +125,7 @@ def decompose(
     method: Method = "auto",
     resampling: Resampling | None = None,
     seed: int | None = None,
-    progress: bool | Progress = False,
+    progress: bool | Progress | None = None,
 ) -> Decomposition:
     """Decompose an expected score into miscalibration, discrimination and uncertainty.
 

@@ -1,7 +1,7 @@
 """`evaluate`: a table of metrics."""
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,9 +16,8 @@ from fastpsr.bootstrap.bootstrap import (
     with_intervals,
 )
 from fastpsr.bootstrap.intervals import Method
-from fastpsr.bootstrap.job import AnyMetric
-from fastpsr.bootstrap.settings import Intervals
-from fastpsr.errors import ArgumentError, Subject, kept_warnings, warn
+from fastpsr.bootstrap.settings import Intervals, as_progress
+from fastpsr.errors import ArgumentError, ResultWarning, Subject, kept_warnings, warn
 from fastpsr.evaluation.comparison import (
     Difference,
     GroupPairs,
@@ -26,26 +25,51 @@ from fastpsr.evaluation.comparison import (
     group_pairs_of,
     pairs_of,
 )
-from fastpsr.evaluation.defaults import common_kind, default_metrics, metric_by_name
 from fastpsr.evaluation.layout import POOLED
 from fastpsr.evaluation.table import Evaluation
 from fastpsr.evaluation.task import Progress, Task, tasks_of
 from fastpsr.groups import Bins, By
-from fastpsr.metrics import Metric
-from fastpsr.metrics.base import check_metric
+from fastpsr.metrics.base import AnyMetric
+from fastpsr.metrics.defaults import (
+    LossOfTable,
+    NamedMetric,
+    common_kind,
+    default_metrics,
+    metrics_named,
+    named_metric,
+)
 from fastpsr.options import with_hints
 from fastpsr.plans import (
     Data,
-    Plan,
     check_data,
     run_all,
 )
 from fastpsr.predictions import Kind, Predictions
 
-__all__ = ["Metrics", "evaluate", "evaluate_systems", "named_metrics", "plans_of_table"]
+__all__ = ["Metrics", "evaluate", "evaluate_systems", "named_metrics"]
 
-Metrics = Mapping[str, AnyMetric] | Sequence[AnyMetric | str]
+Metrics = Mapping[str, NamedMetric] | Sequence[NamedMetric]
 _Sides = tuple[Task, Task]
+_MOST_SECONDS = 20.0  # of an interval in a default table
+
+
+class SlowIntervalWarning(ResultWarning):
+    """A metric of a default table has no interval, which would take long.
+
+    Attributes
+    ----------
+    metric : str
+    seconds : float
+        Estimated before anything is computed.
+    """
+
+    def __init__(self, metric: str, seconds: float) -> None:
+        about = f"about {seconds:.0f} s" if seconds < 90 else f"about {seconds / 60:.0f} min"
+        super().__init__(
+            f"{metric} has no interval, whose refits would take {about}", "no interval"
+        )
+        self.metric, self.seconds = metric, seconds
+        self.remedy = f"name it in metrics=[..., {metric!r}] if it is worth that"
 
 
 @with_hints
@@ -62,7 +86,7 @@ def evaluate(
     seed: int | None = None,
     differences: Pairs | None = None,
     group_differences: GroupPairs | None = None,
-    progress: Progress | None = None,
+    progress: bool | Progress | None = None,
 ) -> Evaluation:
     """Compute a table of metrics.
 
@@ -83,11 +107,11 @@ def evaluate(
         Group of each sample, for one or more groupings: the metrics are also computed for the
         samples of each group alone. A tuple of names with a tuple of ids, as in
         ``{("gender", "channel"): (genders, channels)}``, has a group for each combination that
-        occurs. For data in parts, the name of a column, or a list of names (in which tuples are
-        combined), or a dict of name to column. ``fp.SharedTargets(ids)`` in place of ids: each
-        group has all targets. Groups are in the natural order of their values: 3s, 10s, 30s.
-        LLRs without a prior are completed with the class frequencies of the group, which
-        ``predictions[mask]`` does not do.
+        occurs. A Series of pandas or polars has its name. For data in parts, the name of a column,
+        or a list of names (in which tuples are combined), or a dict of name to column.
+        ``fp.SharedTargets(ids)`` in place of ids: each group has all targets. Groups are in the
+        natural order of their values: 3s, 10s, 30s. LLRs without a prior are completed with the
+        class frequencies of the group, which ``predictions[mask]`` does not do.
     bins : int, sequence of float, "each", or dict of name to one of these, optional
         Groups of the columns of numbers (also in text): the number of quantile bins, each with
         about the same sample weight; or ascending edges; or a group of each value, as is the
@@ -96,7 +120,9 @@ def evaluate(
         left out. Edges of quantile bins are rounded down to few digits; equal values are in one
         bin, so that there may be fewer bins. In replicates, bins are those of the data.
     n_resamples : int
-        Number of bootstrap replicates; with 0 there are no confidence intervals.
+        Number of bootstrap replicates; with 0 there are no confidence intervals. Without `metrics`
+        the RCL of several classes has none if its refits would take more than 20 s by an estimate,
+        rows x classes x folds x (replicates + 400) x 2e-8 s / threads: a warning says so.
     confidence_level, method, resampling, seed
         As for :func:`fastpsr.bootstrap`.
     differences : {"first", "all"}, optional
@@ -110,9 +136,11 @@ def evaluate(
         whole for them, so that units that groups share are drawn once. Their intervals are
         simultaneous: they hold jointly for all differences of groups of a metric and system. The
         intervals of the groups are those without differences.
-    progress : callable, optional
-        Called with (name of the step, amount done, total amount). Steps are the metrics, reported
-        before each is computed, ``"replicates"``, and ``"intervals"`` before these are computed.
+    progress : bool or callable, optional
+        Whether to show the progress of replicates on stderr, by default in a terminal or a notebook
+        after a second; or a callable that is called with (name of the step, amount done, total
+        amount). Steps are the metrics, reported before each is computed, ``"replicates"``, and
+        ``"intervals"`` before these are computed.
 
     Returns
     -------
@@ -122,11 +150,11 @@ def evaluate(
     Raises
     ------
     ValueError
-        For unlabeled predictions, an empty list of metrics, a resampling or seed without
-        `n_resamples`, differences of one system, of other samples or without groups, fewer
-        replicates than simultaneous intervals need, and as :func:`fastpsr.bootstrap`; for `by` with
-        more than 20 different numbers, or more than 1,000 groups of a grouping, unless `bins` says
-        what to do, and for nan among ids.
+        For unlabeled predictions, an empty list of metrics, a resampling without `n_resamples`,
+        differences of one system, of other samples or without groups, fewer replicates than
+        simultaneous intervals need, and as :func:`fastpsr.bootstrap`; for `by` with more than 20
+        different numbers, or more than 1,000 groups of a grouping, unless `bins` says what to do,
+        and for nan among ids.
 
     Warns
     -----
@@ -178,8 +206,9 @@ def evaluate(
     >>> other = fp.Predictions.from_posteriors([0, 0, 1, 1] * 25, [0.2, 0.6, 0.4, 0.8] * 25)
     >>> systems, metrics = {"a": data, "b": other}, [fp.AUC(), fp.BrierScore()]
     >>> found = fp.evaluate(systems, metrics, n_resamples=200, seed=0, differences="first")
-    >>> print(found)
-    95 % intervals: subsampling of AUC; percentile of NBS; 200 replicates, resampling IID, seed 0
+    >>> print(found)  # doctest: +NORMALIZE_WHITESPACE
+    95 % intervals: subsampling of AUC (336 halves and quarters); percentile of NBS;
+    200 replicates, resampling IID, seed 0
     difference: a - b
     metric            a       b  difference            interval  excludes 0
     targets          50      50
@@ -210,8 +239,24 @@ def evaluate(
     checks.check_choice("group_differences", group_differences, (None, "pooled", "all"))
     return evaluate_systems(
         systems, metrics, by=by, bins=bins, intervals=intervals, differences=differences,
-        group_differences=group_differences, progress=progress,
+        group_differences=group_differences, progress=as_steps(progress),
     )  # fmt: skip
+
+
+def as_steps(progress: bool | Progress | None) -> Progress:
+    """Return the callable that reports steps, or shows lines of replicates."""
+    if callable(progress):
+        return progress
+    line = as_progress(progress)
+
+    def report(step: str, done: int, total: int) -> None:
+        nonlocal line
+        if step.endswith(("replicates", "replicates of differences")):
+            line(done, total)
+        else:  # the time that is left is that of the replicates that follow
+            line = as_progress(progress)
+
+    return report
 
 
 def evaluate_systems(
@@ -253,6 +298,7 @@ def evaluate_systems(
                 intervals.check_simultaneous(len(pairs))
     found: list[Difference] = []
     with kept_warnings() as warned:
+        _leave_out_slow_intervals(tasks)
         outcomes = iter(run_all([plan for task in tasks for plan in task.plans(progress)]))
         for task in tasks:
             for each in task.take(outcomes):
@@ -264,6 +310,20 @@ def evaluate_systems(
     rows = tuple(row for task in tasks for row in task.rows.values())
     groups = tuple(task.described for task in tasks)
     return Evaluation(rows, groups, intervals, tuple(found), tuple(warned.values()))
+
+
+def _leave_out_slow_intervals(tasks: Sequence[Task]) -> None:
+    """Leave out intervals of default metrics that would take long in this table, and warn."""
+    slow: dict[str, float] = defaultdict(float)
+    for task in tasks if tasks and tasks[0].intervals is not None else ():
+        for name, metric in task.metrics.items():
+            if isinstance(metric, LossOfTable) and task.intervals is not None:
+                slow[name] += metric.seconds_of_refits(task.data, task.intervals.n_resamples)
+    slow = {name: seconds for name, seconds in slow.items() if seconds > _MOST_SECONDS}
+    for name, seconds in slow.items():
+        warn(SlowIntervalWarning(name, seconds))
+    for task in tasks:
+        task.not_drawn = slow.keys()
 
 
 def _tasks_of_systems(
@@ -443,14 +503,6 @@ def _common(tasks: Sequence[Task]) -> Subject:
     return about
 
 
-def plans_of_table(data: Data, metrics: Any) -> list[Callable[[], Plan[Any]]]:
-    """Return the plans of a table of metrics of some data."""
-    if isinstance(metrics, Metric):
-        metrics = [metrics]
-    named = named_metrics(metrics, data.n_classes, [data.kind])
-    return Task(None, None, "", data, named, None).plans(None)
-
-
 def named_metrics(
     metrics: Metrics | None, n_classes: int, kinds: Iterable[Kind], **options: Any
 ) -> Mapping[str, AnyMetric]:
@@ -466,22 +518,21 @@ def named_metrics(
     if not metrics:
         raise ArgumentError("metrics", "must not be empty")
     if isinstance(metrics, Mapping):
-        for name, each in metrics.items():
+        for name in metrics:
             if not isinstance(name, str):
                 raise ArgumentError("metrics", f"must have names that are strings, not {name!r}")
-            check_metric(each)
-        return metrics
+        return {
+            name: named_metric(each, n_classes, kind, **options)[1]
+            for name, each in metrics.items()
+        }
     named: dict[str, AnyMetric] = {}
-    for metric in metrics:
-        if isinstance(metric, str):
-            name, metric = metric_by_name(metric, n_classes, kind, **options)
-        else:
-            check_metric(metric)
-            name = getattr(metric, "label", getattr(metric, "__name__", repr(metric)))
-        if name in named:
-            remedy = "pass a dict of name to metric"
-            raise ArgumentError(
-                "metrics", f"must differ in name, but two are {name!r}", None, remedy
-            )
-        named[name] = metric
+    for each in metrics:
+        some = metrics_named(each, n_classes, kind, **options)
+        for name in some:
+            if name in named:
+                remedy = "pass a dict of name to metric"
+                raise ArgumentError(
+                    "metrics", f"must differ in name, but two are {name!r}", None, remedy
+                )
+        named |= some
     return named

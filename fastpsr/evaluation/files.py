@@ -1,14 +1,14 @@
 """Evaluations as files: JSON, CSV, Markdown, LaTeX."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fastpsr.errors import ArgumentError
-from fastpsr.evaluation.layout import as_lines
+from fastpsr.evaluation.layout import POOLED, as_tables, headings_of_differences
 from fastpsr.files import write_text
-from fastpsr.optional import frame
 from fastpsr.strict_json import as_json
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["as_csv", "as_latex", "as_markdown", "write"]
 
+_Lines = list[list[str]]
+_INTERVAL = re.compile(r"\[.*\]|no interval")
 _ENDINGS = {
     ".bz2", ".csv", ".gz", ".h5", ".hdf5", ".json", ".npy", ".npz", ".parquet", ".score", ".scores",
     ".tsv", ".txt", ".xz", ".zst",
@@ -33,34 +35,66 @@ def write(evaluation: "Evaluation", path: str | os.PathLike[str]) -> None:
 
 
 def as_csv(evaluation: "Evaluation") -> str:
-    """Return CSV with a header, and a line per value or, of a comparison, per difference."""
-    records = [each.to_dict() for each in evaluation.differences] or evaluation.records()
-    return frame(records, infer_schema_length=None).write_csv()
+    """Return CSV with a header, and a line per value, then per difference."""
+    return evaluation.to_frame().write_csv()
 
 
 def as_markdown(evaluation: "Evaluation") -> str:
-    """Return a table of values or, of a comparison, of differences."""
-    lines, sides = _aligned(evaluation)
-    rule = ["--:" if side == "r" else "---" for side in sides]
-    escaped = [[c.replace("|", "\\|") for c in line] for line in [lines[0], rule, *lines[1:]]]
-    return "".join(f"| {' | '.join(line)} |\n" for line in escaped)
+    """Return a table of values, then of differences; of two systems, both are in one."""
+    tables = []
+    for n_names, lines in as_tables(evaluation):
+        rule = ["---"] * n_names + ["--:"] * (len(lines[0]) - n_names)
+        escaped = [[c.replace("|", "\\|") for c in line] for line in [lines[0], rule, *lines[1:]]]
+        tables.append("".join(f"| {' | '.join(line)} |\n" for line in escaped))
+    return f"\n{'; '.join(headings_of_differences(evaluation))}\n\n".join(tables)
 
 
 def as_latex(evaluation: "Evaluation") -> str:
-    """Return a tabular of values or, of a comparison, of differences; it needs booktabs.
+    """Return a tabular of values, then of differences, as for Markdown; it needs booktabs.
 
-    Systems that are called by their files are named without the endings of these.
+    Systems that are called by their files are named without the endings of these. Percent signs are
+    in the headings, and intervals below their values.
     """
-    lines, sides = _aligned(_without_endings(evaluation))
-    head, *body = [" & ".join(_escape(cell) for cell in line) + r" \\" for line in lines]
-    rows = [r"\toprule", head, r"\midrule", *body, r"\bottomrule"]
-    return "\n".join([rf"\begin{{tabular}}{{{sides}}}", *rows, r"\end{tabular}", ""])
+    tables = []
+    for n_names, lines in as_tables(_without_endings(evaluation)):
+        n_names, lines = _without_pooled(n_names, lines)
+        head, *body = [
+            " & ".join(_escape(cell) for cell in line) + r" \\"
+            for line in _with_units(n_names, lines)
+        ]
+        sides = "l" * n_names + "r" * (len(lines[0]) - n_names)
+        rows = [r"\toprule", head, r"\midrule", *body, r"\bottomrule"]
+        tables.append("\n".join([rf"\begin{{tabular}}{{{sides}}}", *rows, r"\end{tabular}", ""]))
+    return f"\n% {'; '.join(headings_of_differences(evaluation))}\n".join(tables)
 
 
-def _aligned(evaluation: "Evaluation") -> tuple[Sequence[Sequence[str]], str]:
-    """Return lines whose first is the header, and l or r for each column: names are on the left."""
-    n_names, lines = as_lines(evaluation)
-    return lines, "l" * n_names + "r" * (len(lines[0]) - n_names)
+def _without_pooled(n_names: int, lines: _Lines) -> tuple[int, _Lines]:
+    """Return a table without a column of conditions that says "pooled" in each line."""
+    if n_names < 2 or any(line[1] != POOLED for line in lines[1:]):
+        return n_names, lines
+    return n_names - 1, [[*line[:1], *line[2:]] for line in lines]
+
+
+def _with_units(n_names: int, lines: _Lines) -> _Lines:
+    """Move percent signs to the names of metrics, and intervals to lines below their values."""
+    head, *body = lines
+    if head[0] == "metric":
+        names = [line[0] + " [%]" * any(" %" in cell for cell in line[1:]) for line in body]
+        return [head, *([n, *map(_bare, line[1:])] for n, line in zip(names, body, strict=True))]
+    units = ["" if k < n_names else " [%]" * any(" %" in line[k] for line in body)
+             for k in range(len(head))]  # fmt: skip
+    found = [[name + unit for name, unit in zip(head, units, strict=True)]]
+    for line in body:
+        intervals = ["".join(_INTERVAL.findall(cell)) for cell in line[n_names:]]
+        values = [_bare(_INTERVAL.sub("", cell)).strip() for cell in line[n_names:]]
+        found.append([*line[:n_names], *values])
+        if any(intervals):
+            found.append([*[""] * n_names, *intervals])
+    return found
+
+
+def _bare(cell: str) -> str:
+    return cell.replace(" %", "")
 
 
 def _without_endings(evaluation: "Evaluation") -> "Evaluation":
@@ -77,7 +111,11 @@ def _without_ending(name: str) -> str:
 
 
 def _escape(text: str) -> str:
-    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    special = {
+        "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+        "<": "$<$", ">": "$>$", "≥": r"$\geq$",
+    }  # fmt: skip
+    text = re.sub(r"=\[(.+), inf\]$", r" ≥ \1", re.sub(r"=\[-inf, (.+)\)$", r" < \1", text))
     return "".join(special.get(c, f"\\{c}" if c in "&%$#_{}" else c) for c in text)
 
 

@@ -12,11 +12,11 @@ from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.fusion import Systems, systems_by_name
 from fastpsr.calibration.training import refitted_training
 from fastpsr.errors import ArgumentError
-from fastpsr.evaluation.defaults import default_metrics
-from fastpsr.evaluation.evaluate import Metrics, evaluate_systems
+from fastpsr.evaluation.evaluate import Metrics, as_steps, evaluate_systems
 from fastpsr.evaluation.table import Evaluation
 from fastpsr.evaluation.task import Progress
 from fastpsr.metrics import EER, ActDCF, BayesRisk, Cllr, CrossEntropy, Metric, MinCllr, MinDCF
+from fastpsr.metrics.defaults import default_metrics
 from fastpsr.options import with_hints
 from fastpsr.plans import Data, Plan
 
@@ -43,7 +43,7 @@ def evaluate_fusion(
     method: Method = "auto",
     resampling: Resampling | None = None,
     seed: int | None = None,
-    progress: Progress | None = None,
+    progress: bool | Progress | None = None,
     refits: bool = False,
 ) -> Evaluation:
     """Compare a cross-fitted fusion with its systems, and with the fusion without each of them.
@@ -114,14 +114,13 @@ def evaluate_fusion(
     if n_resamples and refits and method == "auto":
         method = "percentile"
     intervals = Intervals.if_any(n_resamples, confidence_level, method, resampling, seed)
+    steps = as_steps(progress)
     fusion = LinearFusion() if fusion is None else fusion
     _check_fusion(fusion, by, refits=refits)
-    rows = cross_fitted_rows(systems, fusion, train, progress, by=by, refits=refits)
+    rows = cross_fitted_rows(systems, fusion, train, steps, by=by, refits=refits)
     if metrics is None:
         metrics = metrics_of_fusion(rows[FUSED].n_classes)
-    return evaluate_systems(
-        rows, metrics, intervals=intervals, differences="first", progress=progress
-    )
+    return evaluate_systems(rows, metrics, intervals=intervals, differences="first", progress=steps)
 
 
 def metrics_of_fusion(n_classes: int, **options: Any) -> dict[str, Metric[Any]]:

@@ -11,18 +11,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "POOLED",
-    "as_lines",
-    "best_calibrators",
+    "as_tables",
     "compared",
     "corrected",
+    "counted_if_many",
     "difference_with_interval",
     "differences_as_lines",
     "gaps",
-    "heading_of_differences",
+    "headings_of_differences",
     "in_columns",
     "number",
     "pivot",
-    "simultaneous",
+    "remarks",
     "values_as_lines",
     "with_differences",
     "with_interval",
@@ -36,21 +36,22 @@ _PERCENT = {"fraction": 100.0, "percent": 1.0}  # factor of the units that are s
 _ROUNDING = 1e-12  # a number that is so near to 1 is 1, but for rounding
 
 
-def as_lines(evaluation: "Evaluation") -> tuple[int, list[list[str]]]:
-    """Return a table as lines whose first is the header, and how many of its columns are names.
+def as_tables(evaluation: "Evaluation") -> list[tuple[int, list[list[str]]]]:
+    """Return tables as lines whose first is the header, and how many of their columns are names.
 
-    There is a line per metric, or per system and group; of a comparison, the lines are of the
-    differences alone.
+    There is a line per metric, or per system and group; differences have a table of their own, if
+    they are not those of two systems, which stand beside the values.
     """
     if evaluation.differences:
-        return differences_as_lines(evaluation)
+        table = differences_as_lines(evaluation)
+        return [table] if _is_of_two(evaluation) else [values_as_lines(evaluation), table]
     if len(evaluation.groups) > 1 or evaluation.all_samples.system is not None:
-        return values_as_lines(evaluation)
+        return [values_as_lines(evaluation)]
     n_columns = 2 + (evaluation.intervals is not None)
     lines = [["metric", "value", "interval"]]
     for row in evaluation.rows:
         lines.append([row.metric, *with_interval(row.value, row.low, row.high, row.unit)])
-    return 1, [line[:n_columns] for line in lines]
+    return [(1, [line[:n_columns] for line in lines])]
 
 
 def values_as_lines(evaluation: "Evaluation") -> tuple[int, list[list[str]]]:
@@ -104,15 +105,15 @@ def with_differences(evaluation: "Evaluation", width: int) -> list[str]:
     return [
         *in_columns(pivot(evaluation), 2, width),
         "",
-        heading_of_differences(evaluation),
-        *filter(None, [simultaneous(evaluation.differences, evaluation.intervals)]),
+        *headings_of_differences(evaluation),
         *in_columns(lines, 2, width),
     ]
 
 
-def heading_of_differences(evaluation: "Evaluation") -> str:
-    """Return the heading of a table of differences, which explains its stars if it has some."""
-    return "differences" + "; * where the interval excludes 0" * _has_stars(evaluation)
+def headings_of_differences(evaluation: "Evaluation") -> list[str]:
+    """Return what stands above a table of differences: of stars and intervals, if it has some."""
+    heading = "differences" + "; * where the interval excludes 0" * _has_stars(evaluation)
+    return [heading, *filter(None, [simultaneous(evaluation.differences, evaluation.intervals)])]
 
 
 def _has_stars(evaluation: "Evaluation") -> bool:
@@ -244,13 +245,37 @@ def gaps(evaluation: "Evaluation") -> list[str]:
     return lines
 
 
-def best_calibrators(evaluation: "Evaluation") -> list[str]:
-    """Return a line for each system whose best calibrator is known."""
-    return [
-        f"{group.system}: {group.best_calibrator}" if group.system else str(group.best_calibrator)
-        for group in evaluation.groups
-        if group.best_calibrator is not None
-    ]
+def remarks(evaluation: "Evaluation") -> list[str]:
+    """Return lines on intervals that leave out many replicates, and on the best calibrators."""
+    intervals = evaluation.intervals
+    lines, in_doubt = [], set()
+    for row in evaluation.rows:
+        if undefined := counted_if_many(row.n_undefined, intervals):
+            place = ", ".join(name for name in (row.system, row.group) if name)
+            lines.append(f"{place}{': ' * bool(place)}{row.metric} is {undefined}")
+            if row.role == "RCL":
+                in_doubt.add((row.system, row.group))
+    for each in evaluation.differences:
+        n_undefined = 0 if each.result is None else each.result.n_undefined
+        if undefined := counted_if_many(n_undefined, intervals):
+            place = ", ".join(name for name in (each.place, each.name) if name)
+            lines.append(f"{place}: {each.metric} is {undefined}")
+    for group in evaluation.groups:
+        if group.best_calibrator is not None:
+            system = f"{group.system}: " if group.system else ""
+            doubt = "; too few data to tell" * ((group.system, group.group) in in_doubt)
+            lines.append(f"{system}{group.best_calibrator}{doubt}")
+    return lines
+
+
+def counted_if_many(n_undefined: int, intervals: "Intervals | None") -> str:
+    """Say that a metric is undefined in more replicates than an interval excludes; else ""."""
+    if intervals is None:
+        return ""
+    n, level = intervals.n_resamples, intervals.confidence_level
+    if n_undefined <= (1.0 - level) * n:
+        return ""
+    return f"undefined in {n_undefined:,} of {n:,} replicates, which its interval leaves out"
 
 
 def corrected(value: float, unit: str) -> str:

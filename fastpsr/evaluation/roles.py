@@ -3,8 +3,8 @@
 from typing import Any
 
 from fastpsr.calibration import PAV, TrainOnTest
-from fastpsr.evaluation.defaults import LossOfTable
 from fastpsr.metrics import EER, ActDCF, CalibrationLoss, Cllr, CrossEntropy, MinCllr, MinDCF
+from fastpsr.metrics.defaults import LossOfTable
 from fastpsr.rules import Log
 
 __all__ = ["role_of"]

@@ -148,18 +148,20 @@ class Selection(Result):
     def __str__(self) -> str:
         """Return the table, and what was chosen."""
         with_intervals = self.n_resamples > 0
-        head = ["", self.label, "RCL", "difference"]
+        has_rcl = not all(np.isnan(each.rcl) for each in self.table)  # raw scores have none
+        head = ["", self.label, *["RCL"] * has_rcl, "difference"]
         rows = []
         for each in self.table:
             difference = f"{each.difference:+.4f}"
             if with_intervals and each.name != self.chosen:
                 difference += f"  [{each.low:+.4f}, {each.high:+.4f}]"
             mark = "*" if each.name == self.chosen else ""
-            rows.append([each.name + mark, f"{each.score:.4f}", f"{each.rcl:.2f} %", difference])
-        widths = [max(len(row[k]) for row in [head, *rows]) for k in range(4)]
+            rcl = [f"{each.rcl:.2f} %"] * has_rcl
+            rows.append([each.name + mark, f"{each.score:.4f}", *rcl, difference])
+        widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
         lines = [
             "  ".join(
-                cell.ljust(width) if k in (0, 3) else cell.rjust(width)
+                cell.ljust(width) if k in (0, len(widths) - 1) else cell.rjust(width)
                 for k, (cell, width) in enumerate(zip(row, widths, strict=True))
             ).rstrip()
             for row in [head, *rows]
@@ -195,7 +197,7 @@ def select(
     confidence_level: float = 0.95,
     resampling: Resampling | None = None,
     seed: int | None = None,
-    progress: bool | Progress = False,
+    progress: bool | Progress | None = None,
 ) -> Selection:
     """Choose the calibrator with the lowest proper score, and estimate what the choice is worth.
 
@@ -227,7 +229,8 @@ def select(
         Resampling scheme. By default samples are drawn.
     seed : int, optional
     progress : bool or callable, optional
-        Whether to report progress, or called with the replicates done and their total.
+        Whether to show progress on stderr, by default in a terminal or a notebook after a second;
+        or a callable that is called with the replicates done and their total.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Detection of likely mistakes in binary data: wrong kinds of scores, and reversed scores."""
+"""Detection of likely mistakes: wrong kinds of scores, reversed scores, permuted columns."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -10,22 +10,25 @@ from numpy.typing import NDArray
 from fastpsr.bootstrap.silence import in_silence
 from fastpsr.caching import cached_property
 from fastpsr.calibration import DirectionPreserving
+from fastpsr.costs import CostMatrix, bayes_decisions
 from fastpsr.errors import SuspicionWarning
 from fastpsr.metrics import Cllr
 from fastpsr.plans import Data, Part, Plan, Step, begin
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.suspicion import FEWEST, are_like_posteriors, like_posteriors
 
-__all__ = ["CountCoarsely", "suspicions"]
+__all__ = ["CountCoarsely", "CountDecisions", "suspicions"]
 
 _ERRORS = 3.0  # number of standard errors for a warning
 _LARGE_SCALE = 3.0  # cosine similarities need a larger scale, LLRs a smaller one
 _N_CODES = 1 << 16  # bfloat16 numbers
 _ENOUGH = 1 << 16  # samples of either class, of a part
+_SHOWN = 3  # classes that a message shows
+_MOST_CLASSES = 1_024  # whose pairs are counted
 
 
 def suspicions(data: Data) -> Plan[tuple[SuspicionWarning, ...]]:
-    """Plan: request coarse counts of binary scores, and return warnings about likely mistakes.
+    """Plan: request coarse counts, and return warnings about likely mistakes.
 
     - LLRs of at least 10 samples that all lie in [0, 1], are not equal, and are not all 0 or 1.
     - LLRs of at least 10 samples of each class that all lie in [-1, 1], with a fitted scale above
@@ -34,6 +37,10 @@ def suspicions(data: Data) -> Plan[tuple[SuspicionWarning, ...]]:
       and at most half as large after the best affine map with a positive scale.
     - An AUC more than three standard errors below 0.5, with the standard error of the AUC of
       uninformative scores; for very few samples this cannot happen.
+    - Of 3 to 1,024 classes, two or more that are taken for each other in turn: more samples of each
+      have their largest posterior in the column of the next than in their own, by three standard
+      errors, which takes 10 samples of a class.
+    - Posteriors of at least 10 samples that are all 0 or 1.
 
     For weighted samples the effective number of samples is used.
 
@@ -50,9 +57,16 @@ def suspicions(data: Data) -> Plan[tuple[SuspicionWarning, ...]]:
     """
     yield from begin(data)
     if data.n_classes > 2:
-        return ()
+        if data.n_classes > _MOST_CLASSES:
+            return ()
+        (decided,) = yield [CountDecisions(data.n_classes).over(data)]
+        found = _permuted(decided.counts)
+        if decided.are_certain and data.class_sizes.sum() >= FEWEST:
+            found.append(_LIKE_DECISIONS)
+        return tuple(found)
     (counted,) = yield [CountCoarsely(data.has_weights).over(data)]
-    sizes, found = data.class_sizes, []
+    sizes = data.class_sizes
+    found = []
     has_moments = counted.values.size > 1 and np.isfinite(counted.n_effective).all()
     if data.kind == "likelihoods":
         if sizes.sum() >= FEWEST and are_like_posteriors(counted.values):
@@ -61,7 +75,33 @@ def suspicions(data: Data) -> Plan[tuple[SuspicionWarning, ...]]:
             found += _like_cosines(counted) or _far_from_calibrated(counted)
     if has_moments:
         found += _reversed(counted)
+    if data.kind == "posteriors" and sizes.sum() >= FEWEST and np.isinf(counted.values).all():
+        found.append(_LIKE_DECISIONS)
     return tuple(found)
+
+
+_LIKE_DECISIONS = SuspicionWarning(
+    "decisions",
+    "the posteriors are all 0 or 1, as decisions are",
+    "pass the probabilities that were decided on (predict_proba); decisions are for expected_cost",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Decided:
+    """How samples are decided.
+
+    Attributes
+    ----------
+    counts : ndarray of float64, shape (K, K)
+        How often samples of each class have each class as their likeliest; weighted samples count
+        as their effective number.
+    are_certain : bool
+        Whether posteriors are all 0 or 1.
+    """
+
+    counts: Floats
+    are_certain: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +220,70 @@ def _reversed(counted: Coarse) -> list[SuspicionWarning]:
             "labels in order, classes=[negative, positive]",
         )
     ]
+
+
+def _permuted(decided: Floats) -> list[SuspicionWarning]:
+    own, most = decided.diagonal(), decided.max(axis=1)
+    is_taken = most - own > _ERRORS * np.sqrt(most + own)
+    taken_for = np.where(is_taken, decided.argmax(axis=1), -1).tolist()
+    for start in range(len(taken_for)):
+        cycle, k = [start], taken_for[start]
+        while k >= 0 and k not in cycle:
+            cycle.append(k)
+            k = taken_for[k]
+        if k == start:
+            break
+    else:
+        return []
+    pairs = [f"{a} in column {b}" for a, b in zip(cycle, [*cycle[1:], start], strict=True)]
+    shown = ", of class ".join(pairs[:_SHOWN]) + ", ..." * (len(pairs) > _SHOWN)
+    return [
+        SuspicionWarning(
+            "permuted columns",
+            f"more samples of class {shown}, have their largest posterior than in the column of "
+            "their own class: columns look as if they were in another order than the classes",
+            "list the labels in the order of the columns, such as classes=list(model.classes_)",
+        )
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class CountDecisions(Step):
+    """Count the decisions for samples of each class; of many, every n-th sample."""
+
+    n_classes: int
+
+    @property
+    def key(self) -> Hashable:
+        return "decisions"
+
+    def start(self) -> tuple[Floats, Floats]:
+        return np.zeros(self.n_classes**2), np.zeros(3)
+
+    def add(self, accumulator: Any, prepared: None, part: Part) -> tuple[Floats, Floats]:
+        cells, sums = accumulator
+        some = part.predictions[:: 1 + len(part.predictions) // _ENOUGH]
+        decisions = bayes_decisions(some, CostMatrix.zero_one(self.n_classes))
+        w = some.weights if some.weights.size else np.ones(len(some))
+        codes = some.labels.astype(np.int64) * self.n_classes + decisions
+        cells += np.bincount(codes, w, cells.size)
+        q = some._given_posteriors
+        n_uncertain = len(some) if q is None else np.count_nonzero(q.max(axis=1) < 1.0)
+        with np.errstate(over="ignore", under="ignore"):
+            sums += w.sum(), (w * w).sum(), n_uncertain
+        return cells, sums
+
+    def merge(self, one: Any, other: Any) -> tuple[Floats, Floats]:
+        one[0][:] += other[0]
+        one[1][:] += other[1]
+        return one  # type: ignore[no-any-return]
+
+    def finish(self, accumulator: tuple[Floats, Floats]) -> Decided:
+        cells, (total, squares, n_uncertain) = accumulator
+        with np.errstate(all="ignore"):  # squares may overflow, or be 0
+            factor = total / squares
+        counts = cells * (factor if np.isfinite(factor) else 0.0)
+        return Decided(counts.reshape(self.n_classes, -1), n_uncertain == 0)
 
 
 @dataclass(frozen=True, eq=False)

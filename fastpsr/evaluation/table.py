@@ -10,13 +10,12 @@ from fastpsr.errors import PackageWarning
 from fastpsr.evaluation.best_calibrator import BestCalibrator
 from fastpsr.evaluation.files import write
 from fastpsr.evaluation.layout import (
-    best_calibrators,
     differences_as_lines,
     gaps,
-    heading_of_differences,
+    headings_of_differences,
     in_columns,
     pivot,
-    simultaneous,
+    remarks,
     values_as_lines,
     with_differences,
     with_interval,
@@ -170,7 +169,7 @@ class Group:
         return line
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """Result of ``evaluate``; prints as a table.
 
@@ -297,17 +296,28 @@ class Evaluation:
         return content
 
     def records(self) -> list[dict[str, Any]]:
-        """Return a flat dict for each row, with the sizes of its group."""
+        """Return a flat dict for each row, with the sizes of its group.
+
+        With differences, which follow, `row` says what each is: "value" or "difference".
+        """
         records = []
         for group in self.groups:
             sizes: dict[str, int] = {"n_samples": group.n_samples}
             if group.n_classes == 2:
                 sizes |= dict(zip(("n_nontarget", "n_target"), group.class_sizes, strict=True))
             records += [row.to_dict() | sizes for row in self.of(group)]
-        return records
+        if not self.differences:
+            return records
+        differences = [{"row": "difference"} | each.to_dict() for each in self.differences]
+        records = [{"row": "value"} | each for each in records] + differences
+        nothing = dict.fromkeys(name for each in records for name in each)
+        return [nothing | each for each in records]
 
     def to_frame(self) -> "DataFrame":
         """Return a ``polars.DataFrame`` with a row per value, with the sizes of its group.
+
+        Differences follow, of which `row` is "difference"; `difference` is the difference of `a`
+        and `b`. What a row does not have is null.
 
         Raises
         ------
@@ -326,9 +336,9 @@ class Evaluation:
             The ending names the format:
 
             - ``.json``: what `to_dict` returns.
-            - ``.csv``: a line per value, as `to_frame`; of a comparison, per difference.
-            - ``.md``, ``.tex``: the table, of a comparison that of the differences, as Markdown, or
-              as LaTeX for the package booktabs.
+            - ``.csv``: a line per value, then per difference, as `to_frame`.
+            - ``.md``, ``.tex``: the table, then that of the differences, as Markdown, or as LaTeX
+              for the package booktabs. Two systems and their differences are in one table.
 
         Raises
         ------
@@ -433,7 +443,7 @@ class Evaluation:
     def _repr_html_(self) -> str:
         several = len(self.groups) > 1
         what = f"{len(self.groups)} groups of samples" if several else str(self.all_samples)
-        said = "; ".join(filter(None, [what, *best_calibrators(self), self.settings]))
+        said = "; ".join(filter(None, [what, *remarks(self), self.settings]))
         if several:
             n_names, (header, *lines) = values_as_lines(self)
         else:
@@ -446,12 +456,11 @@ class Evaluation:
         shown = table(said, header, lines, sides)
         if self.differences:
             n_names, (header, *lines) = differences_as_lines(self)
-            parts = [heading_of_differences(self), simultaneous(self.differences, self.intervals)]
             sides = "l" * n_names + "r" * (len(header) - n_names)
-            shown += table("; ".join(filter(None, parts)), header, lines, sides)
+            shown += table("; ".join(headings_of_differences(self)), header, lines, sides)
         return shown
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.to_text()
 
     def to_text(self, width: int = 100) -> str:
@@ -463,17 +472,17 @@ class Evaluation:
         lines = [self.settings] if self.settings else []
         if self.differences:
             lines += with_differences(self, width)
-            return "\n".join([*lines, *gaps(self), *best_calibrators(self)])
+            return "\n".join([*lines, *gaps(self), *remarks(self)])
         if len(self.groups) > 1 or self.all_samples.system is not None:
             lines += in_columns(pivot(self), 2, width)
-            return "\n".join([*lines, *gaps(self), *best_calibrators(self)])
+            return "\n".join([*lines, *gaps(self), *remarks(self)])
         lines.insert(0, str(self.all_samples))
         cells = [(r.metric, *_shown(r)) for r in self.rows]
         names, _, brackets = (max(map(len, column)) for column in zip(*cells, strict=True))
         for (name, value, interval), row in zip(cells, self.rows, strict=True):
             shown = f"  {interval:<{brackets}}" if brackets else ""
             lines.append(f"{name:<{names}}  {value:>10}{shown}  {row.note}".rstrip())
-        return "\n".join([*lines, *best_calibrators(self)])
+        return "\n".join([*lines, *remarks(self)])
 
     @classmethod
     def joined(cls, evaluations: "Sequence[Evaluation]") -> "Evaluation":

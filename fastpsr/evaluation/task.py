@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fastpsr.bootstrap import BootstrapResult
-from fastpsr.bootstrap.job import AnyMetric, Job, as_number
+from fastpsr.bootstrap.job import Job, as_number
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.subsets import Subset
 from fastpsr.calibration import TrainOnTest
@@ -22,13 +23,14 @@ from fastpsr.errors import (
     warnings_about,
 )
 from fastpsr.evaluation.best_calibrator import BestCalibrator, savings_of_others
-from fastpsr.evaluation.defaults import LossOfTable
 from fastpsr.evaluation.layout import corrected
 from fastpsr.evaluation.roles import role_of
 from fastpsr.evaluation.suspicions import suspicions
 from fastpsr.evaluation.table import Group, Row
 from fastpsr.groups import Bins, By, Subgroup, groups_of
 from fastpsr.metrics import CalibrationLoss, Metric
+from fastpsr.metrics.base import AnyMetric
+from fastpsr.metrics.defaults import LossOfTable
 from fastpsr.plans import (
     Data,
     Outcome,
@@ -73,6 +75,7 @@ class Task:
     intervals: Intervals | None  # for a group, of its samples alone
     refused: Mapping[str, ValueError] = field(default_factory=dict)  # by name of the metric
     subset: Subset | None = None  # of a group that is drawn with the whole
+    not_drawn: AbstractSet[str] = frozenset()  # metrics whose intervals would take long
 
     described: Group = field(init=False)
     values: dict[str, Outcome] = field(init=False)
@@ -106,7 +109,8 @@ class Task:
         if self.intervals is None:
             return [*first, *values]
         prepared = [
-            partial(_about, self.among, self.data, job.prepare) for job in self._jobs.values()
+            partial(_about, self.among, self.data, self._jobs[name].prepare)
+            for name in self._prepared
         ]
         return [*first, *values, *prepared]
 
@@ -116,10 +120,19 @@ class Task:
         suspected = next(outcomes).get() if self.group is None else ()
         others = {name: next(outcomes) for name in self._losses}
         self.values = {name: next(outcomes) for name in self.metrics}
-        prepared = {} if self.intervals is None else {name: next(outcomes) for name in self.metrics}
+        prepared = (
+            {} if self.intervals is None else {name: next(outcomes) for name in self._prepared}
+        )
         sizes = self.described.class_sizes
         if self.group is not None and len(sizes) == 2 and 0 in sizes:
-            error = ValueError(f"{self.group} has no samples of class {sizes.index(0)}")
+            empty = sizes.index(0)
+            rule = (
+                f"has no samples of class {empty}: group by a column whose values have samples of "
+                "both classes"
+            )
+            remedy = "or pass by=fp.SharedTargets(ids), which gives all targets to each group"
+            remedy = remedy if empty == 1 else ""
+            error = ArgumentError("by", rule, name=str(self.group), remedy=remedy)
             self.values = {
                 name: outcome if _is_finite(outcome) else Outcome(None, error)
                 for name, outcome in self.values.items()
@@ -131,9 +144,13 @@ class Task:
             best = BestCalibrator.of(loss, saving, others[name].get())
             self.described = replace(self.described, best_calibrator=best)
         if prepared:
-            for name in self.numbers:
+            for name in self.numbers.keys() & prepared.keys():
                 prepared[name].get()
         return suspected
+
+    @property
+    def _prepared(self) -> list[str]:
+        return [name for name in self.metrics if name not in self.not_drawn]
 
     @property
     def _losses(self) -> dict[str, LossOfTable]:
@@ -145,11 +162,10 @@ class Task:
     @property
     def drawn_numbers(self) -> dict[str, float]:
         """The numbers of metrics that have intervals."""
-        return {
-            name: number
-            for name, number in self.numbers.items()
-            if getattr(self.metrics[name], "has_interval", True)
-        }
+        return {name: number for name, number in self.numbers.items() if self._has_interval(name)}
+
+    def _has_interval(self, name: str) -> bool:
+        return name not in self.not_drawn and getattr(self.metrics[name], "has_interval", True)
 
     def job(self, name: str) -> Job:
         """Return the prepared job of a metric; that of a subset is drawn with its whole."""
@@ -192,7 +208,7 @@ class Task:
             error=None if error is None else without_frames(error), role=role_of(metric),
         )  # fmt: skip
         if found is None:
-            if self.intervals and not state and not getattr(metric, "has_interval", True):
+            if self.intervals and not state and not self._has_interval(name):
                 row = replace(row, note=f"{row.note}, without interval")
             return row
         low, high = found.interval

@@ -67,7 +67,7 @@ class Crossed:
         def binning(name: str) -> Binning:
             if not binner.asks_for(name):
                 return Binning()
-            column = Grouping.of(name, by[name], len(samples), is_binned=True)
+            column = Grouping.of(name, by[name], len(samples), samples.row_order, is_binned=True)
             return binning_in_memory(samples, name, column, counted, binner)
 
         found = cls(columns, tuple(map(binning, columns)))
@@ -107,7 +107,9 @@ class Crossed:
         columns = []
         for name, binning in zip(self.columns, self.binnings, strict=True):
             is_binned = binning.edges is not None
-            column = Grouping.of(name, by[name], len(samples), is_binned=is_binned)
+            column = Grouping.of(
+                name, by[name], len(samples), samples.row_order, is_binned=is_binned
+            )
             if is_binned:
                 _check_numbers(name, column, samples)
             columns.append(column.binned(binning))
@@ -131,7 +133,8 @@ def _check_numbers(name: str, column: Grouping, samples: Predictions) -> None:
 def _columns(by: Any) -> tuple[str, ...]:
     """Return the names of the columns; raise unless each is a name with ids."""
     if not isinstance(by, Mapping) or not by:
-        raise ArgumentError("by", f'must be a dict such as {{"gender": ids}}, not {by!r}')
+        shown = repr(by) if isinstance(by, Mapping) else f"of type {type(by).__name__}"
+        raise ArgumentError("by", f'must be a dict such as {{"gender": ids}}, not {shown}')
     for name, ids in by.items():
         if not isinstance(name, str):
             rule = f"must give each column under its own name, not {name!r}"

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.errors import ArgumentError
+from fastpsr.frames import RowOrder
 from fastpsr.groups.binning import (
     Binner,
     Binning,
@@ -97,8 +98,8 @@ class SharedTargets:
 #: Name of a grouping: of a column, or of several, whose combinations make the groups.
 Name = str | tuple[str, ...]
 
-#: For data in memory, ids by name of the grouping; for data in parts, names of columns. A grouping
-#: of several columns has a tuple of names, and a tuple of ids.
+#: For data in memory, ids by name of the grouping, or a Series that has one; for data in parts,
+#: names of columns. A grouping of several columns has a tuple of names, and a tuple of ids.
 By = Mapping[str, Any] | Mapping[Name, Any] | Sequence[Name] | str
 
 #: Rows of a group: their numbers in memory, or what selects them in parts.
@@ -139,7 +140,9 @@ class Grouping:
     places: NDArray[Any]
 
     @classmethod
-    def of(cls, name: str, ids: Any, n_samples: int, *, is_binned: bool = False) -> "Grouping":
+    def of(
+        cls, name: str, ids: Any, n_samples: int, order: RowOrder = None, *, is_binned: bool = False
+    ) -> "Grouping":
         """Return the grouping by an id per sample; of numbers to be binned each is a value."""
         if isinstance(ids, cls):
             return ids
@@ -147,7 +150,7 @@ class Grouping:
             raise ArgumentError(
                 "by", f"must have one id per sample for {name!r}: columns are for data in parts"
             )
-        array = as_ids(f"by[{name!r}]", ids, n_samples)
+        array = as_ids(f"by[{name!r}]", ids, n_samples, order)
         if not array.size:
             return cls((), np.empty(0, np.int64))
         if is_binned and array.dtype.kind in "iuf":
@@ -229,12 +232,20 @@ def _requests(by: Any, in_parts: bool) -> list[_Request]:
     if by is None:
         return []
     if not in_parts and not isinstance(by, Mapping):
-        raise ArgumentError("by", f'must be a dict such as {{"gender": ids}}, not {by!r}')
+        name = getattr(by, "name", None)  # of a Series of pandas or polars
+        if not isinstance(name, str) or not name:
+            rule = f"must be a dict of name to ids, or a Series with a name, not {_shown(by)}"
+            raise ArgumentError("by", rule, remedy="pass by={'group': ids}")
+        by = {name: by}
     names = [by] if isinstance(by, str) else by
     if not isinstance(names, (Mapping, list, tuple)):
-        raise ArgumentError("by", f"must name columns of data in parts, not be {names!r}")
+        raise ArgumentError("by", f"must name columns of data in parts, not be {_shown(by)}")
     given = names.items() if isinstance(names, Mapping) else zip(names, names, strict=True)
     return [_Request.of(name, ids, in_parts) for name, ids in given]
+
+
+def _shown(by: object) -> str:
+    return repr(by) if isinstance(by, str) else type(by).__name__
 
 
 def named(
@@ -285,7 +296,7 @@ def _groups_in_memory(data: Predictions, request: _Request, binner: Binner) -> l
     columns, binnings = [], []
     for name, ids in zip(request.names, request.ids, strict=True):
         is_binned = binner.asks_for(name)
-        column = Grouping.of(name, ids, len(data), is_binned=is_binned)
+        column = Grouping.of(name, ids, len(data), data.row_order, is_binned=is_binned)
         if is_binned:
             binnings.append(binning_in_memory(data, name, column, counted, binner))
         else:

@@ -1,8 +1,9 @@
 """Base class of all metrics."""
 
+import inspect
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -16,7 +17,7 @@ from fastpsr.predictions import Predictions
 from fastpsr.summaries.sums import Sums
 from fastpsr.summaries.suspicion import look_at_llrs
 
-__all__ = ["Metric", "Statistic", "Summary", "Value", "check_metric"]
+__all__ = ["AnyMetric", "Metric", "Statistic", "Summary", "Value", "check_metric", "name_of"]
 
 Summary = TypeVar("Summary")
 Value = TypeVar("Value")
@@ -190,6 +191,9 @@ class Metric(Statistic[Summary, float]):
         return Predictions.from_posteriors(y_true, x, **options)
 
 
+AnyMetric = Metric[Any] | Callable[[Predictions], float]
+
+
 @dataclass(frozen=True, eq=False)
 class _Summarize(Step):
     """Summarize the parts with a custom metric."""
@@ -208,13 +212,39 @@ class _Summarize(Step):
         return self.metric.merge(one, other)
 
 
-def check_metric(metric: object) -> None:
-    """Raise unless `metric` is a metric, or a function of predictions."""
+def name_of(metric: object) -> str:
+    """Return the name of a metric in messages."""
+    label = getattr(metric, "label", None)  # not a string if `metric` is a class
+    return label if isinstance(label, str) else str(getattr(metric, "__name__", repr(metric)))
+
+
+def check_metric(metric: object, argument: str = "metrics", *, takes_arrays: bool = False) -> None:
+    """Raise unless `metric` is a metric, or a function of predictions, or else of arrays."""
     if isinstance(metric, type):
         name = metric.__name__
         raise ArgumentError(
-            "metrics", f"must not be the class {name}", remedy=f"make one, {name}(...)"
+            argument, f"must not be the class {name}", remedy=f"make one, {name}(...)"
         )
     if not callable(metric):
         given = repr(metric) if isinstance(metric, (str, int, float)) else type(metric).__name__
-        raise ArgumentError("metrics", f"must be callable, not {given}")
+        raise ArgumentError(argument, f"must be callable, not {given}")
+    if takes_arrays or isinstance(metric, Metric):
+        return
+    try:
+        parameters = inspect.signature(metric).parameters
+    except (TypeError, ValueError):  # of a compiled function
+        return
+    needed = [
+        name for name, each in parameters.items()
+        if each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD
+    ]  # fmt: skip
+    if len(needed) > 1:
+        function = getattr(metric, "__name__", "f")
+        weights, more = ", sample_weight=p.sample_weight", ""
+        if "sample_weight" not in parameters:
+            weights, more = "", ", with p.sample_weight, in which replicates differ"
+        raise ArgumentError(
+            argument,
+            f"must take predictions alone, but {function} takes {', '.join(needed)}",
+            remedy=f"pass lambda p: {function}(p.y_true, p.positive_posteriors{weights}){more}",
+        )

@@ -27,7 +27,7 @@ from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Log
 from fastpsr.summaries.counts import AcceptanceSums, DecisionCounts
 from fastpsr.summaries.losses import LossSums, ScoreTotals
-from fastpsr.summaries.one_class import one_against_rest
+from fastpsr.summaries.one_class import check_class, one_against_rest
 from fastpsr.summaries.pav_blocks import PavBlocks
 from fastpsr.summaries.rank_cells import RankRuns
 from fastpsr.summaries.rank_runs import RankArea, run_sums
@@ -334,6 +334,10 @@ class AUC(RankMetric[list[RankArea]]):
     -----
     Replicates of one class against the rest are computed from reweighted samples, not from counts.
 
+    Posteriors of shape (N, 2) rank by the log-odds of both columns. Where column 1 is rounded to 1
+    and column 0 still differs, they are not tied as in one column, of which scikit-learn's AUC is;
+    pass ``q[:, 1]`` for that number.
+
     Examples
     --------
     >>> import fastpsr as fp
@@ -352,10 +356,9 @@ class AUC(RankMetric[list[RankArea]]):
     kept_of_runs = RankArea
 
     def __post_init__(self) -> None:
-        if isinstance(self.class_, str):
-            checks.check_choice("class_", self.class_, ("macro",))
-        elif self.class_ is not None:
-            checks.check_integer("class_", self.class_, 0)
+        is_macro = isinstance(self.class_, str) and self.class_ == "macro"
+        if self.class_ is not None and not is_macro:
+            check_class(self.class_, rule="'macro' or ")
 
     @property
     def label(self) -> str:
@@ -376,6 +379,10 @@ class AUC(RankMetric[list[RankArea]]):
         for k in classes:
             of_class = one_against_rest(data, k)
             yield from begin(of_class)
+            if not of_class.class_weights[1]:
+                remedy = "take classes that occur one by one, AUC(class_=c)"
+                rule = f"must have samples of class {k} for {self.label}, but none has weight"
+                raise ArgumentError("y_true", rule, remedy=remedy)
             areas.append((yield from _area(of_class)))
         return areas
 

@@ -273,7 +273,8 @@ def normalize(score: float, rule: ScoringRule, priors: Floats) -> float:
     if naive == 0.0:
         raise ArgumentError(
             "normalized",
-            f"need a naive system that errs: with class priors {priors.tolist()} it does not",
+            "need two classes or more of positive prior: with class priors "
+            f"{priors.tolist()} the score of the priors, by which they divide, is 0",
             pass_={"normalized": False},
             name="normalized scores",
         )

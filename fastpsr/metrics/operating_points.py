@@ -1,7 +1,7 @@
 """Error rates at one operating point, and its threshold."""
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -26,6 +26,7 @@ from fastpsr.summaries.roc_steps import (
 from fastpsr.summaries.step_search import (
     CellsNearStep,
     TargetCells,
+    as_posteriors,
     near_step_sums,
     roc_step,
     score_above,
@@ -43,13 +44,22 @@ class OperatingPoint(Result):
     Attributes
     ----------
     threshold : float
-        Scores at or above it are accepted; on the scale of ``fp.roc(predictions).threshold`` (LLRs,
-        log-odds or raw scores). It is the lowest accepted score, or inf if no score is accepted;
-        nan, which no score reaches, if none is although the highest is inf.
+        Scores at or above it are accepted; on the scale that was passed, as
+        ``fp.roc(predictions).threshold``: posteriors of class 1, log-odds (logits and
+        log-posteriors), LLRs or raw scores. It is the lowest accepted score, or inf if no score is
+        accepted; nan, which no score reaches, if none is although the highest is inf.
     p_miss : float
         Fraction of the targets' weight below the threshold.
     p_fa : float
         Fraction of the non-targets' weight at or above the threshold.
+    log_odds : float or None
+        The threshold as log-odds, for posteriors and logits; None for LLRs and raw scores.
+
+    Notes
+    -----
+    Posteriors of shape (N, 2) rank by both columns, and more finely than column 1 does where that
+    is rounded, as to 1. Then more samples may reach the posterior than are accepted; the rates
+    are those at `log_odds`, to compare with ``predictions.log_odds``.
 
     Examples
     --------
@@ -58,11 +68,16 @@ class OperatingPoint(Result):
     >>> point = fp.EER("nearest").operating_point(data)
     >>> point.threshold, point.p_miss, round(point.p_fa, 4)
     (4.0, 0.5, 0.3333)
+    >>> data = fp.Predictions.from_posteriors([0, 0, 1, 1], [0.1, 0.2, 0.6, 0.9])
+    >>> point = fp.MissRate(0.0).operating_point(data)
+    >>> point.threshold, round(point.log_odds, 3)
+    (0.6, 0.405)
     """
 
     threshold: float
     p_miss: float
     p_fa: float
+    log_odds: float | None = field(default=None, repr=False)
 
 
 class PointMetric(RankMetric[Summary]):
@@ -107,7 +122,18 @@ def _vertex(data: Data, blocks: PavBlocks, number: int) -> Plan[OperatingPoint]:
     else:
         (highest,) = yield [HighestInSteps(np.empty(0)).over(data)]
         threshold = float("inf") if highest[0] < np.inf else float("nan")
-    return OperatingPoint(threshold, float(p_miss[number]), float(p_fa[number]))
+    return (yield from _point(data, threshold, float(p_miss[number]), float(p_fa[number])))
+
+
+def _point(data: Data, score: float, p_miss: float, p_fa: float) -> Plan[OperatingPoint]:
+    """Plan: return the operating point at a score; its threshold is on the scale passed."""
+    if data.kind != "posteriors":
+        return OperatingPoint(score, p_miss, p_fa)
+    passed = yield from as_posteriors(data, np.array([-np.inf if np.isnan(score) else score]))
+    if passed is None:
+        return OperatingPoint(score, p_miss, p_fa, score)
+    threshold = np.inf if np.isnan(score) else float(passed[0])
+    return OperatingPoint(threshold, p_miss, p_fa, score)
 
 
 class _StepMetric(PointMetric[PavBlocks | RankRuns | RocStep]):
@@ -151,7 +177,7 @@ class _StepMetric(PointMetric[PavBlocks | RankRuns | RocStep]):
         step = yield from roc_step(data, self.criterion)
         end = self.takes_end(step)
         threshold = (yield from score_above(data, step)) if end else step.score
-        return OperatingPoint(threshold, step.p_miss[end], step.p_fa[end])
+        return (yield from _point(data, threshold, step.p_miss[end], step.p_fa[end]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -444,7 +470,8 @@ class Threshold(RankMetric[OperatingPoint | CellsNearStep | TargetCells]):
     Returns
     -------
     float
-        Accept scores at or above it; on the scale of the scores (LLRs, log-odds or raw scores).
+        Accept scores at or above it; on the scale that was passed (posteriors of class 1,
+        log-odds, LLRs or raw scores), as ``metric.operating_point(predictions).threshold``.
         inf if nothing is accepted, nan if no threshold accepts nothing as a score is inf.
 
     Raises
@@ -454,7 +481,8 @@ class Threshold(RankMetric[OperatingPoint | CellsNearStep | TargetCells]):
 
     Notes
     -----
-    Ties and weights are treated as by the metric.
+    Ties and weights are treated as by the metric. Intervals by subsampling (of ``EER()``) are
+    symmetric about the value, and may go beyond 1 where that is a posterior near 1.
 
     Examples
     --------
@@ -462,6 +490,8 @@ class Threshold(RankMetric[OperatingPoint | CellsNearStep | TargetCells]):
     >>> data = fp.Predictions.from_raw_scores([0, 0, 0, 0, 1, 1], [1.0, 2.0, 3.0, 6.0, 4.0, 7.0])
     >>> fp.Threshold(fp.MissRate(0.25))(data)
     4.0
+    >>> fp.Threshold(fp.MissRate(0.0))(fp.Predictions.from_posteriors([0, 1, 1], [0.2, 0.7, 0.9]))
+    0.7
     """
 
     metric: PointMetric[Any]
@@ -514,7 +544,7 @@ class Threshold(RankMetric[OperatingPoint | CellsNearStep | TargetCells]):
         threshold = step.above if self.metric.takes_end(step) else step.score
         if threshold is None:
             raise NeedsSamplesError
-        return threshold
+        return summary.as_passed(threshold)
 
 
 def _as_limit(name: str, limit: object) -> float:

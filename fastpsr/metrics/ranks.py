@@ -51,9 +51,9 @@ class RankMetric(RankStatistic[Summary, float], Metric[Summary]):
 
     def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
         scores = checks.read("scores", x)
-        if scores.ndim == 2 and scores.shape[1] > 1:  # posteriors of all classes
-            return Predictions.from_posteriors(y_true, scores, **options)
-        return Predictions.from_raw_scores(y_true, scores, **options)
+        is_posteriors = scores.ndim == 2 and scores.shape[1] > 1  # of all classes
+        make = Predictions.from_posteriors if is_posteriors else Predictions.from_raw_scores
+        return make(y_true, scores if isinstance(x, (list, tuple)) else x, **options)
 
 
 class HullMetric(HullStatistic[float], RankMetric[PavBlocks | RankRuns]):

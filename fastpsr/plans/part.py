@@ -83,7 +83,7 @@ class Part:
         `name` is the argument that gave them.
         """
         if self.columns is None:
-            return as_ids(name, ids, len(self.predictions))
+            return as_ids(name, ids, len(self.predictions), self.predictions.row_order)
         column = self.columns[ids]
         ids_of_rows: NDArray[Any] = self.remember(
             ("ids", ids), lambda: as_ids(name, column, len(self.predictions))

@@ -111,36 +111,6 @@ class PartitionedPredictions(MappedParts):
         """Return all samples in memory."""
         return Predictions.joined(list(self))
 
-    def explain(
-        self,
-        metrics: Any = None,
-        *,
-        n_resamples: int = 0,
-        method: Any = "auto",
-        resampling: Any = None,
-    ) -> Any:
-        """Estimate the number of reads, bytes, memory and time of a table of metrics.
-
-        Parameters
-        ----------
-        metrics : metric, list of metrics, or dict of name to metric, optional
-            By default those of :func:`fastpsr.evaluate`.
-        n_resamples : int
-            Number of replicates for intervals; 0 for none.
-        method, resampling
-            As for :func:`fastpsr.evaluate`.
-
-        Returns
-        -------
-        Explanation
-            With ``reads``, ``n_bytes``, ``memory`` and ``seconds``; prints as a sentence. It is
-            estimated by running the computation on a few parts, that of intervals on a few rows of
-            these.
-        """
-        from fastpsr.evaluation.explain import explain  # which is above
-
-        return explain(self, metrics, n_resamples, method, resampling)
-
 
 Data = Predictions | PartitionedPredictions
 
@@ -231,7 +201,15 @@ def check_data(data: object, name: str = "predictions") -> None:
     try:
         checks.check_instance(name, data, wanted, "Predictions, or predictions in parts")
     except ArgumentError as error:
-        raise error.renamed(name, remedy=CALL_TO_MAKE) from None
+        remedy = CALL_TO_MAKE
+        if callable(getattr(data, "predictions", None)):  # of trials
+            remedy = "pass what its method predictions(...) returns"
+        elif isinstance(data, (list, tuple)) and data and isinstance(data[0], wanted):
+            remedy = (
+                "several systems are a dict of names for fp.evaluate, {'a': data[0], 'b': data[1]},"
+                " and parts of one are for fp.from_parts"
+            )
+        raise error.renamed(name, remedy=remedy) from None
 
 
 def takes_predictions(function: Callable[_P, _Result]) -> Callable[_P, _Result]:
@@ -263,4 +241,7 @@ def check_ids(argument: str, ids: Any, data: Data) -> None:
 def picked_ids(argument: str, ids: Any, data: Data, rows: Any) -> Any:
     """Return the ids of some rows of data in memory; names of columns of data in parts stay."""
     check_ids(argument, ids, data)
-    return ids if isinstance(ids, str) else as_ids(argument, ids, len(data))[rows]
+    if isinstance(ids, str):
+        return ids
+    assert isinstance(data, Predictions)
+    return as_ids(argument, ids, len(data), data.row_order)[rows]

@@ -12,7 +12,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.plans.mapped_parts import MappedParts
 from fastpsr.plans.part import Part
 from fastpsr.plans.sources import naming, same_priors
-from fastpsr.plans.steps import ROWS, SAMPLED_PARTS, Request, Step
+from fastpsr.plans.steps import ROWS, Request, Step
 from fastpsr.plans.tree import Tree
 from fastpsr.plans.watching import tell
 from fastpsr.predictions import Predictions
@@ -53,10 +53,9 @@ class Reading:
         n_parts = self.sources[0].n_parts if self.sources else 0
         self.n_parts = n_parts
         self.numbers = [n for n in range(n_parts) if any(self._wants(s, n) for s in self.steps)]
-        most = SAMPLED_PARTS * self.sources[0].n_classes if self.sources else 0
-        #: Whether these are a few of the parts; in a rehearsal, whether they will be.
-        self.is_sample = all(step.only_parts is not None for step in self.steps) and (
-            len(self.numbers) < n_parts or any(s.n_parts_in_all > most for s in self.sources)
+        #: Whether these are a few of the parts.
+        self.is_sample = len(self.numbers) < n_parts and all(
+            step.only_parts is not None for step in self.steps
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -183,14 +182,7 @@ def _count_in_turn(reading: Reading) -> list[Any]:
                 runs[place], accumulators[place] = run, None
             accumulators[place] = reading.count(place, accumulators[place], raws, mapped_parts)
         if report is not None:
-            n_rows = len(next(iter(raws.values())).predictions)
-            n_bytes = sum(raw.predictions.nbytes for raw in raws.values())
-            report(
-                done,
-                n_rows,
-                n_bytes,
-                lambda: _n_bytes([accumulators, *(tree.waiting for tree in trees)]),
-            )
+            report(done, len(next(iter(raws.values())).predictions))
         del raws, mapped_parts
     for tree, run, accumulator in zip(trees, runs, accumulators, strict=True):
         if accumulator is not None:
@@ -260,13 +252,3 @@ def _check_part(source: Any, predictions: Predictions, columns: Any, reads: froz
                 f"must have an entry per sample in the column {name!r}: {len(predictions)}, not "
                 f"{len(columns[name])}",
             )
-
-
-def _n_bytes(value: Any) -> int:
-    if isinstance(value, (np.ndarray, Predictions)):
-        return int(value.nbytes)
-    if isinstance(value, dict):
-        return sum(_n_bytes(each) for each in value.values())
-    if isinstance(value, (list, tuple)):
-        return sum(_n_bytes(each) for each in value)
-    return 0

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from fastpsr.errors import ArgumentError
+from fastpsr.errors import ArgumentError, in_one_call
 from fastpsr.plans.mapped_parts import MappedParts
 from fastpsr.plans.part import Part
 from fastpsr.plans.reading import Failed, count_all
@@ -36,8 +36,9 @@ class Outcome(NamedTuple):
 def run(plan: Callable[[], Plan[Result]]) -> Result:
     """Return the result of a plan, or raise what it raised."""
     run_of = _Run()
-    node = run_of.begin(plan())
-    run_of.finish()
+    with in_one_call():
+        node = run_of.begin(plan())
+        run_of.finish()
     if node.error is not None:
         raise node.error
     result: Result = node.result
@@ -47,8 +48,9 @@ def run(plan: Callable[[], Plan[Result]]) -> Result:
 def run_all(plans: Sequence[Callable[[], Plan[Any]]]) -> list[Outcome]:
     """Run plans together, as few reads as may be; one that raises does not stop the others."""
     run_of = _Run()
-    nodes = [run_of.begin(plan()) for plan in plans]
-    run_of.finish()
+    with in_one_call():
+        nodes = [run_of.begin(plan()) for plan in plans]
+        run_of.finish()
     return [Outcome(node.result, node.error) for node in nodes]
 
 
@@ -231,7 +233,7 @@ def _is_of_few(slot: _Slot) -> bool:
     if slot.request.step.only_parts is None:
         return False
     source = slot.request.data[0].source
-    return bool(source.n_parts_in_all >= 2 * SAMPLED_PARTS * source.n_classes)
+    return bool(source.n_parts >= 2 * SAMPLED_PARTS * source.n_classes)
 
 
 def _answer(slots: list[_Slot]) -> None:

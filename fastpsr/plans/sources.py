@@ -37,11 +37,6 @@ class Source(ABC):
         return None
 
     @property
-    def n_parts_in_all(self) -> int:
-        """Number of parts, of data of which these may be a few."""
-        return self.n_parts
-
-    @property
     def reader(self) -> Hashable:
         """What reads: sources of equal readers share each read."""
         return id(self)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
+from fastpsr.frames import require_class_order
 from fastpsr.options import with_hints
 from fastpsr.plans.sources import Source
 from fastpsr.predictions import KINDS, Floats, Predictions, ScoreKind
@@ -104,6 +105,7 @@ class Columns:
             elif value:
                 raise ArgumentError(name, f"is for posteriors, not for {what}")
         columns = (names,) if isinstance(names, str) else tuple(names)
+        require_class_order(what, columns, classes, takes_names=True)
         return cls(y_true, sample_weight, what, columns, classes, options)
 
 

@@ -25,10 +25,11 @@ KINDS: dict[ScoreKind, Kind] = {
     "likelihoods": "likelihoods", "log-likelihoods": "likelihoods", "llrs": "likelihoods",
     "log10 llrs": "likelihoods", "raw scores": "raw scores",
 }  # fmt: skip
-Scale = Literal["llr", "log10-llr", "posteriors", "raw"]
+Scale = Literal["llr", "log10-llr", "posteriors", "raw", "cosine"]
 #: What scores of trials are called, and their kind for :meth:`fastpsr.Predictions.of`.
 KINDS_OF_SCALES: dict[str, ScoreKind] = {
     "llr": "llrs", "log10-llr": "log10 llrs", "posteriors": "posteriors", "raw": "raw scores",
+    "cosine": "raw scores",
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr import checks
 from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError, SuspicionWarning, warn
+from fastpsr.frames import names_of, require_class_order, row_order_of
 from fastpsr.html import table, values
 from fastpsr.options import with_hints
 from fastpsr.predictions.labeled import KINDS, Floats, Kind, ScoreKind
@@ -45,6 +46,9 @@ class Predictions(ScoredLabels):
     multiplied by the prior of its class and divided by the total weight of its class (Ferrer and
     Ramos, 2024, appendix A). By default they are the weighted class frequencies of the data; a
     subset then has its own frequencies. Posteriors are fixed when the object is created.
+
+    Rows of arrays, series and data frames belong together by position. Where pandas objects have
+    the same index in different orders, an error is raised, also for ids of groups and clusters.
 
     References
     ----------
@@ -87,7 +91,8 @@ class Predictions(ScoredLabels):
             Posterior probabilities. Each row must sum to 1 within 1e-6 plus the rounding errors of
             K numbers of its dtype. Metrics use rows divided by their sum, except the expected
             calibration error, which bins the values as given. Values outside [0, 1] by no more
-            than this tolerance are set to 0 or 1.
+            than this tolerance are set to 0 or 1. Columns of a data frame are taken in their order;
+            an error is raised if they have the names of the classes in another order.
         priors : array-like of float, shape (K,), optional
             Class priors of the evaluation; by default the class frequencies.
         sample_weight : array-like of float, shape (N,), optional
@@ -99,6 +104,12 @@ class Predictions(ScoredLabels):
         floor : float
             Posteriors are clipped to [floor, 1 - floor], and rows are divided by their sums again,
             so that no loss is infinite. At least 0 and below 0.5; 0 means no clipping.
+
+        Notes
+        -----
+        Of (N, 2) posteriors both columns count: losses and ranks are of log q[:, 1] - log q[:, 0],
+        which tells a posterior of 1 - 1e-17 from one of 1 - 1e-40. In one column, (N,), both are
+        1: they are tied, and their loss is infinite for samples of class 0.
 
         Raises
         ------
@@ -341,12 +352,14 @@ class Predictions(ScoredLabels):
         """Check scores, which messages call `name`, and make predictions of them."""
         if kind in ("posteriors", "log-posteriors"):
             checks.require_one_label("y_true", y_true)
+        require_class_order(name, names_of(scores), classes)
+        order = row_order_of(**{"y_true": y_true, name: scores, "sample_weight": sample_weight})
         low = checks.as_floor(floor)
         if kind == "posteriors":
             values: Any = checks.as_posteriors(name, scores, normalize=normalize, floor=low)
         elif kind == "log-posteriors":
-            rows = checks.as_log_posterior_rows(name, scores, normalize=normalize, floor=low)
-            values = _two_columns_apart(rows)
+            log_q = checks.as_log_posterior_rows(name, scores, normalize=normalize, floor=low)
+            values = _two_columns_apart(log_q)
         elif kind == "logits":
             values = _read_logits(name, scores)
         elif kind == "log-likelihoods":
@@ -356,7 +369,9 @@ class Predictions(ScoredLabels):
             if kind == "log10 llrs":
                 values = np.log(10.0) * np.asarray(values, dtype=np.float64)
         is_given = kind == "posteriors"
-        return cls._make(y_true, kind, values, priors, sample_weight, classes, given=is_given)
+        new = cls._make(y_true, kind, values, priors, sample_weight, classes, given=is_given)
+        new.row_order = order
+        return new
 
     @classmethod
     def _make(
@@ -378,6 +393,7 @@ class Predictions(ScoredLabels):
         new.n_classes = values.shape[1] if values.ndim == 2 else 2
         new._values = values
         new._given_posteriors = values if given else None
+        new._are_posteriors = given
         n_samples = values.shape[0]
         new.y_true = None
         if y_true is not None:
@@ -394,8 +410,8 @@ class Predictions(ScoredLabels):
         return new
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out cached values, which need not be sent to other processes."""
-        return self.compact().__dict__
+        """Leave out cached values and the index, which need not be sent to other processes."""
+        return self.compact().__dict__ | {"row_order": None}
 
     def __dir__(self) -> list[str]:
         """Return what users of the library need; the rest is for its other modules."""
@@ -439,7 +455,7 @@ class Predictions(ScoredLabels):
         else:
             picked._logits = self._logits[index]
             picked._values = picked._logits.rows
-        picked._whole_weights = None
+        picked._whole_weights = picked.row_order = None
         if self._given_posteriors is not None:
             picked._given_posteriors = picked._values
             for name in ("log_odds", "log_posteriors"):  # not to take the logarithms again
@@ -525,7 +541,7 @@ class Predictions(ScoredLabels):
         if len(forms) > 1:  # such as posteriors in some parts, logarithms in others
             parts = [part.replace_scores(part.kind, part.scores) for part in parts]
         new = parts[0].compact()
-        new._whole_weights = None
+        new._whole_weights = new.row_order = None
         logits = [part._logits for part in parts if part._logits is not None]
         if logits:
             new._logits = Logits.joined(logits)
@@ -550,9 +566,36 @@ class Predictions(ScoredLabels):
         new.__dict__.update({k: v for k, v in self.__dict__.items() if k not in left_out})
         return new
 
-    def as_llrs(self, prior: float | None = None) -> Self:
-        """Return binary predictions as likelihoods, with this prior of class 1 if given."""
-        new = self.replace_scores("likelihoods", self.llrs)
+    def as_llrs(self, prior: float | None = None, *, training_prior: float | None = None) -> Self:
+        """Return binary predictions as likelihoods: LLRs, the log-odds without their prior.
+
+        Parameters
+        ----------
+        prior : float, optional
+            P(class 1) of the result, as in :meth:`from_llrs`; by default the frequency of class 1.
+            It is not what is removed.
+        training_prior : float, optional
+            P(class 1) that the posteriors contain, such as its frequency in the training data; its
+            logit is subtracted. By default that of ``priors``: the priors given, or else the class
+            frequencies of these samples. Not for likelihoods, which contain none.
+
+        Examples
+        --------
+        >>> import fastpsr as fp
+        >>> data = fp.Predictions.from_posteriors([0, 0, 0, 1], [0.1, 0.2, 0.5, 0.8])
+        >>> data.as_llrs().llrs.round(2).tolist()  # of a test set with a quarter of class 1
+        [-1.1, -0.29, 1.1, 2.48]
+        >>> data.as_llrs(training_prior=0.5).llrs.round(2).tolist()
+        [-2.2, -1.39, 0.0, 1.39]
+        """
+        trained_at = _pair(training_prior, "training_prior")
+        if trained_at is None:
+            llrs = self.llrs
+        elif self.kind == "likelihoods":
+            raise ArgumentError("training_prior", "is for posteriors: likelihoods contain no prior")
+        else:
+            llrs = self.log_odds - float(np.log(trained_at[1]) - np.log(trained_at[0]))
+        new = self.replace_scores("likelihoods", llrs)
         new.given_priors = None if prior is None else np.array([1.0 - prior, prior])
         new._posterior_priors = new.given_priors
         return new

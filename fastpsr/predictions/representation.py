@@ -28,6 +28,7 @@ class ScoredLabels(WeightedLabels):
     # log-odds or log-posteriors. For likelihoods: LLRs or log-likelihoods. Raw scores unchanged.
     _values: NDArray[Any]
     _given_posteriors: NDArray[Any] | None
+    _are_posteriors: bool  # what was passed, even if it was calibrated since
     _logits: Logits | None
     _posterior_priors: Floats | None  # priors used to convert likelihoods to posteriors
 
@@ -93,10 +94,18 @@ class ScoredLabels(WeightedLabels):
         return np.ascontiguousarray(self._given_posteriors[:, 1], dtype=np.float64)
 
     @property
+    def _passed_posteriors(self) -> Floats | None:
+        """Posteriors of class 1, which users compare with thresholds, if posteriors were passed."""
+        is_so = self.kind == "posteriors" and self._are_posteriors
+        return self.positive_posteriors if is_so else None
+
+    @property
     def llrs(self) -> Floats:
         """Log-likelihood ratios of class 1 against class 0, natural logarithms, shape (N,).
 
-        The log-odds minus the logit of the prior; for likelihoods, the values as given.
+        For likelihoods, the values as given; else the log-odds minus the logit of the prior in
+        ``priors``, those given or the class frequencies of these samples. Of posteriors that
+        contain the prior of other data, take ``as_llrs(training_prior=...)``.
         """
         checks.check_binary("LLRs", self.n_classes)
         if self.kind == "likelihoods":
@@ -178,12 +187,6 @@ class ScoredLabels(WeightedLabels):
     def has_finite_scores(self) -> bool:
         """Whether all :attr:`scores` are finite."""
         return bool(np.isfinite(self.score_range).all())
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of scores, labels and weights."""
-        labels = 0 if self.y_true is None else self.y_true.nbytes
-        return self._values.nbytes + labels + self._weights.nbytes
 
     def score_checksum(self) -> int:
         """Return a checksum of the scores, which depends on their order."""

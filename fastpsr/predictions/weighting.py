@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
+from fastpsr.frames import RowOrder
 from fastpsr.predictions.labeled import Floats, LabeledData
 
 __all__ = ["WeightedLabels", "class_factors", "weigh_groups"]
@@ -22,6 +23,7 @@ class WeightedLabels(LabeledData):
     sample_weight: Floats | None
     _weights: Floats  # empty if all weights are equal
     _whole_weights: Floats | None  # class weights of the whole data, if these samples are a part
+    row_order: RowOrder = None  #: The index of pandas objects, to compare with those of ids.
     n_draws: Floats | None = None  #: How often a bootstrap replicate has each sample; in weights.
 
     @property

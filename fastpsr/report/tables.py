@@ -17,6 +17,7 @@ __all__ = [
     "narrow_tables",
     "normalized",
     "operating_points",
+    "undefined",
     "value_cell",
     "without_conditions",
 ]
@@ -80,7 +81,7 @@ def _of_one(result: Result) -> Table:
         value, interval = with_interval(row.value, row.low, row.high, row.unit)
         cells = [Cell(row.metric), Cell(value, row.value)]
         if has_intervals:
-            cells.append(Cell(interval, row.low, _undefined(row)))
+            cells.append(Cell(interval, row.low, undefined(row.n_undefined)))
         lines.append([*cells, Cell(row.note)])
     header = ["metric", "value", *(["interval"] if has_intervals else []), "meaning"]
     return Table(f"Metrics of {_counted(result)}", header, lines)
@@ -162,11 +163,12 @@ def without_conditions(table: Table) -> Table:
 def value_cell(row: Row) -> Cell:
     """Return the value of a row, above its interval."""
     value, interval = with_interval(row.value, row.low, row.high, row.unit)
-    return Cell(value, row.value, (*([interval] if interval else []), *_undefined(row)))
+    return Cell(value, row.value, (*([interval] if interval else []), *undefined(row.n_undefined)))
 
 
-def _undefined(row: Row) -> tuple[str, ...]:
-    return (f"undefined replicates: {row.n_undefined:,}",) if row.n_undefined else ()
+def undefined(n_replicates: int) -> tuple[str, ...]:
+    """Return small print on replicates that an interval leaves out."""
+    return (f"undefined replicates: {n_replicates:,}",) if n_replicates else ()
 
 
 def _counted(result: Result) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from fastpsr.calibration import PAV, TrainOnTest
 from fastpsr.evaluation import Intervals, Row
-from fastpsr.evaluation.layout import number
+from fastpsr.evaluation.layout import counted_if_many, number
 from fastpsr.metrics import CalibrationLoss
 from fastpsr.plans import run
 from fastpsr.predictions import Predictions
@@ -86,6 +86,11 @@ def _judge(result: Result, rcl: Row, bound: float | None, intervals: Intervals |
             "true. Calibration, or any that avoids such certainty, would save all of that."
         )
         return Verdict(result, "not calibrated", (why,))
+    if undefined := counted_if_many(rcl.n_undefined, intervals):
+        change = f"calibration would save {_percent(rcl.value)} of the cross-entropy"
+        change = change if rcl.value > 0.0 else _worse(rcl.value)
+        text = f"These data are too few to tell: {change}, but that is {undefined}."
+        return Verdict(result, "cannot tell", (text,))
     short, sentence = _of_loss(rcl, intervals)
     words = [sentence, *_gain(rcl, nce), *_best(result)]
     if bound is not None and math.isfinite(bound):

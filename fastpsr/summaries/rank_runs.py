@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from fastpsr import checks, kernels
 from fastpsr.plans import Data, PartitionedPredictions, Plan, Shared
 from fastpsr.plans.budget import memory_budget
-from fastpsr.plans.watching import hold
 from fastpsr.predictions import Floats
 from fastpsr.summaries.buckets import (
     PICKED_SHARE,
@@ -159,7 +158,6 @@ class PickRanges(PickValues):
     def finish(self, accumulator: dict[int, tuple[Floats, Floats]]) -> Any:
         """Return a function that yields the runs in each range."""
         by_class = joined_by_number(accumulator) if accumulator else (np.empty(0), np.empty(0))
-        hold(2 * sum(scores.nbytes for scores in by_class))
         accumulator.clear()
         kernels.sort_in_place(*by_class)
         return partial(self.ranges.runs, *by_class)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr import checks
+from fastpsr import checks, kernels
 from fastpsr.plans import Data, Part, Plan, Step
 from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats
@@ -27,6 +27,7 @@ __all__ = [
     "NearStepSums",
     "TargetCellSums",
     "TargetCells",
+    "as_posteriors",
     "near_step_sums",
     "roc_step",
     "score_above",
@@ -102,6 +103,7 @@ class NearStepSums(CellSums):
     """Samples grouped by class and score near a criterion; all below, and all above, are a cell."""
 
     criterion: Criterion = EQUAL_RATES
+    posteriors: Floats | None = None
 
     stream = ("roc steps",)
     needs_rows = True
@@ -112,11 +114,32 @@ class NearStepSums(CellSums):
 
     def assemble(self, weight: Floats, sums: Floats) -> "CellsNearStep":
         n_cells = self.lowest.size
-        return CellsNearStep(self.lowest, weight[:n_cells], weight[n_cells:], None, self.edges)
+        negatives, positives = weight[:n_cells], weight[n_cells:]
+        return CellsNearStep(self.lowest, negatives, positives, None, self.edges, self.posteriors)
 
 
 @dataclass(frozen=True, eq=False)
-class CellsNearStep(RankCells):
+class _ThresholdCells(RankCells):
+    """Rank cells, with the posteriors at the edges if posteriors were passed."""
+
+    posteriors: Floats | None = None
+
+    @property
+    def has_inf(self) -> bool:
+        """Whether there are scores of inf; an edge is there where any sample has one."""
+        return bool(self.edges[-1] == np.inf and self.negatives[-2] + self.positives[-2] > 0.0)
+
+    def as_passed(self, threshold: float) -> float:
+        """Return a threshold, which is an edge or above all scores, on the scale of the scores."""
+        if self.posteriors is None:
+            return threshold
+        if np.isnan(threshold) or (threshold == np.inf and not self.has_inf):
+            return np.inf
+        return float(self.posteriors[np.searchsorted(self.edges, threshold)])
+
+
+@dataclass(frozen=True, eq=False)
+class CellsNearStep(_ThresholdCells):
     """Rank cells whose first and last hold scores of both classes in an unknown order."""
 
     def step(self, criterion: Criterion) -> RocStep:
@@ -145,7 +168,8 @@ def near_step_sums(data: Data, criterion: Criterion) -> Plan[NearStepSums]:
     steps = [CollectClass(k, data.has_weights, bounds=(low, high)) for k in classes]
     by_class = yield [each.over(data) for each in steps]
     edges = np.unique(np.concatenate([scores for scores, _ in by_class]))
-    return NearStepSums(_known_at(edges), None, None, criterion, edges=edges)
+    passed = yield from as_posteriors(data, edges)
+    return NearStepSums(_known_at(edges), None, None, criterion, passed, edges=edges)
 
 
 def _known_at(edges: Floats) -> Floats:
@@ -164,15 +188,18 @@ def _reach(rate: float, n: int) -> float:
 class TargetCellSums(CellSums):
     """Samples grouped by class and rank cell; the edges are targets' scores, few or many."""
 
+    posteriors: Floats | None = None
+
     stream = ("target cells",)
 
     def assemble(self, weight: Floats, sums: Floats) -> "TargetCells":
         n_cells = self.lowest.size
-        return TargetCells(self.lowest, weight[:n_cells], weight[n_cells:], None, self.edges)
+        negatives, positives = weight[:n_cells], weight[n_cells:]
+        return TargetCells(self.lowest, negatives, positives, None, self.edges, self.posteriors)
 
 
 @dataclass(frozen=True, eq=False)
-class TargetCells(RankCells):
+class TargetCells(_ThresholdCells):
     """Rank cells at the scores of targets, where all blocks of the fit but the first begin.
 
     A score of inf is an edge, too, so that it is known whether it was drawn.
@@ -182,11 +209,10 @@ class TargetCells(RankCells):
         """Return the lowest accepted score at a vertex of the hull."""
         begins = self.blocks.lowest
         if vertex == begins.size:
-            has_inf = self.edges[-1] == np.inf and (self.negatives[-2] + self.positives[-2]) > 0.0
-            return np.nan if has_inf else np.inf
+            return self.as_passed(np.nan if self.has_inf else np.inf)
         if np.isnan(begins[vertex]):  # a first block of so little weight that it costs nothing
             raise NeedsSamplesError
-        return float(begins[vertex])
+        return self.as_passed(float(begins[vertex]))
 
 
 def target_cell_sums(data: Data) -> Plan[TargetCellSums | None]:
@@ -198,7 +224,8 @@ def target_cell_sums(data: Data) -> Plan[TargetCellSums | None]:
     (edges, _), highest = yield [targets, HighestInSteps(np.empty(0)).over(data)]
     if highest[0] == np.inf:
         edges = np.union1d(edges, highest)
-    return TargetCellSums(_known_at(edges), None, None, edges=edges)
+    passed = yield from as_posteriors(data, edges)
+    return TargetCellSums(_known_at(edges), None, None, passed, edges=edges)
 
 
 def score_above(data: Data, step: RocStep) -> Plan[float]:
@@ -233,3 +260,51 @@ class _LowestAbove(Step):
 
     def merge(self, one: float, other: float) -> float:
         return min(one, other)
+
+
+def as_posteriors(data: Data, log_odds: Floats) -> Plan[Floats | None]:
+    """Plan: return the lowest posterior that each threshold accepts; inf where it accepts none.
+
+    Thresholds are ascending log-odds. None unless the samples were passed as posteriors.
+    """
+    if data.kind != "posteriors":
+        return None
+    (lowest,) = yield [_LowestPosteriors(log_odds).over(data)]
+    if lowest[0] == -np.inf:
+        return None
+    return np.minimum.accumulate(lowest[::-1])[::-1][1:]
+
+
+@dataclass(frozen=True, eq=False)
+class _LowestPosteriors(Step):
+    """Find the lowest posterior below the first threshold, and from each to the next.
+
+    They are -inf if samples were passed as logarithms. It is not the posterior of the log-odds,
+    which is rounded, nor do two columns, which rank more finely, tell that of one.
+    """
+
+    log_odds: Floats
+
+    is_exact = True
+
+    @property
+    def key(self) -> Hashable:
+        return ("lowest posteriors", self.log_odds.tobytes())
+
+    def start(self) -> Floats:
+        return np.full(self.log_odds.size + 1, np.inf)
+
+    def add(self, accumulator: Floats, prepared: None, part: Part) -> Floats:
+        samples = part.predictions.present()
+        if not len(samples):
+            return accumulator
+        posteriors = samples._passed_posteriors
+        if posteriors is None:
+            accumulator[:] = -np.inf
+        else:
+            numbers = kernels.step_numbers(samples._kernel_scores, self.log_odds)
+            np.minimum.at(accumulator, numbers, posteriors)
+        return accumulator
+
+    def merge(self, one: Floats, other: Floats) -> Floats:
+        return np.minimum(one, other, out=one)

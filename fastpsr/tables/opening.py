@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.checks import check_names
 from fastpsr.errors import ArgumentError
 from fastpsr.optional import load
+from fastpsr.tables.lines import line_of, what_is_wrong
 from fastpsr.tables.parquet_files import parquet_files
 from fastpsr.tables.table import OpenTable
 
@@ -81,17 +83,82 @@ def _open_npz(path: Path) -> OpenTable:
         raise _damaged(path, what)
 
     names = attempt("it", lambda archive: archive.files)
+    check_names(path, names)
     return OpenTable(path, names, lambda name: attempt(name, lambda archive: archive[name]))
 
 
 def _open_csv(path: Path) -> OpenTable:
     polars = load("polars", _ADVICE)
-    try:  # types are inferred from all rows; rows of other lengths are errors
+    names: list[str] = []
+    try:
+        names = _header_of(path)
+        # types are inferred from all rows; rows of other lengths are errors
         frame = polars.read_csv(path, infer_schema_length=None, glob=False)
     except (polars.exceptions.PolarsError, OSError) as error:
-        raise _unread(path, path, "CSV", error) from None
+        unread = _unread(path, path, "CSV", error)
+        wrong = what_is_wrong(path, len(names)) if isinstance(unread, ArgumentError) else ""
+        raise (_wrong(path, wrong) if wrong else unread) from None
+    if frame.width and frame[:, -1].null_count():  # a line may be short, or blank
+        wrong = what_is_wrong(path, frame.width)
+        if wrong:
+            raise _wrong(path, wrong)
     _check_header(path, frame)
-    return OpenTable(path, frame.columns, lambda name: _as_numbers(path, frame[name]).to_numpy())
+    check_names(path, names)
+    frame.columns = names
+    return OpenTable(
+        path,
+        names,
+        lambda name: _as_numbers(path, frame[name]).to_numpy(),
+        as_written=lambda name: _as_written(path, name, _words_of(path, names.index(name))),
+    )
+
+
+def _words_of(path: Path, place: int) -> "Series":
+    """Return a column of a CSV file as text."""
+    import polars
+
+    frame = polars.read_csv(path, columns=[place], infer_schema_length=0, glob=False)
+    return frame[:, 0]
+
+
+def _header_of(path: Path) -> list[str]:
+    """Return the names in the first line of a CSV file; raise if it is of another format."""
+    import polars
+
+    with path.open("rb") as file:
+        begin = file.read(1024)
+    if begin.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise _wrong(path, "must be UTF-8 text, not UTF-16: save it again as UTF-8")
+    if begin.startswith(b"sep="):
+        raise _wrong(path, "must begin with a header, but line 1 is 'sep=...': remove this line")
+    line = polars.read_csv(
+        path, has_header=False, n_rows=1, infer_schema_length=0, glob=False,
+        truncate_ragged_lines=True,
+    )  # fmt: skip
+    names = [str(name or "").strip() for name in line.row(0)]
+    for separator in ";", "\t":
+        if len(names) == 1 and separator in names[0]:
+            rule = f"must have commas between its columns, but line 1 has {separator!r}"
+            raise _wrong(path, f"{rule}: save it again with commas, and points in numbers")
+    return names
+
+
+def _as_written(path: Path, name: str, words: "Series") -> NDArray[Any]:
+    """Return ids or conditions as they are written; plain integers, which differ alike, as these.
+
+    Raises if a cell is empty.
+    """
+    import polars
+
+    empty = (words.fill_null("").str.strip_chars() == "").arg_true()
+    if len(empty):
+        rule = f"must be written in every row, but is empty in line {line_of(path, empty[0])}"
+        more = "write a word there, such as none, or remove the row"
+        raise ArgumentError("path", f"{rule}: {more}", empty[0], name=f"{path}: {name}")
+    integers = words.cast(polars.Int64, strict=False)
+    if not integers.null_count() and (integers.cast(polars.String) == words).all():
+        return integers.to_numpy()
+    return words.to_numpy()
 
 
 def _open_parquet(path: Path, files: list[str]) -> OpenTable:
@@ -100,7 +167,9 @@ def _open_parquet(path: Path, files: list[str]) -> OpenTable:
         schema = polars.read_parquet_schema(files[0])
     except (polars.exceptions.PolarsError, OSError) as error:
         raise _unread(path, Path(files[0]), "Parquet", error) from None
-    lazy = polars.scan_parquet(files, glob=False)
+    wide = [name for name, kind in schema.items() if kind == polars.Int128]  # which NumPy lacks
+    schema |= dict.fromkeys(wide, polars.String)
+    lazy = polars.scan_parquet(files, glob=False).cast({name: schema[name] for name in wide})
     texts = (polars.String, polars.Categorical, polars.Enum)
     return OpenTable(
         path,
@@ -117,6 +186,8 @@ def _unread(path: Path, file: Path, format: str, error: Exception) -> Exception:
     if not file.is_file():
         return error
     reason = str(error).strip().splitlines()[0]
+    if "more than one occurrence" in reason:
+        return _wrong(file, f"must have columns of different names ({reason}): rename them")
     return _wrong(file, f"must be a whole {format} file: {reason}")
 
 
@@ -147,14 +218,15 @@ def _as_numbers(path: Path, column: "Series") -> "Series":
     from fastpsr.trials.too_large import first_too_large
 
     numbers = column
-    if column.dtype == polars.String:
-        numbers = column.str.strip_chars().cast(polars.Float64, strict=False)
+    if column.dtype in (polars.String, polars.Int128):
+        numbers = column.cast(polars.String).str.strip_chars().cast(polars.Float64, strict=False)
         if numbers.null_count() > column.null_count():
             return column
     name, found = column.name, None
     if numbers.dtype == polars.Float64:
         found = first_too_large(
-            numbers, lambda: polars.read_csv(path, infer_schema_length=0, glob=False)[name]
+            numbers,
+            lambda: polars.read_csv(path, infer_schema_length=0, glob=False)[name],
         )
     if found is not None:
         row, word = found

@@ -91,9 +91,9 @@ def read_table(
     normalize, floor : optional
         For posteriors and log-posteriors: see :meth:`Predictions.from_posteriors`.
     in_parts : bool, optional
-        Whether Parquet files are read part by part, again for each evaluation. By default folders
-        and patterns are, and files whose numbers, at 32 bytes each, take more than the memory that
-        ``FASTPSR_MEMORY`` allows.
+        Whether Parquet files are read part by part, again for each evaluation and each batch of
+        replicates. By default folders and patterns are, and files whose numbers, at 32 bytes each,
+        take more than ``FASTPSR_MEMORY``, by default a quarter of the memory that is free.
 
     Returns
     -------
@@ -114,6 +114,10 @@ def read_table(
     The columns ``enroll_speaker`` and ``test_speaker`` of a table that has both, and its columns
     ``enroll`` and ``test``, are not taken for scores. The commands ``fastpsr evaluate``,
     ``calibrate``, ``select`` and ``compare`` read tables with this function's defaults.
+
+    Ids and conditions of CSV files, which the commands read, are text as it is written (plain
+    integers stay integers), and must not be empty. To pass such columns in Python, read them as
+    text, as ``pd.read_csv(path, dtype={"site": str})`` does: pandas would turn 007 into 7.
 
     Examples
     --------

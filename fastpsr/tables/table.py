@@ -1,6 +1,7 @@
 """Tables: which of their columns are what, and the predictions of these."""
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr.errors import ArgumentError
+from fastpsr.frames import require_class_order
 from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.plans import PartitionedPredictions
 from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.parquet import ParquetFiles
 from fastpsr.plans.tables import Columns, TableSource
 from fastpsr.predictions import Predictions, ScoreKind
+from fastpsr.tables.lines import line_of
+from fastpsr.wording import shorten
 
 __all__ = ["OpenTable", "Table"]
 
@@ -24,6 +28,8 @@ WEIGHTS = ("sample_weight", "weight", "weights")
 #: Columns of the ids of trials, beside those of speakers.
 _ID_COLUMNS = ("enroll", "test")
 _OF_ONE_COLUMN = ("llrs", "log10 llrs", "raw scores")
+_TEXT_BYTES = 100  # per id that is text: a string, and its number
+_NOT_CLASS_NUMBERS = ("must be an array of integers", "must be integers")
 _WORK_BYTES = 32  # approximate memory of an evaluation in memory, per number that is read
 
 
@@ -46,6 +52,8 @@ class Table:
         Values of the columns `ids`; their names, if the files are read part by part.
     others : dict of str to ndarray or str
         Values of other columns, or likewise their names, by the name that was asked for.
+    n_bytes : int
+        About what a file would take in memory that is read part by part because it is too large.
     """
 
     path: Path
@@ -58,6 +66,10 @@ class Table:
     values: dict[str, NDArray[Any]]
     clusters: tuple[Any, ...]
     others: dict[str, Any]
+    n_bytes: int = 0
+
+    def __repr__(self) -> str:
+        return f"<Table: {self.path}, {self.kind}; {self.notes}>"
 
     @property
     def notes(self) -> str:
@@ -81,6 +93,9 @@ class Table:
         floor: float = 0.0,
     ) -> Predictions | PartitionedPredictions:
         """Return the predictions; the arguments are those of :meth:`Predictions.of`."""
+        require_class_order(
+            "columns", self.scores, classes, takes_names=True, name=f"{self.path}: scores"
+        )
         options: dict[str, Any] = {"priors": priors, "normalize": normalize, "floor": floor}
         if self.kind in _OF_ONE_COLUMN:
             x = self.values.get("scores")
@@ -96,6 +111,7 @@ class Table:
         if self.files:
             return self._in_parts(classes, options)
         labels, weights = self.values.get("labels"), self.values.get("weights")
+        classes = _like_labels(classes, labels)
         try:
             return Predictions.of(
                 self.kind, labels, self.values["scores"], sample_weight=weights, classes=classes,
@@ -124,10 +140,17 @@ class Table:
         }
         name = names.get(error.argument) or error.argument
         problem = error.renamed(name, self.scores if many else ()).problem
-        if error.argument == "scores" and self.kind == "posteriors":
+        problem += _line(self.path, error.index)
+        if error.value == "nan" and error.argument != "y_true":
+            problem += "; an empty cell is nan: write a number there, or remove the row"
+        elif error.argument == "scores" and self.kind == "posteriors":
             problem += "; other kinds of scores need kind=..., other columns columns=..."
-        if error.argument == "y_true" and error.rule.startswith("must be an array of integers"):
-            problem += "; labels in words need classes=..."
+        if error.argument == "y_true" and error.rule.startswith(_NOT_CLASS_NUMBERS):
+            if error.value == "nan":
+                problem += "; an empty cell is nan: write a label there, or remove the row"
+            else:
+                is_word = error.rule.startswith(_NOT_CLASS_NUMBERS[0])
+                problem += f"; {'labels in words' if is_word else 'other labels'} need classes=..."
         rule = problem.removeprefix(f"{name} ")
         return ArgumentError(error.argument, rule, error.index, name=f"{self.path}: {name}")
 
@@ -149,6 +172,8 @@ class OpenTable:
         Returns the number of rows of Parquet files.
     texts : frozenset of str
         Names of the columns of Parquet files that hold no numbers.
+    as_written : callable, optional
+        Returns the text of a column of ids; by default its values, which have a type.
     """
 
     path: Path
@@ -157,6 +182,10 @@ class OpenTable:
     files: tuple[str, ...] = ()
     count: Callable[[], int] = lambda: 0
     texts: frozenset[str] = frozenset()
+    as_written: Callable[[str], NDArray[Any]] | None = None
+
+    def __repr__(self) -> str:
+        return f"<OpenTable: {self.path}; {shorten(', '.join(self.names or ['one column']))}>"
 
     def choose(
         self,
@@ -191,19 +220,21 @@ class OpenTable:
             for name, each in chosen.items()
         }
         n_columns = sum(map(len, chosen.values())) + 1 + (weight is not None)
-        if self._are_parts(n_columns, in_parts):
+        n_bytes = 0 if in_parts is not None else self._size(n_columns, {*ids, *more.values()})
+        if self._are_parts(n_bytes, in_parts):
             for table in tables.values():
                 table.require_labels()
                 self._check_text(table.scores)
-            return tables
+            return {name: replace(table, n_bytes=n_bytes) for name, table in tables.items()}
         if len(files) > 1 or self.path.is_dir():
             rule = "must be one file, not several or a folder"
             raise ArgumentError("path", rule, name=str(self.path))
         scores = {name: self._load_scores(each) for name, each in chosen.items()}
         of_samples = {"labels": label, "weights": weight}
         values = {what: self.load(name) for what, name in of_samples.items() if name is not None}
-        clusters = tuple(self.load(name) for name in ids)
-        loaded = {name: self.load(column) for name, column in more.items()}
+        as_written = self.as_written or self.load
+        clusters = tuple(as_written(name) for name in ids)
+        loaded = {name: as_written(column) for name, column in more.items()}
         return {
             name: replace(
                 table,
@@ -272,15 +303,21 @@ class OpenTable:
             raise ArgumentError("columns", rule)
         return chosen
 
-    def _are_parts(self, n_columns: int, in_parts: bool | None) -> bool:
+    def _size(self, n_numbers: int, ids: AbstractSet[str]) -> int:
+        """Return about the bytes that an evaluation in memory takes; 0 for several files."""
+        if self.files != (str(self.path),):
+            return 0
+        n_texts = len(ids & self.texts)
+        n_bytes = (n_numbers + len(ids) - n_texts) * _WORK_BYTES + n_texts * _TEXT_BYTES
+        return self.count() * n_bytes
+
+    def _are_parts(self, n_bytes: int, in_parts: bool | None) -> bool:
         """Whether the table is read part by part, by default where it is large."""
         if in_parts and not self.files:
             raise ArgumentError("in_parts", f"is for Parquet files, not for {self.path}")
         if in_parts is not None or not self.files:
             return bool(in_parts)
-        if self.files != (str(self.path),):
-            return True
-        return self.count() * n_columns * _WORK_BYTES > memory_budget()
+        return self.files != (str(self.path),) or n_bytes > memory_budget()
 
     def _load_scores(self, names: tuple[str, ...]) -> NDArray[Any]:
         parts = [self._numbers(name) for name in names]
@@ -298,7 +335,8 @@ class OpenTable:
         if column.dtype.kind in "OUS":
             words = ((row, word) for row, word in enumerate(column) if not _is_number(word))
             row, word = next(words, (0, column[0]))
-            raise self._not_numbers(f"column {name!r} holds {str(word)!r} in row {row}", row)
+            where = f"row {row}{_line(self.path, row)}"
+            raise self._not_numbers(f"column {name!r} holds {str(word)!r} in {where}", row)
         return column
 
     def _check_text(self, names: Sequence[str]) -> None:
@@ -319,7 +357,26 @@ class OpenTable:
         return ArgumentError("columns", rule, row, name=f"{self.path}: scores")
 
     def _is_text(self, name: str) -> bool:
-        return name in self.texts if self.files else self.load(name).dtype.kind in "OUS"
+        try:
+            return name in self.texts if self.files else self.load(name).dtype.kind in "OUS"
+        except ArgumentError:  # numbers that are too large
+            return True
+
+
+def _line(path: Path, row: int | None) -> str:
+    """Return the line of a CSV file in which a row is, in brackets."""
+    return f" (line {line_of(path, row)})" if path.suffix == ".csv" and row is not None else ""
+
+
+def _like_labels(classes: Any, labels: NDArray[Any] | None) -> Any:
+    """Return classes in words as numbers or booleans, where labels are these and words fit."""
+    kind = "O" if labels is None else labels.dtype.kind
+    if classes is None or kind not in "biuf" or not all(isinstance(c, str) for c in classes):
+        return classes
+    if kind == "b":
+        values: dict[str, Any] = {"true": True, "false": False}
+        return [values.get(word.strip().lower(), word) for word in classes]
+    return [float(word) if _is_number(word) else word for word in classes]
 
 
 def _is_number(word: object) -> bool:

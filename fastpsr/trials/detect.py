@@ -7,9 +7,10 @@ from pathlib import Path
 from fastpsr.errors import ArgumentError
 from fastpsr.trials.formats import REGISTRY, check_format
 from fastpsr.trials.formats.format import Format, Tolerance
+from fastpsr.trials.labels import unknown_label
 from fastpsr.trials.request import Request
 from fastpsr.trials.sample import Sample, look
-from fastpsr.trials.unknown import what_was_seen
+from fastpsr.trials.unknown import unknown_words, what_was_seen
 from fastpsr.wording import shorten
 
 __all__ = ["detect", "first_look", "is_of_matrices"]
@@ -79,7 +80,9 @@ def _found(path: Path, sample: Sample, request: Request) -> Format:
     if request.format is not None or sample.kind != "text":
         listed = " or ".join(dict.fromkeys(map(str, known)))
         raise ValueError(f"{path}: the content is not that of {listed}")
-    raise request.unclear(path, what_was_seen(sample, request), "format")
+    if unknown := unknown_words(sample, request):
+        raise ValueError(unknown_label(f"{path}:{unknown[0]}", unknown[1]))
+    raise ValueError(f"{path}: {what_was_seen(sample, request)}")
 
 
 def _fitting(

@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 from fastpsr import checks
 from fastpsr.bootstrap import IID, Resampling, TwoWay
 from fastpsr.bootstrap.intervals import Method
-from fastpsr.bootstrap.job import AnyMetric
 from fastpsr.bootstrap.resampling import names_of_ids, with_ids
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import CrossFit
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.evaluation import Evaluation, GroupPairs, Pairs, evaluate_systems
-from fastpsr.evaluation.evaluate import Metrics, named_metrics
+from fastpsr.evaluation.evaluate import Metrics, as_steps, named_metrics
 from fastpsr.evaluation.task import Progress
 from fastpsr.groups import Bins, SharedTargets
 from fastpsr.metrics import ActADCF, CalibrationLoss, MinADCF
+from fastpsr.metrics.base import AnyMetric
 from fastpsr.plans import run
 from fastpsr.predictions import Kind, Predictions, Scale
 from fastpsr.trials.coded import Coded
@@ -55,7 +55,7 @@ def evaluate(
     method: Method = "auto",
     resampling: Resampling | None = None,
     seed: int | None = None,
-    progress: Progress | None = None,
+    progress: bool | Progress | None = None,
 ) -> Evaluation:
     r"""Compute a table of metrics of trials, as ``fastpsr evaluate`` and ``compare`` do.
 
@@ -96,7 +96,7 @@ def evaluate(
     resampling : Resampling, optional
         By default ``TwoWay`` of the speakers if these are known, else ``IID()``. Ids may be names
         of columns, as in ``fp.Clusters("session")``.
-    progress : callable, optional
+    progress : bool or callable, optional
         As for :func:`fastpsr.evaluate`.
 
     Returns
@@ -155,7 +155,8 @@ def evaluate(
     found = [
         _evaluate(
             some, metrics, {name: kinds[name] for name in some}, prior, by, bins, equalize,
-            differences, group_differences, intervals, progress, resampling,
+            differences, group_differences, intervals, as_steps(progress),
+            resampling,
         )
         for some in together
     ]  # fmt: skip

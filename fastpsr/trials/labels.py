@@ -9,7 +9,7 @@ from fastpsr.trials.text import Where
 if TYPE_CHECKING:
     from polars import Series
 
-__all__ = ["VOCABULARIES", "LabelWords", "vocabularies_of"]
+__all__ = ["VOCABULARIES", "LabelWords", "unknown_label", "vocabularies_of"]
 
 #: The word for target, then those for non-targets, of each vocabulary by its name.
 VOCABULARIES: dict[str, tuple[str, ...]] = {
@@ -18,6 +18,15 @@ VOCABULARIES: dict[str, tuple[str, ...]] = {
         ("target", "nontarget"),
         ("tgt", "imp"),
         ("tar", "non"),
+        ("target", "impostor"),
+        ("target", "imposter"),
+        ("target", "non-target"),
+        ("target", "non_target"),
+        ("genuine", "impostor"),
+        ("genuine", "imposter"),
+        ("client", "impostor"),
+        ("same", "different"),
+        ("same", "diff"),
         ("1", "0"),
         ("1", "-1"),
         ("true", "false"),
@@ -81,13 +90,16 @@ class LabelWords:
             if not vocabularies_of([*self._seen, word]):
                 place = where([int((labels == word).arg_max() or 0)])[0]
                 fits = bool(vocabularies_of([word]))
-                raise ValueError(_mixed(place, word, self._seen) if fits else _unknown(place, word))
+                raise ValueError(
+                    _mixed(place, word, self._seen) if fits else unknown_label(place, word)
+                )
             self._seen.append(word)
 
 
-def _unknown(place: str, word: str) -> str:
-    rule = ", ".join(VOCABULARIES)
-    return f"{place}: a label must be one of {rule}, not {word!r}{header_hint(word)}"
+def unknown_label(place: str, word: str) -> str:
+    """Say that a word is none that labels are; no option gives it a meaning."""
+    rule, hint = ", ".join(VOCABULARIES), header_hint(word)
+    return f"{place}: a label must be one of {rule}, not {word!r}{hint}: replace it in the file"
 
 
 def _mixed(place: str, word: str, before: Iterable[str]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fastpsr.checks import check_names
 from fastpsr.errors import ArgumentError
 from fastpsr.trials.request import Request
 
@@ -58,7 +59,9 @@ _IF_NEEDED = {
 def header_hint(word: str) -> str:
     """Return a question about a word that names a column usually."""
     usual = {name for names in _USUAL.values() for name in names}
-    return " (a header? this format has none)" if word.lower() in usual else ""
+    if word.lower() not in usual:
+        return ""
+    return " (a header? replace blanks by tabs or commas, or omit it)"
 
 
 def has_usual_names(words: Sequence[str], chosen: Mapping[str, str]) -> bool:
@@ -73,7 +76,8 @@ def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, 
     """Return the name of the column of each role: as chosen, or by the usual names."""
     needed = {*request.needed, *(() if request.wanted == "labeled scores" else ("enroll", "test"))}
     chosen, found = request.columns, {}
-    lowered = {name.lower(): name for name in names}
+    check_names(path, names)
+    lowered = [(name.lower(), name) for name in names]
     for role, usual in _USUAL.items():
         if role in chosen:
             if chosen[role] not in names:
@@ -83,10 +87,11 @@ def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, 
                 )
             found[role] = chosen[role]
             continue
-        present = [lowered[name] for name in usual if name in lowered]
+        present = [name for word in usual for low, name in lowered if low == word]
         present = [name for name in present if name not in chosen.values()]
         if role in needed and not present:
-            present = [lowered[name] for name in _IF_NEEDED.get(role, ()) if name in lowered]
+            if_needed = _IF_NEEDED.get(role, ())
+            present = [name for word in if_needed for low, name in lowered if low == word]
         if role == "score" and role not in needed:
             continue  # nobody asks a key for scores
         if len(present) > 1:
@@ -94,6 +99,11 @@ def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, 
             raise request.unclear(path, rule, "columns", {role: ...})
         if present:
             found[role] = present[0]
+        elif role == "enroll" and role in needed and len(_of_ids(names)) < 2:
+            raise ValueError(
+                f"{path}: trials are joined on two ids, enroll and test, and there are the columns "
+                f"{', '.join(names)}: write scores and labels in one file, read without a key"
+            )
         elif role in needed:
             rule = (
                 f"there is no column for the {role}: none is named {' or '.join(usual)}; there are "
@@ -101,6 +111,12 @@ def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, 
             )
             raise request.unclear(path, rule, "columns", {role: ...})
     return found
+
+
+def _of_ids(names: Sequence[str]) -> list[str]:
+    """Return the names of columns that are not usual for labels or scores."""
+    others = {*_USUAL["label"], *_USUAL["score"]}
+    return [name for name in names if name.lower() not in others]
 
 
 def check_roles(frame: "DataFrame", roles: Mapping[str, str], where: "Where") -> None:

@@ -28,6 +28,7 @@ __all__ = [
 
 #: How columns become speakers in memory; the braces are a pair of names.
 AS_SPEAKERS = "with_speakers(column={})"
+_MANY = 0.02  # of the target trials, of two speakers: more than a few wrong labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,30 +86,37 @@ class Agreement:
     def __init__(self) -> None:
         self._n_trials = self._n_targets = self._n_of_two = self._n_of_one = 0
         self._everywhere: set[Any] | None = None  # speakers in all trials so far
+        self._example: tuple[str, Any, Any] = ("", None, None)  # a target trial of two speakers
 
-    def see(self, enroll: Any, test: Any, is_target: Any) -> None:
+    def see(self, enroll: Any, test: Any, is_target: Any, ids: Sequence[Any]) -> None:
         """Add trials: the speakers of both sides, and whether they are targets, if that is known.
 
-        These are Series or arrays.
+        These are Series or arrays; `ids` are columns of ids, if there are any, for an example.
         """
         if self._everywhere is None:
             self._everywhere = {enroll[0], test[0]}
         self._everywhere = {
             one for one in self._everywhere if bool(((enroll == one) | (test == one)).all())
         }
-        self._n_trials += len(enroll)
         if is_target is not None:
             same = enroll == test
+            of_two = np.asarray(~same & is_target)
+            if of_two.any() and not self._n_of_two:
+                row = int(of_two.argmax())
+                trial = " ".join(str(side[row]) for side in ids)
+                name = repr(trial) if ids else f"row {self._n_trials + row}"
+                self._example = (name, enroll[row], test[row])
             self._n_targets += int(is_target.sum())
-            self._n_of_two += int((~same & is_target).sum())
+            self._n_of_two += int(of_two.sum())
             self._n_of_one += int((same & ~is_target).sum())
+        self._n_trials += len(enroll)
 
-    def check(self, names: Sequence[str], everywhere: Callable[[Any], str] = str) -> None:
+    def check(self, names: Sequence[str], name_of: Callable[[Any], str] = str) -> None:
         """Warn where speakers cannot be resampled, or names cannot be those of speakers.
 
-        `names` are all there are; `everywhere` names a speaker that was seen.
+        `names` are all there are; `name_of` names a speaker that was seen.
         """
-        present = sorted(everywhere(one) for one in self._everywhere or ())
+        present = sorted(name_of(one) for one in self._everywhere or ())
         if len(names) == 1:
             warn(
                 f"all {self._n_trials:,} trials are of one speaker, {present[0]!r}: speakers "
@@ -120,10 +128,13 @@ class Agreement:
                 f"speaker {name!r} is in all {self._n_trials:,} trials: replicates of speakers "
                 "without it are empty, so draw the speakers of the other side alone, as clusters"
             )
-        if self._n_of_two and self._n_of_two == self._n_targets:
+        if self._n_of_two and self._n_of_two >= _MANY * self._n_targets:
+            trial, *speakers = self._example
+            enroll, test = map(name_of, speakers)
             warn(
-                f"all {self._n_targets:,} target trials are of two speakers: the names found on "
-                "both sides must be those of speakers, not of segments or models"
+                f"{self._n_of_two:,} of {self._n_targets:,} target trials are of two speakers, as "
+                f"{trial} of {enroll!r} and {test!r}, but a target trial has one: intervals that "
+                "draw these are wrong; correct the pattern, columns or list that name the speakers"
             )
 
     def note(self, n_speakers: int, *, has_labels: bool) -> str:
@@ -224,13 +235,14 @@ class SpeakerFinder:
     def add_to(self, trials: "DataFrame") -> "DataFrame":
         """Return trials (enroll, test, target) with `enroll_speaker` and `test_speaker`."""
         if self.columns is None:
-            ids = [encode(trials[side]) for side in ("enroll", "test")]
-            sides = [self.find(each, side).series() for side, each in enumerate(ids)]
+            coded = [encode(trials[side]) for side in ("enroll", "test")]
+            sides = [self.find(column, side).series() for side, column in enumerate(coded)]
         else:
             sides = [trials[name].cast(polars().String) for name in self.columns]
             self._names.update(*(side.unique() for side in sides))
         if len(trials):
-            self._agreement.see(sides[0], sides[1], trials["target"])
+            ids = [trials[side] for side in ("enroll", "test")]
+            self._agreement.see(sides[0], sides[1], trials["target"], ids)
         return trials.with_columns(
             side.alias(name) for side, name in zip(sides, SPEAKER_COLUMNS, strict=True)
         )

@@ -9,7 +9,7 @@ from fastpsr.trials.names import NORM_COLUMNS, header_hint
 from fastpsr.trials.optional import polars
 from fastpsr.trials.pieces import Piece
 from fastpsr.trials.sample import fields_of
-from fastpsr.trials.too_large import is_too_large
+from fastpsr.trials.too_large import has_large, is_too_large
 from fastpsr.wording import shorten
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ def _split_regular(content: bytes, roles: tuple[str, ...]) -> "DataFrame | None"
     except pl.exceptions.PolarsError:
         return None
     is_whole = not any(column.null_count() for column in frame)
-    is_finite = all(frame[role].is_finite().all() for role in filter(is_number, roles))
-    return frame if is_whole and is_finite and frame.height else None
+    is_large = any(has_large(frame[role]) for role in filter(is_number, roles))
+    return frame if is_whole and not is_large and frame.height else None
 
 
 def _split_any(path: Path, piece: Piece, roles: tuple[str, ...]) -> "DataFrame":
@@ -66,8 +66,8 @@ def _split_any(path: Path, piece: Piece, roles: tuple[str, ...]) -> "DataFrame":
         line = piece.lines_before() + first["line"][0]
         raise ValueError(f"{path}:{line}: {_what_is_wrong(first['text'][0], roles)}")
     for role in filter(is_number, roles):
-        if frame[role].is_infinite().any():  # seldom: only then their words are read
-            _check_infinite(path, piece, roles, role)
+        if has_large(frame[role]):  # seldom: only then their words are read
+            _check_large(path, piece, roles, role)
     return frame
 
 
@@ -78,8 +78,8 @@ def places_in(path: Path, piece: Piece, rows: Sequence[int]) -> list[str]:
     return [f"{path}:{before + lines[row]}" for row in rows]
 
 
-def _check_infinite(path: Path, piece: Piece, roles: Sequence[str], role: str) -> None:
-    """Raise where a number is infinite that is not written so, but is too large for a float64."""
+def _check_large(path: Path, piece: Piece, roles: Sequence[str], role: str) -> None:
+    """Raise where a number is too large for a float64, or an integer that is rounded."""
     word = polars().col(role)
     too_large = is_too_large(word.cast(polars().Float64, strict=False), word)
     first = _collect(path, piece, _words(_lines(piece), roles).filter(too_large).head(1))

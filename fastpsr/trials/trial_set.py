@@ -139,9 +139,9 @@ class TrialSet:
 
         Parameters
         ----------
-        scores_are : {"llr", "log10-llr", "posteriors", "raw"}
+        scores_are : {"llr", "log10-llr", "posteriors", "raw", "cosine"}
             Natural-log likelihood ratios, log10 ones, posteriors of target, or scores that only
-            rank trials.
+            rank trials; cosine similarities are such.
         prior : float, optional
             P(target); by default the weighted frequency of targets.
         weights : array-like of float, shape (N,), optional
@@ -160,13 +160,12 @@ class TrialSet:
         [4.6052, -2.3026]
         """
         checks.check_choice("scores_are", scores_are, tuple(KINDS_OF_SCALES))
-        priors = None
+        priors, kind = None, KINDS_OF_SCALES[scores_are]
         if prior is not None:
-            if scores_are == "raw":
+            if kind == "raw scores":
                 raise ArgumentError("prior", "means nothing to raw scores, which only rank trials")
             checks.check_number("prior", prior, 0.0, 1.0, "lie in 0 to 1")
             priors = [1.0 - prior, prior]
-        kind = KINDS_OF_SCALES[scores_are]
         return Predictions.of(kind, self.y_true, self.score, priors=priors, sample_weight=weights)
 
     def select(self, index: Any) -> "TrialSet":
@@ -243,8 +242,8 @@ class TrialSet:
         Warns
         -----
         RuntimeWarning
-            If all target trials are of two speakers: then the names found are not of speakers. If a
-            speaker is in all trials, which cannot be resampled by speaker then.
+            If 2 % of the target trials or more are of two speakers: then the names found are not of
+            speakers. If a speaker is in all trials, which cannot be resampled by speaker then.
 
         Examples
         --------
@@ -274,7 +273,8 @@ class TrialSet:
         speakers = Speakers.of_columns(*sides)
         agreement = Agreement()
         is_target = None if self.y_true is None else self.y_true == 1
-        agreement.see(speakers.enroll, speakers.test, is_target)
+        ids = () if self.enroll_ids is None or self.test_ids is None else self.ids
+        agreement.see(speakers.enroll, speakers.test, is_target, ids)
         agreement.check(speakers.names, lambda one: speakers.names[one])
         said = agreement.note(len(speakers.names), has_labels=is_target is not None)
         untrue = taken_as_conditions(self.columns, AS_SPEAKERS)

@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 
-from fastpsr.trials.formats import FORMATS, REGISTRY
+from fastpsr.trials.formats import REGISTRY
 from fastpsr.trials.formats.format import Format
 from fastpsr.trials.formats.lines import fields, is_number, usual_length
 from fastpsr.trials.labels import vocabularies_of
-from fastpsr.trials.names import NORM_COLUMNS
+from fastpsr.trials.names import NORM_COLUMNS, has_usual_names
 from fastpsr.trials.request import Request
 from fastpsr.trials.sample import Sample
 from fastpsr.wording import counted, shorten
 
-__all__ = ["what_was_seen"]
+__all__ = ["unknown_words", "what_was_seen"]
+
+_FEW_WORDS = 3  # that a column of labels has
 
 _SEPARATORS = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}
 
@@ -29,37 +31,60 @@ def what_was_seen(sample: Sample, request: Request) -> str:
     ]
     if separator in (";", "|"):
         said.append("columns must be apart by blanks, tabs or commas")
-    nearest = min(_misfits(sample, request), default=None)
+    nearest = _nearest(sample, request)
     if nearest is not None:
-        said.append(nearest[-1])
-    said.append(f"formats are {', '.join(FORMATS)}")
-    said.append("columns in another order need a header that names them")
+        format, number, role, word = nearest
+        seen = f"{shorten(word)!r} as its {role}" if role else word
+        said.append(f"nearest is {format}, but line {number} has {seen}")
+    is_header = not separator and has_usual_names(lines[0].split(), {})
+    between = ", with tabs or commas between the columns" * (not separator)
+    seen = "a header with blanks between its words is not read: " * is_header
+    said.append(f"{seen}columns in another order need a header that names them{between}")
     return "; ".join(said)
 
 
-def _misfits(sample: Sample, request: Request) -> Iterator[tuple[int, int, int, str]]:
-    """Yield how badly each format of as many columns fits, and the first reason why."""
+def unknown_words(sample: Sample, request: Request) -> tuple[int, str] | None:
+    """Return the line and the first of a few words for labels, if nothing else is odd."""
+    nearest = _nearest(sample, request)
+    if nearest is None or nearest[2] != "label":
+        return None
+    format, number, _, word = nearest
+    rows = fields(sample.lines, format.separator)
+    if any(map(vocabularies_of, zip(*rows, strict=False))):  # labels in another place
+        return None
+    odd = [*_odd(format, rows, sample.numbers)]
+    are_labels = {role for _, role, _ in odd} == {"label"}
+    return (number, word) if are_labels and len({word for *_, word in odd}) <= _FEW_WORDS else None
+
+
+def _nearest(sample: Sample, request: Request) -> tuple[Format, int, str, str] | None:
+    """Return the format of as many columns that fits best, and the first word that does not."""
+    misfits = []
     for place, format in enumerate(REGISTRY):
         rows = fields(sample.lines, format.separator) if sample.kind == format.kind else []
         fits_in = rows and usual_length(rows) == len(format.roles)
         if fits_in and {*request.needed} <= {*format.roles}:
             odd = [*_odd(format, rows, sample.numbers)]
             if odd:
-                why = f"nearest is {format}, but {min(odd)[-1]}"
-                yield len({role for _, role, _ in odd}), len(odd), place, why
+                n_words = max(len({word for *_, word in odd}), _FEW_WORDS)
+                misfits.append((len({role for _, role, _ in odd}), n_words, place, min(odd)))
+    if not misfits:
+        return None
+    *_, place, first = min(misfits)
+    return REGISTRY[place], *first
 
 
 def _odd(
     format: Format, rows: Sequence[Sequence[str]], numbers: Sequence[int]
 ) -> Iterator[tuple[int, str, str]]:
-    """Yield the line, role and description of each word, or line, that does not fit a format."""
+    """Yield the line, role and word of each that does not fit a format; no role for a line."""
     for number, row in zip(numbers, rows, strict=False):
         if len(row) != len(format.roles):
-            yield number, "", f"line {number} has {counted(len(row), 'column')}"
+            yield number, "", counted(len(row), "column")
             continue
         for role, word in zip(format.roles, row, strict=True):
             is_wrong = role == "label" and not vocabularies_of([word])
             if role == "score" or role in NORM_COLUMNS:
                 is_wrong = not is_number(word)
             if is_wrong:
-                yield number, role, f"line {number} has {shorten(word)!r} as its {role}"
+                yield number, role, word

@@ -1,6 +1,7 @@
 """Settings of the metrics, and of calibrators."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -13,12 +14,15 @@ import fastpsr as fp
 from fastpsr.caching import cached_property
 from fastpsr.cli.options.panels import METRICS, TABLES, TRIALS, of
 from fastpsr.cli.options.scores import OF_POSTERIORS
+from fastpsr.cli.wording import in_options
+from fastpsr.errors import ArgumentError
 from fastpsr.exports import CALIBRATORS, PRESETS
 
 if TYPE_CHECKING:
     from fastpsr.calibration.base import Calibrator
     from fastpsr.predictions import Kind
 
+_OF_POINT = re.compile(r"not '(?:min|act)DCF\(([^()]+)\)'", re.IGNORECASE)
 Metrics = Mapping[str, Any]
 Costs = Annotated[
     list[str] | None,
@@ -128,10 +132,17 @@ class MeasureOptions:
         from fastpsr.evaluation.evaluate import named_metrics
 
         names = None if self.metrics is None else self.metrics.split(",")
-        found = named_metrics(
-            names, n_classes, kinds, eer=self.equal_rates, detection=self.detection,
-            costs=self.cost_matrix, **options,
-        )  # fmt: skip
+        try:
+            found = named_metrics(
+                names, n_classes, kinds, eer=self.equal_rates, detection=self.detection,
+                costs=self.cost_matrix, **options,
+            )  # fmt: skip
+        except ArgumentError as error:
+            point = _OF_POINT.search(error.rule)
+            if point is None:
+                raise
+            remedy = f"give --dcf {point[1]} for that operating point"
+            raise ValueError(f"{in_options(error)}: {remedy}") from None
         if self.eer is not None and self.equal_rates.label not in found:
             raise ValueError(
                 f"--eer is for tables with the EER, not for one of {', '.join(found)}: LLRs and "
@@ -224,9 +235,10 @@ def parse_dcf(text: str) -> "fp.MinDCF":
             raise ValueError
         return fp.MinDCF(*numbers)
     except ValueError:
+        several = "; give --dcf once for each operating point" * ("," in text)
         raise ValueError(
             f"--dcf must be {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA, with a prior "
-            f"between 0 and 1 and positive costs, not {text!r}"
+            f"between 0 and 1 and positive costs, not {text!r}{several}"
         ) from None
 
 

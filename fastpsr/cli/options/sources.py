@@ -117,7 +117,9 @@ class TableOptions:
     @property
     def of_scores(self) -> dict[str, Any]:
         """What labels and scores are, as arguments of the library; numbers are no words."""
-        classes: list[Any] | None = None if self.classes is None else self.classes.split(",")
+        classes: list[Any] | None = (
+            None if self.classes is None else [name.strip() for name in self.classes.split(",")]
+        )
         if classes is not None and all(re.fullmatch(r"[+-]?\d+", name) for name in classes):
             classes = [int(name) for name in classes]
         return {"classes": classes, "normalize": self.normalize}

@@ -1,7 +1,8 @@
 """Where the scores are that calibrators are trained on."""
 
+import glob
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,6 +49,16 @@ class TrainingOptions:
     def systems(self) -> list[Path]:
         """The file of --scores."""
         return [] if self.scores is None else [self.scores]
+
+    def with_trials(self, train: Path | None) -> "tuple[Path | None, TrainingOptions]":
+        """Return the table to train on, and options: a file that is no table is of --scores."""
+        from fastpsr.tables import is_table
+
+        if train is None or self.scores is not None or self.keys.classes is not None:
+            return train, self
+        if is_table(train) or train.is_dir() or glob.has_magic(str(train)):
+            return train, self
+        return None, replace(self, scores=train)
 
     @property
     def of_trials(self) -> bool:

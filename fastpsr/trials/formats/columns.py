@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.checks import check_names
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.formats.format import Format, Tolerance, frame_of
 from fastpsr.trials.names import check_roles, find_roles
@@ -17,6 +18,7 @@ from fastpsr.trials.optional import polars
 from fastpsr.trials.request import Request
 from fastpsr.trials.sample import Sample
 from fastpsr.trials.text import Where
+from fastpsr.trials.too_large import check_scores
 from fastpsr.trials.trial_file import PieceFile, TrialFile
 from fastpsr.trials.trial_set import TrialSet
 
@@ -63,12 +65,14 @@ class Npz(_Columns):
     def _read(self, path: Path) -> "LazyFrame":
         try:
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
+                names = archive.files
+                arrays = {name: archive[name] for name in names}
         except (ValueError, EOFError, zipfile.BadZipFile, zlib.error):
             raise ValueError(
                 f"{path} must be a whole npz file of numbers or text: it is cut short, damaged, or "
                 "holds a pickle: write it again"
             ) from None
+        check_names(path, names)
         shapes = {name: array.shape for name, array in arrays.items()}
         if len(set(shapes.values())) != 1 or len(next(iter(shapes.values()))) != 1:
             said = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
@@ -144,6 +148,9 @@ class _ColumnFile(PieceFile):
         pl = polars()
         try:
             return read()
+        except pl.exceptions.DuplicateError as error:
+            rule = f"must have columns of different names ({error}): rename them"
+            raise ValueError(f"{self.path} {rule}") from None
         except (pl.exceptions.PolarsError, OSError) as error:
             rule = f"must be a whole Parquet file ({error}): copy it again"
             raise ValueError(f"{self.path} {rule}") from None
@@ -164,6 +171,11 @@ class _ColumnFile(PieceFile):
     def _split(self, piece: _Rows, text: Any) -> "DataFrame":
         pl = polars()
         frame = piece.frame.cast(self._kinds)
+        if "score" in self.roles:
+            scores = piece.frame[self.roles["score"]]
+            if not scores.dtype.is_float():
+                where = self._where_in(piece)
+                check_scores(frame[scores.name], lambda: scores.cast(pl.String), where)
         texts = {*self.roles.values()} - {self.roles.get("score")}
         texts |= {name for name, kind in frame.schema.items() if not kind.is_numeric()}
         frame = frame.cast({name: pl.String for name in texts if name in frame})

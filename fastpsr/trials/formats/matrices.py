@@ -16,6 +16,7 @@ from fastpsr.trials.optional import h5py, polars
 from fastpsr.trials.request import Request
 from fastpsr.trials.sample import Sample
 from fastpsr.trials.text import Where
+from fastpsr.trials.too_large import check_scores
 from fastpsr.trials.trial_file import PieceFile, TrialFile
 from fastpsr.trials.trial_set import TrialSet
 from fastpsr.wording import counted
@@ -157,7 +158,10 @@ class _MatrixFile(PieceFile):
         models, segments = self._ids
         columns = {"enroll": models.gather(row + piece.first), "test": segments.gather(column)}
         if "score" in self.roles:
-            columns["score"] = pl.Series(value)
+            columns["score"] = pl.Series(value.astype(np.float64))
+            if value.dtype.kind in "iu":
+                where = self._where_in(piece)
+                check_scores(columns["score"], lambda: pl.Series(value.astype(str).tolist()), where)
         elif KIND not in self.conditions and not (value < -1).any():
             columns["label"] = pl.Series(value > 0)
         else:
@@ -180,7 +184,7 @@ class _MatrixFile(PieceFile):
         if "scores" in parts:
             mask = parts.get("mask", np.broadcast_to(True, parts["scores"].shape))
             row, column = np.nonzero(mask)
-            return row, column, parts["scores"][row, column].astype(np.float64)
+            return row, column, parts["scores"][row, column]
         if "key" in parts:
             mask = parts["key"]
             odd = ~np.isin(mask, (-2, -1, 0, 1))

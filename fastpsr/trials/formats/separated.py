@@ -20,7 +20,7 @@ from fastpsr.trials.pieces import Piece, pieces
 from fastpsr.trials.request import ROLES, Request
 from fastpsr.trials.sample import Sample
 from fastpsr.trials.text import Where, utf8_error
-from fastpsr.trials.too_large import first_too_large
+from fastpsr.trials.too_large import check_scores
 from fastpsr.trials.trial_file import PieceFile, TrialFile
 from fastpsr.trials.trial_set import TrialSet
 from fastpsr.wording import counted, shorten
@@ -79,8 +79,6 @@ class SeparatedFile(PieceFile):
             if has_header
             else {role: role for role in columns if role in ROLES}
         )
-        if len(set(columns)) < len(columns):
-            raise ValueError(f"{path}:1: names of columns must differ: {', '.join(columns)}")
         super().__init__(path, format.name, columns, roles, request, names_columns=has_header)
         self.n_held = len(sample.content or b"")
         self._sample, self._separator, self._has_header = sample, format.separator, has_header
@@ -154,17 +152,9 @@ def _split_rows(
             raise ValueError(rows.what_is_wrong(roles))
     if "score" in roles:
         scores = frame[roles["score"]]
-        found = None
         if not scores.null_count():
-            found = first_too_large(
-                scores, lambda: read(dict.fromkeys(header, pl.String))[scores.name].drop_nulls()
-            )
-        if found is not None:
-            row, word = found
-            raise ValueError(
-                f"{rows.where([row])[0]}: a score must be a number that a float64 holds, not "
-                f"{shorten(word)!r}"
-            )
+            words = dict.fromkeys(header, pl.String)
+            check_scores(scores, lambda: read(words)[scores.name].drop_nulls(), rows.where)
     return frame
 
 

@@ -17,7 +17,7 @@ from fastpsr.kernels.blocks import thread_count
 from fastpsr.trials.joining.findings import EXAMPLES, Found
 from fastpsr.trials.joining.repeats import Repeats, hashes_of
 from fastpsr.trials.joining.stopping import started_thread
-from fastpsr.trials.joining.why_ids_differ import Sides
+from fastpsr.trials.joining.why_ids_differ import MOST, Unmatched
 from fastpsr.trials.optional import duckdb, polars
 from fastpsr.trials.text import Progress
 from fastpsr.trials.trial_file import TrialFile
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Database"]
 
-_MOST_IDS = 1_000_000  # of a side, to find out why ids differ
 _BYTES_PER_THREAD = 1 << 28  # threads sort and join in memory of their own
 
 
@@ -165,22 +164,23 @@ class Database:
             ids,
         )
 
-    def sides(self, table: str) -> Sides:
-        """Return the first distinct ids of both sides."""
-        one, other = (
-            self._run(
-                f"SELECT DISTINCT {side} FROM {table} ORDER BY {side} LIMIT {_MOST_IDS}",
-                lambda result: [str(row[0]) for row in result.fetchall()],
+    def unmatched(self, table: str) -> tuple[Unmatched, Unmatched]:
+        """Return trials of the key without a score in a table, and its scores of no trial."""
+        pl = polars()
+        lists = []
+        for name, row in (("key", "key_row"), (table, "row")):
+            query = (
+                f"SELECT t.row, enroll, test FROM {self._firsts(name)} t "
+                f"ANTI JOIN matched_{table} m ON t.row = m.{row}"
             )
-            for side in ("enroll", "test")
-        )
-        return one, other
-
-    def first(self, table: str) -> tuple[str, str]:
-        """Return the ids of the first row."""
-        query = f"SELECT enroll, test FROM {table} WHERE row = 0"
-        enroll, test = self._run(query, lambda result: result.fetchone())
-        return str(enroll), str(test)
+            some = self._run(
+                f"{query} ORDER BY row LIMIT {MOST}", lambda result: result.fetchnumpy()
+            )
+            enroll, test = (
+                pl.Series(some[side].tolist(), dtype=pl.String) for side in ("enroll", "test")
+            )
+            lists.append(Unmatched(enroll, test, int(self._one(f"SELECT count(*) FROM ({query})"))))
+        return lists[0], lists[1]
 
     def rows_between(
         self, table: str, column: str, first: int, end: int

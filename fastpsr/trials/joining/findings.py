@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
-from fastpsr.trials.joining.why_ids_differ import FEW
 from fastpsr.trials.text import Where
 from fastpsr.wording import counted
 
@@ -29,6 +28,7 @@ __all__ = [
 ]
 
 EXAMPLES = 3
+_FEW = 0.5  # share of the key's trials below which leaving the others out is not offered
 _ALLOWING = {"missing": "drop", "extra": "ignore", "duplicates": "first", "nan": "drop"}
 Mask = NDArray[np.bool_]
 
@@ -213,16 +213,25 @@ class Verdict:
                 verdict.allowing[kind.policy] = _ALLOWING[kind.policy]
         return verdict
 
-    def see_how_few(self, found: Mismatches, why: Callable[[], str]) -> None:
-        """Where few trials have a score, say so and why; to drop the others is not offered."""
+    def see_why(self, found: Mismatches, why: Callable[[], str]) -> None:
+        """Say how few trials have a score, and what ids differ by, where it is that.
+
+        Then to leave trials out, which is allowed, is not what is to be done.
+        """
         n_trials = found.n_matched + found.found["missing"].count
-        if not self.errors or found.n_matched >= FEW * n_trials:
+        if not self.errors:
             return
-        self.allowing.pop("missing", None)
-        self.allowing.pop("extra", None)
-        reason = why()
-        said = f"only {found.n_matched:,} of {n_trials:,} trials have a score"
-        self.errors.append(f"{said}: {reason}" if reason else said)
+        are_few = found.n_matched < _FEW * n_trials
+        if are_few:
+            self.errors.append(f"only {found.n_matched:,} of {n_trials:,} trials have a score")
+        is_due_to_ids = {"missing", "extra"} & self.allowing.keys()
+        reason = why() if is_due_to_ids and found.found["extra"].count else ""
+        if reason:
+            self.errors.append(reason)
+            self.allowing.clear()
+        if are_few:
+            self.allowing.pop("missing", None)
+            self.allowing.pop("extra", None)
 
     @staticmethod
     def settle(key: str, verdicts: Mapping[str, "Verdict"]) -> tuple[str, ...]:

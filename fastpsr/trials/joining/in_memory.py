@@ -19,7 +19,12 @@ from fastpsr.trials.joining.findings import (
 )
 from fastpsr.trials.joining.matching import match, repeated
 from fastpsr.trials.joining.repeats import distinct_hashes
-from fastpsr.trials.joining.why_ids_differ import nothing_in_common, why_ids_differ
+from fastpsr.trials.joining.why_ids_differ import (
+    MOST,
+    Unmatched,
+    nothing_in_common,
+    why_ids_differ,
+)
 from fastpsr.trials.reading import Reading
 
 __all__ = ["Joined", "Rows", "join", "keep_numbers"]
@@ -56,10 +61,6 @@ def join(key: Reading, scores: Reading, policies: Policies) -> Joined:
     mismatches, score_of = Mismatches(), matched.score_of
     found, n = mismatches.found, len(key)
 
-    def why() -> str:
-        ours, theirs = ([ids.names.to_list() for ids in side[:2]] for side in (key_ids, score_ids))
-        return why_ids_differ((ours[0], ours[1]), (theirs[0], theirs[1]))
-
     is_target = key.y_true.view(bool)
     labels = None if scores.y_true is None else scores.y_true.view(bool)
     if score_of is None:
@@ -74,17 +75,23 @@ def join(key: Reading, scores: Reading, policies: Policies) -> Joined:
         present = score_of >= 0
         unused = matched.score_first.copy()
         unused[score_of[present]] = False
-        found["extra"] = Found.of(np.flatnonzero(unused), score_ids)
+        extra = np.flatnonzero(unused)
+        found["extra"] = Found.of(extra, score_ids)
+        missing = np.flatnonzero(matched.key_first & ~present)
         if not present.any():
-            ours, theirs = ((ids[0][0], ids[1][0]) for ids in (key_ids, score_ids))
-            raise ValueError(nothing_in_common((key.path, scores.path), (ours, theirs), why()))
+            ours, theirs = _unmatched(key_ids, missing), _unmatched(score_ids, extra)
+            raise ValueError(nothing_in_common((key.path, scores.path), ours, theirs))
         some = Some(
             scores.score[score_of], present, None if labels is None else labels[score_of], score_of
         )
     keep = mismatches.see(some, 0, key_ids, matched.key_first, is_target)
     where = (scores.where, key.where)
     verdict = Verdict.of(found, policies, where, is_full=scores.file.is_full)
-    verdict.see_how_few(mismatches, why)
+    if score_of is not None:
+        verdict.see_why(
+            mismatches,
+            lambda: why_ids_differ(_unmatched(key_ids, missing), _unmatched(score_ids, extra)),
+        )
     notes = Verdict.settle(key.path, {scores.path: verdict})
     if not keep.any():
         raise ValueError(f"{scores.path}: all scores of trials in the key are nan")
@@ -120,6 +127,11 @@ def keep_numbers(scores: Reading, policies: Policies) -> Joined:
         raise ValueError(f"{scores.path}: all scores are nan")
     rows = slice(None) if keep.all() else np.flatnonzero(keep)
     return Joined(rows, rows, tuple(verdict.notes))
+
+
+def _unmatched(ids: Sequence[Coded], rows: NDArray[np.int64]) -> Unmatched:
+    enroll, test = (column.pick(rows[:MOST]).series() for column in ids[:2])
+    return Unmatched(enroll, test, rows.size)
 
 
 def _ids(argument: str, reading: Reading, *, with_side: bool) -> Sequence[Coded]:

@@ -204,7 +204,7 @@ class Job:
                 found["extra"] = self.database.unused(tables[system], self.ids)
             where = (file.where, self.key.where)
             verdict = Verdict.of(found, self.policies, where, is_full=file.is_full)
-            verdict.see_how_few(mismatches, partial(self._why, tables.get(system)))
+            verdict.see_why(mismatches, partial(self._why, tables.get(system)))
             verdicts[str(file.path)] = verdict
         notes = Verdict.settle(str(self.key.path), verdicts)
         if self.finder is not None:
@@ -219,11 +219,8 @@ class Job:
 
     def _nothing_in_common(self, system: System, table: str) -> str:
         paths = str(self.key.path), str(system.file.path)
-        firsts = self.database.first("key"), self.database.first(table)
-        return nothing_in_common(paths, firsts, self._why(table))
+        return nothing_in_common(paths, *self.database.unmatched(table))
 
     def _why(self, table: str | None) -> str:
         """Return why the ids of a table differ from the key's, "" where that is not known."""
-        if table is None:
-            return ""
-        return why_ids_differ(self.database.sides("key"), self.database.sides(table))
+        return "" if table is None else why_ids_differ(*self.database.unmatched(table))

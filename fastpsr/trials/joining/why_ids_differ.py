@@ -1,93 +1,168 @@
-"""Why the ids of a key and of scores differ, where few trials have a score."""
+"""Why trials of a key have no score: what their ids and those of the scores differ by."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import reduce
+from itertools import takewhile
+from typing import TYPE_CHECKING, NamedTuple
 
-__all__ = ["FEW", "Sides", "nothing_in_common", "why_ids_differ"]
+import numpy as np
+from numpy.typing import NDArray
 
-#: Share of the key's trials below which leaving the others out is not offered.
-FEW = 0.5
-_ENOUGH = 0.5  # of the ids that a change must make known
-_LONGEST_ENDING = 5  # of a file's name, with the dot
+from fastpsr.trials.coded import encode
+from fastpsr.trials.optional import polars
 
-Sides = tuple[Sequence[str], Sequence[str]]  # distinct ids of enrollments, and of tests
+if TYPE_CHECKING:
+    from polars import Series
+
+__all__ = ["MOST", "Unmatched", "nothing_in_common", "why_ids_differ"]
+
+#: Trials of a list that are looked at.
+MOST = 300_000
+_ENOUGH = 0.5  # of the trials that could match, for a reason to be named
+_SWAPPED = "the order of enroll and test"
+_ENDS = "what all of them begin or end with"
+_UNICODE = "Unicode form (NFC or NFD)"
+#: What ids may differ by, and how they become alike, in the order in which they do.
+_CHANGES: "dict[str, Callable[[Series], Series]]" = {
+    _UNICODE: lambda ids: ids.str.normalize("NFC"),
+    "blanks around them": lambda ids: ids.str.strip_chars(),
+    "letter case": lambda ids: ids.str.to_lowercase(),
+    "endings of files": lambda ids: ids.str.replace(r"(.)\.[A-Za-z]\w{0,3}$", "${1}"),
+    "folders": lambda ids: ids.str.replace(r"^.*[/\\]", ""),
+    "separators": lambda ids: ids.str.replace_all(r"[-/\\_.:|~]+", "-"),
+    "leading zeros": lambda ids: ids.str.replace_all(r"(^|\D)0+(\d)", "${1}${2}"),
+    _SWAPPED: lambda ids: ids,
+}
 
 
-def why_ids_differ(key: Sides, scores: Sides) -> str:
-    """Return what makes most ids of the scores those of the key, and what to do; "" if unknown.
+class Unmatched(NamedTuple):
+    """The first trials of a list that the other one lacks, and how many there are in all."""
+
+    enroll: "Series"
+    test: "Series"
+    n_all: int
+
+
+def why_ids_differ(key: Unmatched, scores: Unmatched) -> str:
+    r"""Return what most trials differ by, with an example, and what to do; "" if unknown.
+
+    A change counts where it makes a trial of the key that of exactly one score.
 
     Examples
     --------
-    >>> key = (["m1", "m2"], ["a", "b", "c"])
-    >>> why_ids_differ(key, (["a", "b"], ["m1", "m2"]))
-    'enroll and test are swapped in one of them'
-    >>> why_ids_differ(key, (["m1", "m2"], ["/data/a.wav", "/data/b.wav", "/data/c.wav"]))
-    "ids of tests differ by folders or endings of files, as 'a' and '/data/a.wav': make them alike"
-    >>> why_ids_differ(key, (["u1", "u2"], ["x", "y", "z"]))
-    'they have no ids in common: they are of other data'
+    >>> from polars import Series
+    >>> key = Unmatched(Series(["m1", "m1"]), Series(["s/a", "s/b"]), 2)
+    >>> scores = Unmatched(Series(["m1", "m1"]), Series(["s-b.wav", "s-a.wav"]), 2)
+    >>> print(*why_ids_differ(key, scores).partition(": ")[::2], sep="\n")
+    trials differ by endings of files and separators, as 'm1 s/a' in the key and
+    'm1 s-a.wav' in the scores
+    write ids alike in both, and 2 more trials have a score
+    >>> why_ids_differ(key, Unmatched(Series(["m1", "m1"]), Series(["x", "y"]), 2))
+    ''
     """
-    known = [_share(theirs, ours) for ours, theirs in zip(key, scores, strict=True)]
-    crossed = [_share(theirs, ours) for ours, theirs in zip(key, reversed(scores), strict=True)]
-    if min(crossed) > max(known) and min(crossed) >= _ENOUGH:
-        return "enroll and test are swapped in one of them"
-    reasons = []
-    for what, share, ours, theirs in zip(("enrollments", "tests"), known, key, scores, strict=True):
-        if share < _ENOUGH:
-            reasons += [f"ids of {what} differ by {how}" for how in _how(ours, theirs)]
-    if reasons:
-        return f"{' and '.join(reasons)}: make them alike"
-    return "" if any(known) else "they have no ids in common: they are of other data"
+    best: NDArray[np.intp] = np.empty((2, 0), np.intp)
+    of_best: tuple[_Ids, list[str], list[str]] | None = None
+    for ours, theirs, ends in (
+        (key, scores, []),
+        (_without_ends(key, scores), scores, [_ENDS]),
+        (key, _without_ends(scores, key), [_ENDS]),
+    ):
+        if best.shape[1] == min(len(key.test), len(scores.test)):
+            break
+        ids = _Ids(ours, theirs)
+        for unlike in ("folders", "separators"):  # either of them makes the other one needless
+            changes = [name for name in _CHANGES if name != unlike]
+            alike = ids.alike(changes)
+            if alike.shape[1] > best.shape[1]:
+                best, of_best = alike, (ids, changes, ends)
+    could_match = len(key.test) * len(scores.test) / max(key.n_all, scores.n_all)
+    if of_best is None or best.shape[1] < _ENOUGH * could_match:
+        return ""
+    ids, changes, ends = of_best
+    for name in _CHANGES:  # what is not needed is not named
+        fewer = [change for change in changes if change != name]
+        if ids.alike(fewer).shape[1] >= best.shape[1]:
+            changes = fewer
+    row, its_row = best[:, best[0].argmin()].tolist()
+    show = ascii if _UNICODE in changes else repr  # which look the same
+    at_least = (
+        "at least " if max(key.n_all - len(key.test), scores.n_all - len(scores.test)) else ""
+    )
+    return (
+        f"trials differ by {' and '.join([*ends, *changes])}, as {show(_trial(key, row))} in the "
+        f"key and {show(_trial(scores, its_row))} in the scores: write ids alike in both, and "
+        f"{at_least}{best.shape[1]:,} more trials have a score"
+    )
 
 
-def nothing_in_common(
-    paths: tuple[str, str], first: tuple[tuple[str, str], tuple[str, str]], why: str
-) -> str:
-    """Return that a key and scores have no trial in common, with the first trial of each."""
-    ours, theirs = first
-    said = f"{paths[0]} and {paths[1]} have no trial in common: "
-    if why.startswith("enroll"):
-        return f"{said}{why}"
-    shown = f"the key has {ours[0]!r} {ours[1]!r}, the scores have {theirs[0]!r} {theirs[1]!r}"
-    return f"{said}{shown}; {why}" if why else f"{said}{shown}"
+def nothing_in_common(paths: tuple[str, str], key: Unmatched, scores: Unmatched) -> str:
+    """Return that a key and scores have no trial in common, and why, or how many ids are."""
+    why = why_ids_differ(key, scores)
+    if not why:
+        ours = {*key.enroll, *key.test}
+        n_known = len(ours & {*scores.enroll, *scores.test})
+        why = (
+            f"the key has {key.enroll[0]!r} {key.test[0]!r}, the scores have "
+            f"{scores.enroll[0]!r} {scores.test[0]!r}; {n_known:,} of {len(ours):,} ids of the key "
+            f"are in the scores, and no change of {', '.join(_CHANGES)} makes most trials alike: "
+            "they may be of another list"
+        )
+    return f"{paths[0]} and {paths[1]} have no trial in common: {why}"
 
 
-def _how(ours: Sequence[str], theirs: Sequence[str]) -> list[str]:
-    """Return the first change, with an example, that makes most of their ids ours."""
-    changes: list[tuple[str, Callable[[str], str], Callable[[str], str]]] = [
-        ("letter case", str.lower, str.lower),
-        ("folders or endings of files", _file_name, _file_name),
-        ("what all of them begin or end with", str, _ends(theirs)),
-        ("what all of them begin or end with", _ends(ours), str),
-    ]
-    for name, of_key, of_scores in changes:
-        changed = {of_key(each): each for each in ours}
-        found = [each for each in theirs if of_scores(each) in changed]
-        if len(found) >= _ENOUGH * len(theirs):
-            return [f"{name}, as {changed[of_scores(found[0])]!r} and {found[0]!r}"]
-    return []
+def _trial(trials: Unmatched, row: int) -> str:
+    return f"{trials.enroll[row]} {trials.test[row]}"
 
 
-def _share(theirs: Sequence[str], ours: Sequence[str]) -> float:
-    known = set(ours)
-    return sum(each in known for each in theirs) / max(len(theirs), 1)
+class _Ids:
+    """Ids of both sides of a key and of scores, as places in one list of names."""
+
+    def __init__(self, key: Unmatched, scores: Unmatched) -> None:
+        columns = [*key[:2], *scores[:2]]
+        coded = encode(polars().concat(columns))
+        ends = np.cumsum([len(column) for column in columns])
+        self._names, self._codes = coded.names, np.split(coded.codes, ends[:-1])
+
+    def alike(self, changes: list[str]) -> NDArray[np.intp]:
+        """Return rows of the key, and of the scores, that changes make the same trial."""
+        names = reduce(lambda ids, name: _CHANGES[name](ids), changes, self._names)
+        places = encode(names).codes.astype(np.int64)
+        lists = []
+        for sides in (self._codes[:2], self._codes[2:]):
+            enroll, test = (places[codes] for codes in sides)
+            if _SWAPPED in changes:
+                enroll, test = np.minimum(enroll, test), np.maximum(enroll, test)
+            pairs, rows, counts = np.unique(
+                enroll * places.size + test, return_index=True, return_counts=True
+            )
+            lists.append((pairs[counts == 1], rows[counts == 1]))
+        (ours, our_rows), (theirs, their_rows) = lists
+        _, of_ours, of_theirs = np.intersect1d(ours, theirs, True, return_indices=True)
+        return np.stack([our_rows[of_ours], their_rows[of_theirs]])
 
 
-def _file_name(path: str) -> str:
-    name = path.replace("\\", "/").rsplit("/", 1)[-1]
-    stem, dot, ending = name.rpartition(".")
-    return stem if dot and stem and 0 < len(ending) < _LONGEST_ENDING else name
+def _without_ends(trials: Unmatched, others: Unmatched) -> Unmatched:
+    """Return trials without what all ids that the others lack begin and end with beyond theirs."""
+    sides = []
+    for ids, theirs in zip(trials[:2], others[:2], strict=True):
+        is_unknown = ~ids.is_in(theirs.implode())
+        unknown, other = ids.filter(is_unknown), theirs.filter(~theirs.is_in(ids.implode()))
+        begin = _n_added(_beginning(unknown), _beginning(other))
+        end = _n_added(_beginning(unknown.str.reverse()), _beginning(other.str.reverse()))
+        length = (ids.str.len_chars().cast(polars().Int64) - begin - end).clip(0)
+        sides.append(ids.str.slice(begin, length).zip_with(is_unknown, ids))
+    return Unmatched(sides[0], sides[1], trials.n_all)
 
 
-def _ends(ids: Sequence[str]) -> Callable[[str], str]:
-    """Return a function that removes what all ids begin and end with."""
-    begin = _n_alike(min(ids), max(ids))  # all others lie between
-    backwards = [each[begin:][::-1] for each in ids]
-    end = _n_alike(min(backwards), max(backwards))
-    return lambda each: each[begin : len(each) - end]
+def _beginning(ids: "Series") -> str:
+    """Return what all strings begin with, in lower case."""
+    lowered = ids.str.to_lowercase()
+    ends = zip(str(lowered.min() or ""), str(lowered.max() or ""), strict=False)
+    return "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], ends))
 
 
-def _n_alike(one: str, other: str) -> int:
-    """Return how many characters two strings begin with alike."""
-    n = 0
-    while n < min(len(one), len(other)) and one[n] == other[n]:
-        n += 1
-    return n
+def _n_added(beginning: str, theirs: str) -> int:
+    """Return how many characters come before what is the beginning of theirs, too."""
+    tails = (beginning[k:] for k in range(len(beginning)))
+    is_theirs = (bool(theirs) and (t.startswith(theirs) or theirs.startswith(t)) for t in tails)
+    return next((k for k, flag in enumerate(is_theirs) if flag), len(beginning))

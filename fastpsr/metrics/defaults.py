@@ -1,14 +1,17 @@
 """The default metrics of tables, which the kind of the scores decides."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
+
+import numpy as np
 
 from fastpsr.calibration import PAV, CrossFit, DirectionPreserving, TrainOnTest
 from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.training import Training
 from fastpsr.costs import CostMatrix
 from fastpsr.errors import ArgumentError
+from fastpsr.kernels.blocks import thread_count
 from fastpsr.metrics import (
     AUC,
     ECE,
@@ -25,13 +28,26 @@ from fastpsr.metrics import (
     MinCllr,
     MinDCF,
 )
+from fastpsr.metrics.base import AnyMetric, check_metric, name_of
+from fastpsr.plans import Data
 from fastpsr.predictions import Kind
 from fastpsr.rules import Log
 
-__all__ = ["common_kind", "default_metrics", "metric_by_name", "operating_points"]
+__all__ = [
+    "NamedMetric", "common_kind", "default_metrics", "metrics_named", "named_metric",
+    "operating_points",
+]  # fmt: skip
 
 Metrics = dict[str, Metric[Any]]
+#: A metric, a function of predictions, or a name in default tables.
+NamedMetric = AnyMetric | str
 _EER = EER()
+_FOLDS = 5  # taken for folds that are given by sample
+_LEFT_OUT = 400  # groups without which a loss is fitted again for its interval
+_SECONDS_OF_NUMBER = 2e-8  # of a processor, in a refit; measured with 3 to 100 classes
+#: Labels in tables of metrics whose classes have other names, both in lower case.
+_LABELS_OF_CLASSES = {"crossentropy": "nce", "brierscore": "nbs"}
+_NOT_RAW: tuple[Kind, ...] = ("likelihoods", "posteriors")
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +71,25 @@ class BoundOnTheseSamples(CalibrationLoss):
 
 @dataclass(frozen=True, eq=False)
 class LossOfTable(CalibrationLoss):
-    """The relative calibration loss of a table, which also names the best calibrator."""
+    """The relative calibration loss of a table, which also names the best calibrator.
+
+    In a default table, which nobody asked it for by name, it has no interval that takes long.
+    """
+
+    is_asked: bool = False
+
+    def with_interval(self) -> CalibrationLoss:
+        """Return the metric, whose interval is computed however long that takes."""
+        return replace(self, is_asked=True)
+
+    def seconds_of_refits(self, data: Data, n_resamples: int) -> float:
+        """Estimate the time of the interval of several classes: rows x classes x fits."""
+        if self.is_asked or not self.train.refits or data.n_classes == 2:
+            return 0.0
+        folds = getattr(self.train, "folds", 1)
+        n_folds = int(folds) if isinstance(folds, (int, np.integer)) else _FOLDS
+        n_fits = n_folds * (n_resamples + _LEFT_OUT)
+        return _SECONDS_OF_NUMBER * n_fits * len(data) * data.n_classes / thread_count()
 
 
 def default_metrics(
@@ -98,24 +132,55 @@ def operating_points(n_classes: int, kind: Kind) -> list[MinDCF]:
     return [MinDCF(0.01)] if n_classes == 2 and kind != "posteriors" else []
 
 
-def metric_by_name(
-    text: str, n_classes: int, kind: Kind, **options: Any
-) -> tuple[str, Metric[Any]]:
-    """Return the name and the metric that is meant by a text, in any case, without parentheses.
+def metrics_named(
+    metric: NamedMetric, n_classes: int, kind: Kind, argument: str = "metrics", **options: Any
+) -> dict[str, AnyMetric]:
+    """Return a metric by its name, or the metrics that are meant by a text, in any case.
 
-    It is of any default table of such data; `options` are those of :func:`default_metrics`.
+    A text is a name of any default table of such data; without parentheses it means the metrics at
+    all operating points. `options` are those of :func:`default_metrics`.
     """
-    kinds: tuple[Kind, ...] = (kind, "likelihoods", "posteriors")
-    known: Metrics = {}
-    for each in kinds[:1] if kind == "raw scores" else kinds:
-        known |= default_metrics(n_classes, each, **options)
+    if not isinstance(metric, str):
+        check_metric(metric, argument)
+        return {name_of(metric): metric}
+    known = default_metrics(n_classes, kind, **options)
+    others: Metrics = {}
+    for each in _NOT_RAW:
+        others |= default_metrics(n_classes, each, **options)
+    if kind != "raw scores":
+        known |= others
+    found = _called(metric, known)
+    if not found:
+        rule = f"must be among {', '.join(known)}, not {metric.strip()!r}"
+        if _called(metric, others):
+            rule += ", which raw scores have no value of, as they only rank: calibrate them first"
+        raise ArgumentError(argument, rule)
+    return {
+        name: named.with_interval()
+        if isinstance(named, BoundOnTheseSamples | LossOfTable)
+        else named
+        for name, named in found.items()
+    }
+
+
+def named_metric(
+    metric: NamedMetric, n_classes: int, kind: Kind, argument: str = "metrics", **options: Any
+) -> tuple[str, AnyMetric]:
+    """Return the metric that is meant, with its name, where a text must mean one."""
+    found = metrics_named(metric, n_classes, kind, argument, **options)
+    if len(found) > 1:
+        raise ArgumentError(argument, f"must be one of {', '.join(found)}, not {metric!r}")
+    return next(iter(found.items()))
+
+
+def _called(text: str, known: Metrics) -> Metrics:
+    """Return the metrics of a name, or those of a name without parentheses."""
     wanted = text.strip().lower()
-    found = [name for name in known if name.lower() == wanted]
-    found = found or [name for name in known if name.lower().split("(")[0] == wanted]
-    if len(found) != 1:
-        raise ArgumentError("metrics", f"must be among {', '.join(known)}, not {text.strip()!r}")
-    metric = known[found[0]]
-    return found[0], metric.with_interval() if isinstance(metric, BoundOnTheseSamples) else metric
+    wanted = _LABELS_OF_CLASSES.get(wanted, wanted)
+    found = {name: metric for name, metric in known.items() if name.lower() == wanted}
+    return found or {
+        name: metric for name, metric in known.items() if name.lower().split("(")[0] == wanted
+    }
 
 
 def common_kind(kinds: Iterable[Kind]) -> Kind:
