@@ -14,8 +14,8 @@ def reading(path: Any) -> Any:
     read = fp.trials.read_key if path.suffix in (".key", ".pairs") else fp.trials.read_scores
     try:
         held = read(path)
-    except fp.ArgumentError as error:
-        return {"refused": error.argument}
+    except ValueError as error:
+        return {"refused": getattr(error, "argument", "ValueError")}
     parts = {name: getattr(held, name) for name in ("enroll", "test", "y_true", "score")}
     return {"format": held.format} | {
         name: None if part is None else described(part if name == "score" else list(part))
