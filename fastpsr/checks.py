@@ -77,7 +77,7 @@ def read(name: str, values: ArrayLike, what: str = "real numbers") -> NDArray[An
             values, array = array, array.astype(np.float64)
         if array.dtype.kind not in "biuf":
             raise TypeError(f"not {array.dtype}")
-        if array.dtype.kind == "f":  # integers among floats become these
+        if array.dtype.kind == "f" and array.ndim:  # integers among floats become these
             _require_exact(name, values, array)
     except ArgumentError:
         raise
@@ -215,7 +215,7 @@ def _require_exact(name: str, values: ArrayLike, array: NDArray[Any]) -> None:
             remedy = (
                 f"subtract a constant, or pass ranks, np.unique({name}, return_inverse=True)[1]"
             )
-            raise ArgumentError(name, rule, index[0], remedy, value=str(value))
+            raise ArgumentError(name, rule, next(iter(index), None), remedy, value=str(value))
 
 
 def require(

@@ -44,6 +44,7 @@ DOCUMENTED = (
     ".* has an interval of .* degrees of freedom",
     ".* is infinite on the data or in a replicate",
     ".* has no interval",
+    ".* has an interval .* the range of the metric",
     "few samples or speakers determine these values",
     ".* is undefined: both values are infinite",
     ".* is the same in all replicates",

@@ -577,10 +577,9 @@ def test_one_cluster_of_positive_weight():
     [
         ([], "metrics must not be empty"),
         ({}, "metrics must not be empty"),
-        ("EER", "metrics must be a metric, or a list or dict of them, not 'EER'"),
+        ("nothing", "metrics must be among .*, not 'nothing'"),
         (5, "metrics must be a metric, or a list or dict of them, not 5"),
         (None, "metrics must be a metric, or a list or dict of them, not None"),
-        ([fp.EER(), "AUC"], "metrics must be callable, not 'AUC'"),
         ({"a": 3}, "metrics must be callable, not 3"),
         (fp.EER, r"metrics must not be the class EER: make one, EER\("),
         ([fp.ExpectedScore], "metrics must not be the class ExpectedScore"),
@@ -589,7 +588,7 @@ def test_one_cluster_of_positive_weight():
 def test_bad_metrics(metrics, message):
     with pytest.raises(ValueError, match=message):
         fp.bootstrap(metrics, GOOD)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message.replace("metrics", "metric")):
         fp.compare(metrics, GOOD, GOOD)
 
 

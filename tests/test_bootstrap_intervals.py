@@ -389,7 +389,7 @@ def test_ece_of_zero_lies_on_a_boundary():
 
 
 def test_printed_results_show_their_level():
-    data = detector(40)
+    data = detector(400)
     for level, shown in ((0.9, "90% interval"), (0.995, "99.5% interval"), (0.95, "95%")):
         found = fp.bootstrap(fp.EER(), data, seed=0, n_resamples=400, confidence_level=level)
         assert shown in repr(found)

@@ -259,7 +259,7 @@ def test_bad_input():
     with pytest.raises(fp.ArgumentError, match=r"^width must be at most that of 32 samples"):
         found(MEAN, data, 1e3)  # 8 of which are targets
     with pytest.raises(ValueError, match=r"^metric"):
-        fp.sample_size("EER", data, 0.1)
+        fp.sample_size("nothing", data, 0.1)
     with pytest.raises(ValueError, match=r"^seed"):
         fp.sample_size(MEAN, data, 0.1, seed=-1)
 

@@ -52,7 +52,8 @@ JOIN = ("join", "--key", "key", "--scores")
 
 def test_join_says_what_it_did():
     out = succeed(*JOIN, "a", "b", "--output", "trials.parquet", "--speaker-pattern", "^[0-9]+")
-    made = fp.trials.read("key", "b").with_speakers(pattern="^[0-9]+")
+    with pytest.warns(fp.errors.ResultWarning, match="target trials are of two speakers"):
+        made = fp.trials.read("key", "b").with_speakers(pattern="^[0-9]+")
     assert out.splitlines() == [
         "key: kaldi-trials; column 1: enroll; column 2: test; column 3: label (target/nontarget)",
         "a: kaldi-scores; column 1: enroll; column 2: test; column 3: score",

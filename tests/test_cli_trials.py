@@ -217,13 +217,14 @@ def test_several_systems_in_every_kind_of_table():
     markdown = [line.strip("| ").split(" | ") for line in Path("t.md").read_text().splitlines()]
     latex = Path("t.tex").read_text().splitlines()
     assert markdown[0] == ["system", "condition", "targets", "non-targets", *metrics()]
-    assert latex[0] == rf"\begin{{tabular}}{{llrr{'r' * len(metrics())}}}"
+    assert latex[0] == rf"\begin{{tabular}}{{lrr{'r' * len(metrics())}}}"
     counts = [f"{Y.sum()}", f"{Y.size - Y.sum()}"]
     for place, system in enumerate(["s", "a_b", "c"]):
         values = shown_of(system, "pooled")
         assert markdown[place + 2] == [system, "pooled", *counts, *values]
-        cells = [system.replace("_", r"\_"), "pooled", *counts, *values]
-        assert latex[place + 4] == " & ".join(cells).replace("%", r"\%") + r" \\"
+        bare = [value.removesuffix(" %") for value in values]
+        cells = [system.replace("_", r"\_"), *counts, *bare]
+        assert latex[place + 4] == " & ".join(cells) + r" \\"
         assert [f" {value}" in out for value in values] == [True] * len(values)
     assert out.count("key: nist; ") == 1
     assert len(re.findall("(?m)^targets ", out)) == 1
@@ -616,7 +617,8 @@ def test_calibrate_says_how_many_scores_are_infinite():
     values = fp.cross_fit(fp.PAV(), llrs()).llrs
     counts = [np.count_nonzero(values == end) for end in (-np.inf, np.inf)]
     assert all(counts)
-    assert f"LLRs; scores that are -inf: {counts[0]}, scores that are inf: {counts[1]}\n" in out
+    ends = f"scores that are -inf: {counts[0]}, scores that are inf: {counts[1]}\n"
+    assert f"LLRs (natural logarithms); {ends}" in out
     assert written("o") == values.tolist()
 
 

@@ -218,7 +218,7 @@ def test_pav_on_other_data_may_be_infinitely_wrong():
         ({"calibrator": 1}, "^calibrator must"),
         ({"calibrator": fp.DirectionPreserving(), "rule": "log"}, "^rule must be one of"),
         ({"calibrator": fp.DirectionPreserving(), "train": 5}, "^train must be CrossFit"),
-        ({"calibrator": fp.DirectionPreserving(), "seed": 1}, "give n_resamples above 0"),
+        ({"calibrator": fp.DirectionPreserving(), "resampling": fp.IID()}, "n_resamples above 0"),
         ({"calibrator": fp.DirectionPreserving(), "n_resamples": -1}, "^n_resamples must be"),
     ],
 )

@@ -488,7 +488,7 @@ def test_a_series_is_a_grouping_by_its_name(library):
             fp.evaluate(made, ["EER"], by=unnamed)
         assert raised.value.argument == "by"
         assert len(str(raised.value)) < 200
-        (name,) = ast.literal_eval(raised.value.remedy.removeprefix("pass ").replace("ids", "0"))
+        (name,) = ast.literal_eval(raised.value.remedy.removeprefix("pass by=").replace("ids", "0"))
         assert fp.evaluate(made, ["EER"], by={name: unnamed}).groups[1].group.startswith(name)
 
 

@@ -291,8 +291,8 @@ def test_what_is_refused():
                   {"dp": fp.DirectionPreserving()})  # fmt: skip
     with pytest.raises(fp.ArgumentError, match=r"candidates\['x'\] must be a calibrator"):
         fp.select(data, {"x": "dp"})
-    with pytest.raises(fp.ArgumentError, match="method is for intervals"):
-        fp.select(data, {"none": None}, method="bca")
+    with pytest.raises(fp.ArgumentError, match="resampling is for intervals"):
+        fp.select(data, {"none": None}, resampling=fp.IID())
     with pytest.raises(fp.ArgumentError, match=r"class 0 has none of positive weight$"):
         fp.select(fp.Predictions.from_llrs([1] * 40, np.arange(40.0)), {"none": None})
 

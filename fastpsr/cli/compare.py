@@ -48,7 +48,7 @@ def compare(
         remedy = "" if options.keys.files else ": give --score for each system of one table"
         alone = f"{given[0]} alone{remedy}" if given else "none"
         raise ValueError(f"{what} must name two systems or more, not {alone}")
-    no_table = not any(is_table(path) or path.is_dir() for path in systems)
+    no_table = bool(systems) and not any(is_table(path) or path.is_dir() for path in systems)
     evaluate_systems(
         context,
         options,

@@ -95,6 +95,11 @@ def threshold(
     refuse_for_mode(context, of_trials=of_trials, has_key=keys.has_key(systems))
     intervals = drawn.parse(context, of_trials=of_trials, speakers=speakers)
     beside = () if of_trials else arrays_beside(tables.labels, tables.weights, drawn.column)
+    reader = (
+        TrialReader(keys, trials, columns, speakers, has_scores=bool(systems))
+        if of_trials
+        else None
+    )
     inputs = [*keys.inputs(systems), speakers.speakers, file, *beside]
     check_outputs(outputs.files, inputs)
     cost = metric.costs[0] if isinstance(metric, fp.MinDCF) else None
@@ -103,8 +108,7 @@ def threshold(
     check_inputs(inputs)
     paths = keys.systems(systems) if file is None else [file]
     for path in paths:
-        if of_trials:
-            reader = TrialReader(keys, trials, columns, speakers, has_scores=bool(systems))
+        if reader is not None:
             made = reader.read(path)
             predictions, ranks = predictions_of(made, path, scale), made.predictions("raw")
             units: Any = None if intervals is None else units_of(made, drawn.of_trials(made))

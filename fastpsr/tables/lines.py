@@ -1,6 +1,7 @@
 """Lines of CSV files, read by Python: slow and exact, for errors."""
 
 import csv
+import gzip
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -8,6 +9,8 @@ from pathlib import Path
 from fastpsr.wording import counted, shorten
 
 __all__ = ["line_of", "what_is_wrong"]
+
+_GZIP = b"\x1f\x8b"
 
 
 def line_of(path: Path, row: int) -> int | None:
@@ -19,6 +22,8 @@ def line_of(path: Path, row: int) -> int | None:
 def what_is_wrong(path: Path, n_columns: int) -> str:
     """Say which line is no text, blank, short or long, and what to do; "" if none is."""
     content = path.read_bytes()
+    if content.startswith(_GZIP):
+        return ""
     try:
         content.decode()
     except UnicodeDecodeError as error:
@@ -38,7 +43,9 @@ def what_is_wrong(path: Path, n_columns: int) -> str:
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the fields of each row, with the number of its first line."""
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+    with path.open("rb") as file:
+        opener = gzip.open if file.read(2) == _GZIP else open
+    with opener(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
         lines, first = csv.reader(file), 1
         for fields in lines:
             yield first, fields
