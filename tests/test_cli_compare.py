@@ -128,7 +128,8 @@ def test_trials(scheme):
         "seed": 4,
     }  # fmt: skip
     assert re.search(
-        rf"(?m)^90 % intervals: .*resampling {scheme}, seed 4\ndifference: a - b$",
+        rf"(?m)^90 % intervals: .*[;,] (60 replicates, )?resampling {scheme}, seed 4\n"
+        "difference: a - b$",
         out,
     )
     assert re.search(r"(?m)^targets +300 +300\nnon-targets +1,500 +1,500$", out)

@@ -13,6 +13,10 @@ from fastpsr.predictions import Kind, Predictions
 
 __all__ = ["check_class", "one_against_rest"]
 
+Floats = NDArray[np.float64]
+
+_TINY = 1e-290  # sums below it lose digits
+
 
 def check_class(class_: object, *, rule: str = "") -> None:
     """Raise unless a class is a number of at least 0; `rule` says what else it may be."""
@@ -21,11 +25,6 @@ def check_class(class_: object, *, rule: str = "") -> None:
         remedy = f"pass its place in the list of classes, class_=classes.index({class_!r})"
         raise ArgumentError("class_", rule, remedy=remedy)
     checks.check_integer("class_", class_, 0)
-
-
-Floats = NDArray[np.float64]
-
-_TINY = 1e-290
 
 
 def one_against_rest(data: Data, class_: int | None) -> Data:
