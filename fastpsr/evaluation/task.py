@@ -217,6 +217,7 @@ class Task:
             row, low=low, high=high, bias=found.bias, n_undefined=found.n_undefined,
             method=found.method, degrees_of_freedom=df,
             corrected=None if math.isnan(found.corrected) else found.corrected,
+            caution=found.caution,
         )  # fmt: skip
 
     def _describe(self) -> Plan[Group]:
