@@ -503,7 +503,6 @@ GOOD = fp.Predictions.from_posteriors([0, 0, 1, 1] * 5, [0.1, 0.6, 0.4, 0.9] * 5
         ({"n_resamples": 199, "confidence_level": 0.99}, "at least 200 for a level .* not 199"),
         ({"n_resamples": 50.0}, "n_resamples must be an integer of at least 40 .* not 50.0"),
         ({"n_resamples": True}, "n_resamples must be an integer of at least 40 .* not True"),
-        ({"n_resamples": None}, "n_resamples must be an integer .* not None"),
         ({"n_resamples": "many"}, "n_resamples must be an integer .* not 'many'"),
         ({"n_resamples": -5}, "n_resamples must be an integer .* not -5"),
         ({"confidence_level": 0}, "confidence_level must lie strictly between 0 and 1, not 0"),

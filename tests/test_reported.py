@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import fastpsr as fp
-from tests.commands import fastpsr, succeed
+from tests.commands import succeed
 
 NOT_TO_BE_USED = "an interval down to 0, the range of the metric, which is not to be used"
 
@@ -138,3 +138,22 @@ def test_a_metric_needs_no_list():
     assert str(fp.evaluate(data, "NCE")) == str(fp.evaluate(data, fp.CrossEntropy())) == table
     with pytest.raises(fp.ArgumentError, match="must be a metric, or a dict or a list of them"):
         fp.evaluate(data, 3)
+
+
+def test_the_remedy_for_conditions_without_targets_works():
+    data, room = normal(10, 1.0), np.repeat(["x", "y", "all"], [5, 5, 10])
+    note = fp.evaluate(data, "AUC", by={"room": room}).row((None, "room=x", "AUC")).note
+    assert note.endswith("pass by={'room': fp.SharedTargets(ids)}")
+    shared = fp.evaluate(data, "AUC", by={"room": fp.SharedTargets(room)})
+    assert np.isfinite(shared[None, "room=x", "AUC"])
+
+
+def test_a_prompt_shows_no_long_arrays():
+    data = normal(100, 1.0)
+    chosen = fp.select(data, {"none": None})
+    assert repr(chosen) == str(chosen)
+    for each in (fp.roc(data), fp.bayes_error(data), fp.simulate.trial_list(20, 200, seed=0)):
+        assert "shape (" in repr(each)
+        assert len(repr(each)) < 800
+    point = repr(fp.EER().operating_point(data))
+    assert point.startswith("OperatingPoint(threshold=")

@@ -145,7 +145,7 @@ class Selection(Result):
         rows = [candidate._content() for candidate in self.table]
         return {name: [row[name] for row in rows] for name in rows[0]}
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         """Return the table, and what was chosen."""
         with_intervals = self.n_resamples > 0
         has_rcl = not all(np.isnan(each.rcl) for each in self.table)  # raw scores have none
