@@ -5,9 +5,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fastpsr.bootstrap import BootstrapResult
     from fastpsr.bootstrap.settings import Intervals
     from fastpsr.evaluation.comparison import Difference
-    from fastpsr.evaluation.table import Evaluation
+    from fastpsr.evaluation.table import Evaluation, Row
 
 __all__ = [
     "POOLED",
@@ -252,6 +253,7 @@ def remarks(evaluation: "Evaluation") -> list[str]:
     """
     intervals = evaluation.intervals
     lines, in_doubt = [], set()
+    drawn: list[tuple[tuple[str | None, str | None], str, Row | BootstrapResult]]
     drawn = [((row.system, row.group), row.metric, row) for row in evaluation.rows]
     drawn += [((d.place, d.name), d.metric, d.result) for d in evaluation.differences if d.result]
     for place, metric, each in drawn:
