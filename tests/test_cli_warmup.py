@@ -16,7 +16,7 @@ from fastpsr.cli import warmup
 from fastpsr.kernels import signatures as kernel_signatures
 from fastpsr.kernels.compiler import is_plain
 from fastpsr.kernels.signatures import Signature, listed
-from tests import signatures
+from tools import signatures
 from tests.commands import INTERRUPTIBLE, program, succeed, surroundings
 
 compiled = pytest.mark.skipif(is_plain(), reason="nothing is compiled")
@@ -47,7 +47,7 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
 @compiled
 @pytest.mark.slow
 def test_the_list_is_what_everything_calls():
-    """If not: python -m tests.signatures."""
+    """If not: python -m tools.signatures."""
     signatures.write_files()
     names = [*signatures.COMMANDS, *signatures.CALLS, "everything"]
     found = {each for each in called(*names) if each not in LISTED or not LISTED[each].is_part}

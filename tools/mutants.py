@@ -300,13 +300,9 @@ def _likely_tests(module):
     files = sorted((ROOT / "tests").glob("test_*.py"))
     alike = {path: len(words & _words(path.stem)) for path in files}
     first = sorted((path for path in files if alike[path]), key=lambda path: -alike[path])[:8]
-    paths = [
-        PACKAGE / module,
-        *first,
-        ROOT / "tests" / "test_golden.py",
-        ROOT / "tests" / "contract",
-    ]
-    return [path.relative_to(ROOT).as_posix() for path in paths if path != PACKAGE]
+    paths = [*first, ROOT / "tests" / "test_golden.py", ROOT / "tests" / "contract"]
+    paths = [PACKAGE / module, *paths] if module else paths
+    return [path.relative_to(ROOT).as_posix() for path in paths if path.exists()]
 
 
 def _words(name):
@@ -352,13 +348,14 @@ def page(mutants, known):
         rows.append(" | ".join(cell.replace("|", r"\|") for cell in cells))
     table = "\n".join(f"| {row} |" for row in rows)
     n = len(mutants) - n_equivalent
+    n_plausible = len(PLAUSIBLE["mutant"])
     return f"""# Mutants
 
 Made by `python -m tools.mutants --markdown docs/mutants.md`; nothing here is typed by hand.
 
 {len(mutants)} bugs, each in another module, are put into a copy of the project one by one:
-{len(PLAUSIBLE["mutant"])} plausible ones, which [tools/mutants.toml](../tools/mutants.toml) lists,
-and {len(mutants) - len(PLAUSIBLE["mutant"])} that are drawn by rule at random places. For each, all quick tests run until one
+{n_plausible} plausible ones, which [tools/mutants.toml](../tools/mutants.toml) lists, and
+{len(mutants) - n_plausible} that are drawn by rule at random places. All quick tests run, until one
 fails. They find {n_found} of {n} ({100 * n_found / n:.0f} %). {n_equivalent} more change no result.
 
 | module | kind | bug | found by |

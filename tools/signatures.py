@@ -23,7 +23,6 @@ from fastpsr.kernels.signatures import BY_KERNELS, LIST
 from fastpsr.metrics import METRICS
 from tests.commands import data, succeed, surroundings
 from tests.golden import cases
-from tests.golden.datasets import DATASETS
 
 _LLRS = ["llrs.npz", "--columns", "llr", "--scores-are", "llr"]
 _TRIALS = ["--key", "key", "--scores", "a"]
@@ -76,7 +75,7 @@ def run(name):
 
 
 def _distinct_cases():
-    """Yield golden cases; of intervals, which differ in numbers rather than kernels, every third."""
+    """Yield golden cases; of intervals, which differ little in kernels, every third."""
     n_intervals = itertools.count()
     for case in cases.cases():
         if not case.section.startswith("interval") or next(n_intervals) % 3 == 0:
