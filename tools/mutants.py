@@ -241,19 +241,20 @@ class Copy:
         shutil.copytree(self.kernels / "__pycache__", self.compiled)
 
     def first_failure(self, mutant, n_processes):
-        """Return the test that finds a bug, None if all pass."""
-        if mutant is not None:
-            self._put(mutant)
+        """Return the test that finds a bug, None if all pass; raise if it fails without the bug."""
+        likely = _likely_tests(mutant.module)
+        others = [f"--ignore={path}" for path in likely]
+        self._put(mutant)
         try:
-            likely = _likely_tests(mutant.module if mutant else "")
-            others = [f"--ignore={path}" for path in likely]
-            return self._failure(likely, n_processes) or self._failure(others, n_processes)
+            test = self._failure(likely, n_processes) or self._failure(others, n_processes)
         finally:
+            ignore = shutil.ignore_patterns("__pycache__")
             shutil.rmtree(self.root / "fastpsr")
-            shutil.copytree(
-                PACKAGE, self.root / "fastpsr", ignore=shutil.ignore_patterns("__pycache__")
-            )
+            shutil.copytree(PACKAGE, self.root / "fastpsr", ignore=ignore)
             shutil.copytree(self.compiled, self.kernels / "__pycache__")
+        if test and "::" in test and self._failure([test], 0):
+            raise RuntimeError(f"{test} fails without the bug in {mutant.module}")
+        return test
 
     def _put(self, mutant):
         path = self.root / "fastpsr" / mutant.module
@@ -282,16 +283,18 @@ class Copy:
 
     def _run(self, command):
         environment = {**os.environ, "PYTHONPATH": str(self.root), "PYTEST_ADDOPTS": ""}
-        environment.pop("NUMBA_CACHE_DIR", None)
+        for name in ("NUMBA_CACHE_DIR", "PYTHONDONTWRITEBYTECODE"):
+            environment.pop(name, None)
         process = subprocess.Popen(
             command, cwd=self.root, env=environment, text=True, start_new_session=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
         try:
-            return process.returncode, process.communicate(timeout=LONGEST)[0]
+            output, _ = process.communicate(timeout=LONGEST)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             return None, process.communicate()[0]
+        return process.returncode, output
 
 
 def _likely_tests(module):
@@ -301,7 +304,7 @@ def _likely_tests(module):
     alike = {path: len(words & _words(path.stem)) for path in files}
     first = sorted((path for path in files if alike[path]), key=lambda path: -alike[path])[:8]
     paths = [*first, ROOT / "tests" / "test_golden.py", ROOT / "tests" / "contract"]
-    paths = [PACKAGE / module, *paths] if module else paths
+    paths = [PACKAGE / module, *paths]
     return [path.relative_to(ROOT).as_posix() for path in paths if path.exists()]
 
 

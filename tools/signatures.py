@@ -2,7 +2,8 @@
 
 ``python -m tools.signatures`` runs commands, the golden cases and what these lack with an empty
 cache, which takes minutes, and lists the signatures that are compiled, with the commands that call
-them. A signature that is missing in the list costs the time to compile it at the first call.
+them. A signature that is missing in the list is compiled at the first call. With ``--check`` it
+compares what is called with the list, if the cache is filled: parts of other kernels are not seen.
 """
 
 import contextlib
@@ -19,6 +20,8 @@ import numpy as np
 import fastpsr as fp
 from fastpsr import kernels
 from fastpsr.calibration import NAMED
+from fastpsr.curves import CURVES
+from fastpsr.kernels import signatures as kernel_signatures
 from fastpsr.kernels.signatures import BY_KERNELS, LIST
 from fastpsr.metrics import METRICS
 from tests.commands import data, succeed, surroundings
@@ -104,11 +107,13 @@ def _layouts():
 
 
 def _use(predictions):
-    """Compute all metrics of the registry, and fit all calibrators."""
+    """Compute all metrics and curves of the registries, and fit all calibrators."""
     for kind in METRICS:
         if predictions.n_classes == 2 or not kind.binary_only:
             for metric in kind.examples(predictions):
                 metric(predictions)
+    for curve in CURVES if predictions.n_classes == 2 else ():
+        curve(predictions, **CURVES[curve](2))
     for calibrator in NAMED.values():
         if calibrator.suits(predictions):
             fp.cross_fit(calibrator, predictions)
@@ -123,6 +128,7 @@ def _large_data():
         predictions = fp.Predictions.from_logits(y, scores, sample_weight=weight)
         fp.cross_fit(fp.DirectionPreserving(), predictions)
         fp.cross_fit(fp.DirectionPreserving(), predictions, fp.CrossFit(groups=speakers))
+        fp.DirectionPreserving(fp.rules.Beta(2, 2)).fit(predictions[:600])
         parts = fp.from_parts(predictions[k : k + 10_000] for k in range(0, y.size, 10_000))
         fp.bootstrap([fp.BrierScore(), fp.AUC()], parts, n_resamples=40, seed=0)
         with mock.patch.dict("os.environ", FASTPSR_MEMORY="20KB"):
@@ -183,9 +189,24 @@ def recorded(*names, cache=None):
     return json.loads(process.stderr.splitlines()[-1])
 
 
+def check(names):
+    """Print signatures that are called and not listed, or the reverse; return whether there are."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        write_files()
+        called = set(recorded(*names))
+    listed = {f"{each.kernel}({each.types})": each.is_part for each in kernel_signatures.listed()}
+    missing = {each for each in called if each not in listed}
+    unused = {each for each in listed if not (listed[each] or each in called)}
+    for what, signatures in (("not listed", missing), ("not called", unused)):
+        print(*(f"{what}: {each}\n" for each in sorted(signatures)), sep="", end="")
+    return bool(missing | unused)
+
+
 def main():
     """Write the list."""
     names = [*COMMANDS, *CALLS, "everything"]
+    if "--check" in sys.argv:
+        sys.exit(check(names))
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         write_files()
         compiled = recorded(*names, cache=folder)
