@@ -10,7 +10,6 @@ import fastpsr as fp
 from fastpsr import compiled
 from tests import reference
 from tests.commands import program
-from tests.reference_bootstrap import assert_uniform
 
 LOG_ODDS = [0.0, 1.5, -1.5, 40.0, -40.0, 800.0, -800.0, math.inf, -math.inf]
 
@@ -149,27 +148,11 @@ def test_integers_are_those_of_the_counter(n):
     assert draws(1, n, 3, 1, 0, 40).tolist() == expected
 
 
-def test_integers_are_uniform():
-    assert_uniform(draws(1, 11, 5, 0, 0, 50_000).astype(int), 11)
-
-
 def test_binomial_counts():
     for n in (3, 100):  # by inversion, and by rejection
         counts = draws(2, n, 5, 0, 0, 20_000)
         assert abs(counts.mean() - 0.3 * n) < 4.0 * math.sqrt(0.21 * n / counts.size)
         assert 0.95 < counts.var() / (0.21 * n) < 1.05
-
-
-def test_functions_can_be_called_in_python():
-    state = compiled.random_stream(1, 2, 3)
-    assert int(state) == stream(1, 2, 3)
-    number, state = compiled.draw_uniform(state)
-    assert 0.0 <= number < 1.0
-    place, state = compiled.draw_integer(10, state)
-    count, _ = compiled.draw_binomial(10, 0.5, state)
-    assert 0 <= place < 10
-    assert 0 <= count <= 10
-    assert compiled.log_loss(0.0, 1) == math.log(2.0)
 
 
 # A loop of a user's own

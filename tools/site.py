@@ -1,8 +1,8 @@
 """Check the built documentation: ``python -m tools.site build/site``.
 
 Links and anchors between pages lead somewhere, and nothing is loaded from the network. Where there
-is a browser, pages that are opened as files log no errors, nothing is wider than the window of a
-desktop or of a phone, and the search finds what is asked for.
+is a browser, pages that are opened as files log no errors, and nothing is wider than the window of
+a desktop or of a phone.
 """
 
 import argparse
@@ -15,8 +15,6 @@ from pathlib import Path
 from urllib.parse import unquote
 
 WIDTHS = (1440, 390)  # of a desktop and of a phone
-#: What is searched for, and a page that the search has to find.
-QUESTIONS = {"DirectionPreserving": "calibration", "minDCF": "metrics", "Brier": "scores"}
 _LOADING = {"src", "srcset", "data", "poster"}  # attributes that make a browser load what they name
 _URL = re.compile(r"(?:url\(|@import)\s*['\"]?([^'\")]+)")
 _REMOTE = re.compile(r"(?:https?:|wss?:)?//", re.I)
@@ -114,21 +112,6 @@ def faults_in_browser(driver, pages, width):
                 yield f"{path}: {entry['message']}"
 
 
-def failed_searches(driver, folder, seconds=20):
-    """Yield questions to which the search, opened as a file, does not have the right answer."""
-    from selenium.common.exceptions import TimeoutException
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    for question, page in QUESTIONS.items():
-        driver.get(f"{(folder / 'search.html').as_uri()}?q={question}")
-        answer = (By.CSS_SELECTOR, f"#search-results a[href*='/{page}.html']")
-        try:
-            WebDriverWait(driver, seconds).until(lambda shown, a=answer: shown.find_elements(*a))
-        except TimeoutException:
-            yield f"the search for {question!r} does not find the page {page!r}"
-
-
 def main():
     parser = argparse.ArgumentParser(prog="python -m tools.site", description=__doc__)
     parser.add_argument("folder", type=Path)
@@ -143,7 +126,6 @@ def main():
     for width in WIDTHS if has_browser and not options.no_browser else ():
         with browser(width) as driver:
             faults += faults_in_browser(driver, pages, width)
-            faults += failed_searches(driver, folder)
     print(*faults, sep="\n", end="\n" if faults else "")
     return 1 if faults else 0
 
