@@ -174,7 +174,7 @@ def _changes(node, is_cosmetic):
                     yield "swapped arguments", _start(one), _end(other), lambda old: swapped
         case ast.If(test=test):
             yield "negated if", _start(test), _end(test), lambda old: f"not ({old})"
-        case ast.AugAssign():
+        case ast.AugAssign() if not is_cosmetic:
             yield "deleted statement", start, end, _blank
         case ast.Expr(value=ast.Call()) if not is_cosmetic:
             yield "deleted statement", start, end, _blank
