@@ -117,7 +117,7 @@ class Arguments:
         w = self.of([
             lambda: self.rng.uniform(0.0, 2.0, self.n),
             lambda: self.rng.integers(0, 3, self.n).astype(float),
-            lambda: 10.0 ** self.rng.uniform(-280, 150, self.n),
+            lambda: 10.0 ** self.rng.uniform(-140, 140, self.n),
             lambda: np.full(self.n, 1e290 / self.n),
         ])()  # fmt: skip
         w[0] = w[0] if w.any() else 1.0

@@ -112,8 +112,10 @@ def _use(predictions):
         if predictions.n_classes == 2 or not kind.binary_only:
             for metric in kind.examples(predictions):
                 metric(predictions)
-    for curve in CURVES if predictions.n_classes == 2 else ():
-        curve(predictions, **CURVES[curve](2))
+    if predictions.n_classes == 2:
+        for curve in CURVES:
+            curve(predictions, **CURVES[curve](2))
+        fp.PAV().fit(predictions).transform(predictions)
     for calibrator in NAMED.values():
         if calibrator.suits(predictions):
             fp.cross_fit(calibrator, predictions)
