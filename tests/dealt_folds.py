@@ -15,6 +15,8 @@ class Fold(NamedTuple):
 
 
 class _Recorder:
+    """A calibrator that changes nothing, and notes which rows it is fitted to and serves."""
+
     def __init__(self, folds):
         self._folds = folds
 
@@ -22,28 +24,34 @@ class _Recorder:
         return _Recorder(self._folds)
 
     def fit(self, predictions):
-        self.rows = predictions.log_odds
+        self._training = _rows_of(predictions)
         return self
 
     def transform(self, predictions):
-        self._folds.append((predictions.log_odds, self.rows))
+        self._folds.append((_rows_of(predictions), self._training))
         return predictions
+
+
+def _rows_of(predictions):
+    """Return the numbers of the rows, which are the log-odds of class 1 against class 0."""
+    log_posteriors = predictions.log_posteriors
+    return np.rint(log_posteriors[:, 1] - log_posteriors[:, 0]).astype(int)
 
 
 def folds_of(y, train, weights=None):
     """Return the folds that a way to train deals to samples of these labels and weights."""
-    n = len(y)
-    labels = (np.asarray(y) > 0).astype(int) if np.max(y) < 2 else None
-    assert labels is not None, "two classes"
-    data = fp.Predictions.from_logits(labels, np.arange(float(n)), sample_weight=weights)
+    rows = np.arange(len(y))
+    logits = np.zeros((rows.size, max(y) + 1))
+    logits[:, 1] = rows
+    data = fp.Predictions.from_logits(y, logits, sample_weight=weights)
     recorded = []
     fp.cross_fit(_Recorder(recorded), data, train)
-    return [Fold(*(np.isin(np.arange(n), rows) for rows in pair)) for pair in recorded]
+    return [Fold(np.isin(rows, served), np.isin(rows, training)) for served, training in recorded]
 
 
 def fold_numbers(y, train, weights=None):
     """Return the number of the fold that serves each row."""
     numbers = np.full(len(y), -1)
-    for k, fold in enumerate(folds_of(y, train, weights)):
-        numbers[fold.served] = k
+    for number, fold in enumerate(folds_of(y, train, weights)):
+        numbers[fold.served] = number
     return numbers

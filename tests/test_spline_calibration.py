@@ -56,7 +56,8 @@ def objective(rows, knots, y, mass, strength, offset=0.0):
 def minimum(at, start, gtol=1e-11):
     bounds = [(0.0, None)] * (start.size - 1) + [(None, None)]
     options = {"ftol": 1e-16, "gtol": gtol, "maxiter": 20_000, "maxfun": 40_000}
-    return minimize(at, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    with np.errstate(over="ignore"):  # of steps too long
+        return minimize(at, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
 
 
 def parts_of(parameters):
@@ -113,10 +114,10 @@ def test_an_infinite_penalty_is_direction_preserving_calibration(n, seed):
 
 
 def test_inner_folds_choose_the_penalty():
-    y, x = drawn("two slopes", 240)
+    y, x = drawn("two slopes", 300, 1)
     data = fp.Predictions.from_logits(y, x)
     fold = fold_numbers(y, fp.CrossFit(5))
-    knots, start, point, chosen = parts_of(fp.Spline().fit(data).parameters_)
+    knots, start, _, chosen = parts_of(fp.Spline().fit(data).parameters_)
     rows = basis(knots, start, x)
 
     def held_out_loss(penalty):
@@ -124,14 +125,13 @@ def test_inner_folds_choose_the_penalty():
         for held_out in range(5):
             train, test = fold != held_out, fold == held_out
             at = objective(rows[:, train], knots, y[train], np.ones(train.sum()), penalty / x.size)
-            end = minimum(at, point, gtol=1e-7).x
+            end = minimum(at, np.r_[np.ones(knots.size), 0.0], gtol=1e-6).x
             margin = np.where(y[test] == 1, -1.0, 1.0) * (end @ rows[:, test])
             loss += np.logaddexp(0.0, margin).sum()
         return loss
 
     least = held_out_loss(chosen)
-    assert least < held_out_loss(chosen * 10.0)
-    assert least < held_out_loss(chosen / 10.0)
+    assert least < min(held_out_loss(chosen * 10.0), held_out_loss(chosen / 10.0))
     lines = fp.cross_fit(fp.DirectionPreserving(), data, fp.CrossFit(folds=fold))
     assert least < fp.CrossEntropy(False)(lines) * x.size
 
