@@ -141,12 +141,13 @@ def test_every_metric_sees_the_fits_of_replicates():
     """As a function does, which is given each replicate with its weights."""
     y, *scores = (systems(400)["a"].labels, *(systems(400)[name].scores for name in "ab"))
     given = [fp.Predictions.from_raw_scores(y, x) for x in scores]
+    drawn = DRAWN | {"n_resamples": 10, "confidence_level": 0.8}
     functions = [lambda data, metric=metric: metric(data) for metric in METRICS]
     by_metric, by_function, fixed = (
         [(row.low, row.high) for row in (*table.rows, *table.differences)]
         for table in (
             fp.evaluate_fusion(
-                given, metrics=dict(zip("abcd", metrics, strict=True)), refits=refits, **DRAWN
+                given, metrics=dict(zip("abcd", metrics, strict=True)), refits=refits, **drawn
             )
             for metrics, refits in ((METRICS, True), (functions, True), (METRICS, False))
         )

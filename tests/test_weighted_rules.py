@@ -8,14 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
+import fastpsr as fp
 from fastpsr.rules import Beta, Brier, Log, Weighted
+from tests.refusal import refuses
 
 FAR = np.array([-np.inf, -1e5, -800.0, -300.0, -44.4, 44.4, 300.0, 800.0, 1e5, np.inf])
 LOG_ODDS = np.concatenate([np.linspace(-42.0, 42.0, 1201), FAR])
 
 shapes = st.floats(np.log(0.05), np.log(200.0)).map(math.exp)
 all_log_odds = st.floats(-1000.0, 1000.0) | st.sampled_from([-np.inf, np.inf])
-some = settings(deadline=None, max_examples=40)
+some = settings(deadline=None, max_examples=25)
 
 
 def binary(rule, log_odds, label):
@@ -43,21 +45,15 @@ def ones(points):
 # The Beta family
 
 
-def test_beta_11_is_the_log_rule():
+def test_beta_rules_with_names_of_their_own():
     for label in (0, 1):
-        expected = binary(Log(), LOG_ODDS, label)
-        np.testing.assert_allclose(binary(Beta(1, 1), LOG_ODDS, label), expected, rtol=1e-13)
-
-
-def test_beta_22_is_three_times_the_brier_rule():
-    for label in (0, 1):
-        expected = 3.0 * binary(Brier(), LOG_ODDS, label)
-        np.testing.assert_allclose(binary(Beta(2, 2), LOG_ODDS, label), expected, rtol=1e-13)
-
-
-def test_beta_of_halves_is_the_exponential_loss():
-    expected = 2.0 / np.pi * np.exp(LOG_ODDS[:-3] / 2)
-    np.testing.assert_allclose(binary(Beta(0.5, 0.5), LOG_ODDS[:-3], 0), expected, rtol=1e-12)
+        for beta, expected in ((Beta(1, 1), Log()), (Beta(2, 2), Brier())):
+            times = 3.0 if beta.a == 2 else 1.0
+            np.testing.assert_allclose(
+                binary(beta, LOG_ODDS, label), times * binary(expected, LOG_ODDS, label), rtol=1e-13
+            )
+    exponential = 2.0 / np.pi * np.exp(LOG_ODDS[:-3] / 2)
+    np.testing.assert_allclose(binary(Beta(0.5, 0.5), LOG_ODDS[:-3], 0), exponential, rtol=1e-12)
 
 
 @some
@@ -89,8 +85,9 @@ def test_beta_against_60_digits(a, b, spread):
         assert abs(binary(Beta(b, a), -x, 1)[0] - expected) < margin
 
 
-@pytest.mark.parametrize("a", [0.05, 0.5, 1.0, 1.0 + 1e-9, 1.3])
-@pytest.mark.parametrize("b", [0.05, 1.0, 200.0])
+@pytest.mark.parametrize(
+    ("a", "b"), [(0.05, 1.0), (0.5, 200.0), (1.0, 0.05), (1.0 + 1e-9, 1.0), (1.3, 0.05)]
+)
 def test_beta_far_out(a, b):
     # s(v)^(a-1) s(-v)^b is a power series in exp(v) for v < -40, and one in exp(-v) for v > 40.
     rule, scale = Beta(a, b), math.exp(special.betaln(a, b))
@@ -165,38 +162,32 @@ def test_slopes_at_infinity():
     assert slopes(Beta(0.5, 0.5), x, 0).tolist() == [0.0, np.inf]
 
 
-@pytest.mark.parametrize("bad", [0, -1.0, np.nan, np.inf, 1e7, "x", None])
-def test_beta_parameters(bad):
-    with pytest.raises(ValueError, match="a must be a positive number"):
-        Beta(bad, 1)
-    with pytest.raises(ValueError, match="b must be a positive number"):
-        Beta(1, bad)
-
-
-def test_beta_is_binary():
+def test_what_beta_refuses():
+    for bad in (0, -1.0, np.nan, np.inf, 1e7, "x", None):
+        with refuses("a"):
+            Beta(bad, 1)
+        with refuses("b"):
+            Beta(1, bad)
     assert Beta(3, 0.1).is_strict
     assert repr(Beta(3, 0.1)) == "Beta(a=3.0, b=0.1)"
-    with pytest.raises(ValueError, match="binary task for Beta, not of 3 classes"):
+    with pytest.raises(ValueError, match="3 classes"):
         Beta(1, 1).loss([0], np.log([[0.2, 0.3, 0.5]]))
 
 
 # Weights of two classes
 
 
-@pytest.mark.parametrize(
-    ("a", "b"), [(1, 1), (2, 2), (0.05, 0.05), (0.5, 3), (1.2, 0.7), (20, 30), (200, 200)]
-)
+@pytest.mark.parametrize(("a", "b"), [(1, 1), (0.05, 0.05), (0.5, 3), (20, 30), (200, 200)])
 def test_weighted_by_a_beta_density(a, b):
     for label in (0, 1):
-        found = binary(Weighted(beta_density(a, b)), LOG_ODDS, label)
-        expected = binary(Beta(a, b), LOG_ODDS, label)
-        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-14)
-        found = slopes(Weighted(beta_density(a, b)), LOG_ODDS, label)
-        expected = slopes(Beta(a, b), LOG_ODDS, label)
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
+        rule = Weighted(beta_density(a, b))
+        losses, expected = (binary(each, LOG_ODDS, label) for each in (rule, Beta(a, b)))
+        np.testing.assert_allclose(losses, expected, rtol=1e-10, atol=1e-14)
+        curves, expected = (slopes(each, LOG_ODDS, label) for each in (rule, Beta(a, b)))
+        np.testing.assert_allclose(curves, expected, rtol=1e-9, atol=1e-10)
 
 
-@pytest.mark.parametrize("c", [0.2, 0.5, 1e-6, 0.9999])
+@pytest.mark.parametrize("c", [0.2, 1e-6, 0.9999])
 def test_weighted_by_a_jump(c):
     rule = Weighted(lambda a: (a[:, 0] < c) * 1.0)
     beside = c * (1 + np.array([-1e-3, -1e-6, -1e-9, 1e-9, 1e-6]))
@@ -223,18 +214,18 @@ def test_weighted_by_many_jumps_and_kinks():
     inner = np.maximum(edges[1:], q0[:, None]) / np.maximum(edges[:-1], q0[:, None])
     x = np.maximum(q0, 0.3)  # the kink's part, above and below it
     expected = np.log(inner) @ steps + (1 - x) + 0.3 * np.log(x) + 0.3 * np.log(x / q0) - (x - q0)
-    found = binary(Weighted(weight), np.log1p(-q0) - np.log(q0), 0)
-    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+    losses = binary(Weighted(weight), np.log1p(-q0) - np.log(q0), 0)
+    np.testing.assert_allclose(losses, expected, rtol=1e-10, atol=1e-10)
 
 
 def test_weighted_by_rounded_values():
     # 1 - a_1 is a staircase where a_1 is nearly 1: rounding is no reason to refine for ever.
     q0, q1 = special.expit(-LOG_ODDS), special.expit(LOG_ODDS)
-    found = binary(Weighted(lambda a: 1 - a[:, 0]), LOG_ODDS, 1)
-    np.testing.assert_allclose(found, q0, rtol=1e-10, atol=1e-300)
-    found = binary(Weighted(lambda a: np.sqrt(1 - a[:, 0])), LOG_ODDS, 1)
+    losses = binary(Weighted(lambda a: 1 - a[:, 0]), LOG_ODDS, 1)
+    np.testing.assert_allclose(losses, q0, rtol=1e-10, atol=1e-300)
+    losses = binary(Weighted(lambda a: np.sqrt(1 - a[:, 0])), LOG_ODDS, 1)
     without_last = 2e-8  # sqrt(1 - a_1) is 0 from 1 - a_1 = 1e-16 on
-    np.testing.assert_allclose(found, 2 * q0 / (1 + np.sqrt(q1)), atol=without_last)
+    np.testing.assert_allclose(losses, 2 * q0 / (1 + np.sqrt(q1)), atol=without_last)
 
 
 def test_weighted_at_certainty():
@@ -267,33 +258,30 @@ JUMPY = Weighted(lambda a: 0.5 + (a[:, 0] < 0.2) + 3.0 * (a[:, 1] < 0.01))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize(
-    ("weight", "message"),
-    [
-        (lambda a: 1.0, r"one value per point, shape \(\d+,\), not shape \(\)"),
-        (lambda a: a, r"one value per point, shape \(\d+,\), not shape \(\d+, \d\)"),
-        (lambda a: a[1:, 0], "one value per point"),
-        (lambda a: a[:, 0] - 0.5, r"not negative, but it returned -0\.\d+ at a = \[\d"),
-        (lambda a: np.where(a[:, 0] > 0.5, np.nan, 1.0), "returned nan at a = "),
-        (lambda a: np.where(a[:, 1] > 0.5, np.inf, 1.0), "returned inf at a = "),
-        (lambda a: ["x"] * len(a), "real numbers"),
-    ],
-)
-def test_bad_weights(weight, message, n_classes):
-    rule = Weighted(weight)
-    with pytest.raises(ValueError, match=message):
-        rule.loss([0], np.log([[1 / n_classes] * n_classes]))
-    with pytest.raises(ValueError, match=message):
-        _ = rule.is_strict
+def test_bad_weights(n_classes):
+    for argument, weight in (
+        ("weight", lambda a: 1.0),
+        ("weight", lambda a: a),
+        ("weight", lambda a: a[1:, 0]),
+        ("weight", lambda a: a[:, 0] - 0.5),
+        ("weight", lambda a: np.where(a[:, 0] > 0.5, np.nan, 1.0)),
+        ("weight", lambda a: np.where(a[:, 1] > 0.5, np.inf, 1.0)),
+        ("weight(a)", lambda a: ["x"] * len(a)),
+    ):
+        rule = Weighted(weight)
+        with refuses(argument):
+            rule.loss([0], np.log([[1 / n_classes] * n_classes]))
+        with refuses(argument):
+            _ = rule.is_strict
 
 
 def test_weights_beyond_quadrature():
-    with pytest.raises(ValueError, match="weight must be callable, not 3"):
+    with refuses("weight"):
         Weighted(3)
-    with pytest.raises(ValueError, match=r"finite integral.* grows as a_k\^-1$"):
+    with pytest.raises(fp.ArgumentError, match=r"finite integral.* grows as a_k\^-1$"):
         binary(Weighted(lambda a: 1 / (a[:, 0] * a[:, 1])), 0.0, 0)
     rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match="weight must be smooth"):
+    with pytest.raises(fp.ArgumentError, match="weight must be smooth"):
         binary(Weighted(lambda a: rng.random(len(a))), 0.0, 0)
 
 
