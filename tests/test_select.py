@@ -219,9 +219,9 @@ def test_what_is_refused():
         ("train", data, none, {"train": fp.TrainOnTest()}),
         ("folds", data, none, {"train": fp.CrossFit(2)}),
         ("resampling", data, none, {"resampling": fp.IID()}),
-        ("predictions", drawn(200, kind="raw_scores"), none, {}),
+        ("candidates", drawn(200, kind="raw_scores"), none, {}),
         ("predictions", drawn(200, 3), {"beta": fp.BetaCalibration()}, {}),
-        ("sample_weight", weighted, {"venn-abers": fp.VennAbers()}, {}),
+        ("candidates", weighted, {"venn-abers": fp.VennAbers()}, {}),
         ("scores", one_class, none, {}),
         ("candidates", separable, {"dp": fp.DirectionPreserving()}, {}),
     ):
