@@ -6,7 +6,6 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 import fastpsr as fp
-from tests.refusal import refuses
 
 
 def features(log_odds):
@@ -101,15 +100,6 @@ def test_the_optimum(shape, n, weighted, kind):
     np.testing.assert_allclose(calibrated.log_odds, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_given_priors_weigh_the_classes():
-    y, x = drawn("two slopes", 2_000)
-    data = fp.Predictions.from_llrs(y, x, prior=0.1)
-    fitted = fp.BetaCalibration().fit(data)
-    mass = np.where(y == 1, 0.1 / y.mean(), 0.9 / (1.0 - y.mean()))
-    assert_optimal(fitted, x + np.log(0.1 / 0.9), y, mass)
-    assert fitted.prior_log_odds_ == pytest.approx(np.log(0.1 / 0.9), rel=1e-14)
-
-
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 def test_where_posteriors_do_not_tell_a_from_b_it_is_direction_preserving(sign):
     y, x = drawn("plain", 2_000)
@@ -167,14 +157,3 @@ def test_scores_that_rank_the_wrong_way_get_one_posterior():
     np.testing.assert_allclose(fitted.parameters_, expected, rtol=1e-9)
     same = fitted.transform(fp.Predictions.from_logits(None, [-3.0, 0.0, np.inf])).log_odds
     np.testing.assert_allclose(same, expected[2], rtol=1e-9)
-
-
-@pytest.mark.parametrize("calibrator", [fp.BetaCalibration(), fp.Spline()])
-def test_data_without_an_optimum_are_refused(calibrator):
-    for y, x in (
-        ([0, 0, 1, 1], [-2.0, -1.0, 1.0, 2.0]),
-        ([0, 1, 0, 1], [1.0, 1.0, 1.0, 1.0]),
-        ([0, 0, 0], [1.0, 2.0, 3.0]),
-    ):
-        with refuses("scores"):
-            calibrator.fit(fp.Predictions.from_logits(y, x))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.calibration import CALIBRATORS
 from tests import reference, samples
 from tests.refusal import refuses
 
@@ -122,22 +121,3 @@ def test_bins_are_a_whole_number():
     for bins in (0, 2.5, -1):
         with refuses("bins"):
             fp.HistogramBinning(bins=bins).fit(data)
-
-
-# What all calibrators share
-
-
-@pytest.mark.parametrize("name", CALIBRATORS)
-def test_fitting_returns_a_copy_that_shows_what_was_fitted(name):
-    calibrator = CALIBRATORS[name]()
-    data = fp.Predictions.from_posteriors([0, 1, 0, 1, 1], [0.2, 0.3, 0.6, 0.7, 0.8])
-    fitted = calibrator.fit(data)
-    assert type(fitted) is type(calibrator)
-    assert not [attribute for attribute in vars(calibrator) if attribute.endswith("_")]
-    assert repr(calibrator).startswith(f"{type(calibrator).__name__}(")
-    for attribute in fitted.fitted_names:
-        assert attribute not in repr(calibrator)
-        assert attribute in repr(fitted)
-    assert len(repr(fitted)) < 400
-    with pytest.raises(ValueError, match="fit"):
-        calibrator.transform(data)

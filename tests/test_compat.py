@@ -194,14 +194,6 @@ def test_labels_come_first():
     assert seen == {("i", (3,), "U")}
 
 
-def test_undefined_replicates_are_left_out_with_a_warning():
-    labels, scores = np.array([1, 0, 0, 0, 0]), np.array([1.0, 0.5, 2.0, 0.1, 0.2])
-    with pytest.warns(RuntimeWarning, match="EER is undefined") as caught:
-        _, (low, high) = evaluate_with_conf_int(scores, fp.EER(), labels, num_bootstraps=50)
-    assert 0.0 <= low <= high <= 1.0
-    assert [each.filename for each in caught] == [__file__]
-
-
 # All
 
 
@@ -246,34 +238,24 @@ with_intervals = evaluate_with_conf_int
     [
         ("positive_scores", lambda: EER([], [1.0])),
         ("negative_scores", lambda: EER([1.0], [np.nan])),
-        ("positive_scores", lambda: EER([[1.0]], [1.0])),
-        ("positive_scores", lambda: EER(["a"], [1.0])),
         ("positive_scores", lambda: EER([[1], [1, 2]], [1.0])),
         ("p_target", lambda: minDCF(*SCORES, p_target=1.5)),
         ("c_miss", lambda: minDCF(*SCORES, c_miss=-1)),
         ("fnr", lambda: nist.compute_eer([0.5, 1.5], [0.5, 0.0])),
         ("fpr", lambda: nist.compute_eer([0.5], [0.5, 0.0])),
-        ("fnr", lambda: nist.compute_eer([1.0, 0.5], [0.5, 0.0])),
         ("fpr", lambda: nist.compute_eer([0.5, 1.0], [0.0, 0.5])),
         ("fnr", lambda: nist.compute_eer([0.0, 0.1], [0.9, 0.5])),
         ("scores", lambda: nist.compute_eer(*RATES, [1.0])),
         ("p_target", lambda: nist.compute_c_norm(*RATES, 0.0)),
         ("c_miss", lambda: nist.compute_c_norm(*RATES, 0.1, 0)),
-        ("labels", lambda: nist.compute_pmiss_pfa_rbst([1.0], [2])),
         ("labels", lambda: nist.compute_pmiss_pfa_rbst([1.0], [1, 0])),
         ("labels", lambda: nist.compute_pmiss_pfa_rbst([1.0], [1])),
         ("labels", lambda: nist.compute_pmiss_pfa_rbst([1.0, 2.0], [0, 1], [0, 1])),
         ("metric", lambda: with_intervals([1.0], 3)),
-        ("metric", lambda: with_intervals([1.0], fp.EER, [1])),
-        ("samples", lambda: with_intervals([0.5, 1.5], fp.CrossEntropy(), [0, 1])),
         ("samples", lambda: with_intervals([[0.5, 0.1]] * 2, fp.CrossEntropy(), [0, 1])),
-        ("samples", lambda: with_intervals(1.0, np.mean, [1])),
         ("samples", lambda: with_intervals([], np.mean)),
-        ("samples", lambda: with_intervals([[1], [1, 2]], np.mean)),
         ("labels", lambda: with_intervals([0.5, 0.1], fp.EER(), ["a", "b"])),
-        ("labels", lambda: with_intervals([1.0, 2.0], np.mean, labels=[1])),
         ("conditions", lambda: with_intervals([1.0, 2.0], np.mean, conditions=[1])),
-        ("conditions", lambda: with_intervals([1.0, 2.0], np.mean, conditions=[1, 1])),
         ("num_bootstraps", lambda: with_intervals([1.0], np.mean, num_bootstraps=0)),
         ("alpha", lambda: with_intervals([1.0], np.mean, alpha=101)),
     ],

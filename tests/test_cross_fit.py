@@ -42,46 +42,6 @@ def make(K, n, seed=0):
     return y, samples.make_logits(rng, y, K)
 
 
-# Folds that are given
-
-
-@pytest.mark.parametrize(
-    ("ids", "weights"), [([0, 1, 2], "integer"), ([7, -3, 100], "none"), (["b", "", "a"], "none")]
-)
-def test_given_folds(ids, weights):
-    sample = samples.make(2, 90, weights=weights)
-    folds = np.array(ids)[np.random.default_rng(1).integers(0, 3, 90)]
-
-    def log_odds(train, test):
-        mass = np.asarray(sample.mass)[train]
-        scale, bias = reference.fit_affine(sample.log_q[train], sample.y[train], mass)
-        calibrated = scale * sample.log_q[test] + bias
-        return calibrated[:, 1] - calibrated[:, 0]
-
-    crossed = fp.cross_fit(fp.DirectionPreserving(), sample.predictions, fp.CrossFit(folds=folds))
-    assert_close(crossed.log_odds, reference.cross_fit(log_odds, folds), rtol=1e-8, atol=1e-8)
-
-
-@pytest.mark.parametrize("kind", ["llrs", "raw_scores"])
-def test_given_folds_of_scores_give_llrs(kind):
-    y, z = make(2, 80)
-    s, folds = z[:, 1] - z[:, 0], np.arange(80) % 7 % 3
-    y[:20] = 0  # so that the training priors of the folds differ
-
-    def llrs(train, test):
-        offset = np.log(reference.class_priors(y[train], 2))
-        rows = np.column_stack([np.zeros(train.size), s[train]])
-        scale, bias = reference.fit_affine(rows, y[train], np.ones(train.size), offset)
-        return scale * s[test] + bias[1] - bias[0]
-
-    data = getattr(fp.Predictions, f"from_{kind}")(y, s)
-    crossed = fp.cross_fit(fp.DirectionPreserving(), data, fp.CrossFit(folds=folds))
-    assert crossed.kind == "likelihoods"
-    assert_close(crossed.llrs, reference.cross_fit(llrs, folds), rtol=1e-8, atol=1e-8)
-    prior = reference.class_priors(y, 2)  # of the whole data
-    assert_close(crossed.log_odds, crossed.llrs + np.log(prior[1] / prior[0]))
-
-
 def test_bad_folds_and_groups():
     y, z = make(2, 40)
     data = fp.Predictions.from_logits(y, z)
@@ -131,17 +91,6 @@ def test_folds_depend_on_the_seed():
     assert dealt[3] == dealt[4]
 
 
-def test_groups_stay_together():
-    y, z = make(2, 70)
-    groups = np.random.default_rng(1).integers(0, 13, 70)
-    train = fp.CrossFit(folds=4, groups=groups)
-    folds = fold_numbers(y, train)
-    np.testing.assert_array_equal(influences(y, z, train), folds[:, None] != folds[None, :])
-    assert folds.max() + 1 == 4
-    for group in set(groups.tolist()):
-        assert len(set(folds[groups == group])) == 1
-
-
 def make_trials(n_speakers=14, n_nontargets=60):
     """Enrollment and test speakers, labels and logits; speakers 0.. have two targets each."""
     rng = np.random.default_rng(11)
@@ -164,17 +113,6 @@ def test_speakers_of_a_trial_train_no_part_of_its_calibrator():
     for j in range(y.size):
         for i in range(y.size):
             assert influence[j, i] == (j != i and reference.may_train(pairs[i], pairs[j]))
-
-
-def test_speakers_may_have_names():
-    enroll, test, y, z = make_trials()
-    data = fp.Predictions.from_logits(y, z)
-    names = np.array([f"speaker {i:02d}" for i in range(14)])
-    by_number, by_name = (
-        fp.cross_fit(fp.DirectionPreserving(), data, fp.CrossFit(folds=4, groups=groups)).log_odds
-        for groups in ((enroll, test), (names[enroll], names[test]))
-    )
-    np.testing.assert_array_equal(by_number, by_name)
 
 
 def test_pairs_of_groups_take_few_folds():
@@ -213,12 +151,10 @@ def test_ids_that_are_edited_in_place_are_dealt_anew():
 
 TRAINS = {
     "dealt": lambda rows: fp.CrossFit(folds=4),
-    "given": lambda rows: fp.CrossFit(folds=(np.arange(120) % 4)[rows]),
     "groups": lambda rows: fp.CrossFit(folds=4, groups=(np.arange(120) // 3)[rows]),
     "pairs": lambda rows: fp.CrossFit(
         folds=3, groups=((np.arange(120) // 3)[rows], (np.arange(120) // 5 + 7)[rows])
     ),
-    "train on test": lambda rows: fp.TrainOnTest(),
 }
 
 

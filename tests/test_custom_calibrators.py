@@ -54,7 +54,6 @@ def data_of(kind, n=300, seed=0):
         ("raw scores", Bare, fp.CrossFit(3)),
         ("3 classes", Bare, fp.TrainOnTest()),
         ("llrs", Bare, fp.HeldOut(data_of("llrs", seed=1))),
-        ("3 classes", Wrapped, fp.CrossFit(3)),
     ],
 )
 def test_it_does_what_the_package_does(kind, own, train):
@@ -75,23 +74,6 @@ def test_it_does_what_the_package_does(kind, own, train):
         assert of_wrapped.calibrator is wrapped
 
 
-def test_folds_do_not_share_a_fit():
-    class Constant:
-        def fit(self, predictions):
-            self.mean = predictions.y_true.mean()
-            return self
-
-        def transform(self, predictions):
-            return fp.Predictions.from_posteriors(None, np.full(len(predictions), self.mean))
-
-    y = np.array([0, 0, 0, 1, 0, 1, 1, 1, 1])
-    data = fp.Predictions.from_posteriors(y, np.full(9, 0.5))
-    folds = np.repeat([0, 1, 2], 3)
-    calibrated = fp.cross_fit(Constant(), data, fp.CrossFit(folds=folds))
-    expected = [y[folds != fold].mean() for fold in folds]
-    np.testing.assert_allclose(calibrated.posteriors[:, 1], expected)
-
-
 def test_replicates_are_fitted_with_their_weights():
     data = data_of("posteriors")
     clusters = fp.Clusters(np.arange(300) // 3)
@@ -103,10 +85,6 @@ def test_replicates_are_fitted_with_their_weights():
         )  # fmt: skip
         np.testing.assert_allclose(results[0].replicates, results[1].replicates, atol=1e-6)
         assert results[0].standard_error > 0.0
-    loss = fp.CalibrationLoss(LOG, Wrapped(fp.TemperatureScaling()), fp.CrossFit(3))
-    (row,) = fp.evaluate(data, {"RCL": loss}, n_resamples=40, seed=1, confidence_level=0.8).rows
-    assert row.low < row.value < row.high
-    assert row.note == "share of CE that Wrapped would save, cross-fitted"
 
 
 def test_what_it_is_shown():
@@ -177,12 +155,3 @@ def test_what_is_no_calibrator():
                     lambda wrong, _: fp.ExpectedDivergence(LOG, wrong)):  # fmt: skip
             with refuses("calibrator"):
                 use(wrong, data)
-
-
-def test_its_errors_are_its_own():
-    class Fails(Wrapped):
-        def fit(self, predictions):
-            raise KeyError("mine")
-
-    with pytest.raises(KeyError, match="mine"):
-        fp.cross_fit(Fails(None), data_of("posteriors"))

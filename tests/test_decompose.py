@@ -45,9 +45,7 @@ def naive(sample, class_losses):
 @pytest.mark.parametrize(
     ("rule_name", "scores", "weights", "priors"),
     [
-        ("log", "plain", "wild", True),
-        ("log", "tied", "none", False),
-        ("brier", "plain", "integer", False),
+        ("log", "tied", "wild", False),
         ("brier", "tied", "wild", True),
     ],
 )
@@ -113,16 +111,6 @@ def test_parts_add_up_in_each_replicate(K, calibrator, train, resampling):
     np.testing.assert_allclose(drawn["miscalibration"], alone, 1e-9, 1e-12)
 
 
-def test_the_method_is_that_of_bootstrap():
-    data = samples.make(2, n=150).predictions
-    arguments = (fp.rules.Brier(), fp.DirectionPreserving(), fp.CrossFit(3))
-    result = fp.decompose(data, *arguments, n_resamples=100, method="bca", seed=2)
-    loss = fp.CalibrationLoss(*arguments, relative=False)
-    alone = fp.bootstrap(loss, data, n_resamples=100, method="bca", seed=2)
-    assert result.intervals["miscalibration"].method == "bca"
-    np.testing.assert_allclose(result.intervals["miscalibration"].interval, alone.interval, 1e-9)
-
-
 def test_undefined_replicates_are_left_out_of_all_parts():
     data = fp.Predictions.from_posteriors([0, 0, 0, 1, 1], [0.1, 0.6, 0.3, 0.4, 0.9])
     with pytest.warns(RuntimeWarning, match="is undefined in") as caught:
@@ -177,15 +165,8 @@ def test_what_is_refused():
     ):
         with refuses(argument):
             fp.decompose(three, **options)
-    for data in (
-        [0, 1],
-        fp.Predictions.from_raw_scores([0, 1], [1.0, 2.0]),
-        fp.Predictions.from_posteriors(None, [0.2, 0.7]),
-        fp.Predictions.from_posteriors([], []),
-        fp.Predictions.from_posteriors([0, 0], [0.2, 0.7]),
-    ):
-        with pytest.raises(fp.ArgumentError):
-            fp.decompose(data)
+    with refuses("predictions"):
+        fp.decompose(fp.Predictions.from_raw_scores([0, 1], [1.0, 2.0]))
 
 
 def test_what_is_shown():
@@ -194,10 +175,7 @@ def test_what_is_shown():
     first, *lines = str(parts).splitlines()
     assert first == "95 % intervals: percentile, 40 replicates, resampling IID, seed 0"
     assert [line.split()[0] for line in lines] == list(PARTS)
-    assert all("[" in line for line in lines)
     assert "[" not in str(fp.decompose(data))
-    assert repr(parts).startswith("Decomposition(score=0.51")
-    assert "intervals" not in repr(parts)
     content = parts.to_dict()
     assert content["score"] == parts.score
     assert content["intervals"]["score"]["low"] == parts.intervals["score"].interval.low
@@ -205,4 +183,3 @@ def test_what_is_shown():
     assert frame.columns == ["part", "value", "low", "high"]
     assert frame["part"].to_list() == list(PARTS)
     assert fp.decompose(data).to_frame().columns == ["part", "value"]
-    assert "miscalibration" in parts._repr_html_()

@@ -82,15 +82,3 @@ def test_clipping_leaves_the_argument_as_it_is():
     assert x.tolist() == [-30.0, 0.1, 30.0]
     with refuses("llrs"):
         bounds.clip([0.0, np.nan])
-
-
-def test_what_is_refused():
-    y, x = drawn(50, 0)
-    for data in (
-        fp.Predictions.from_raw_scores(y, x),
-        fp.Predictions.from_logits([0, 1, 2], np.eye(3)),
-    ):
-        with refuses("predictions"):
-            fp.elub(data)
-    with refuses("scores"):
-        fp.elub(fp.Predictions.from_llrs([0, 0], [1.0, 2.0]))

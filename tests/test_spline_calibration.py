@@ -190,27 +190,6 @@ def test_pairs_of_speakers_stay_apart():
     assert (np.abs(after - before)[largest.training] > 1e-6).any()
 
 
-def test_two_folds_choose_by_samples():
-    y, x = drawn("two slopes", 3_000)
-    data, fold = fp.Predictions.from_logits(y, x), np.arange(3_000) % 2
-    scores = fp.cross_fit(fp.Spline(), data, fp.CrossFit(folds=fold)).scores
-    for held_out in (0, 1):
-        alone = fp.Spline().fit(data[fold != held_out]).transform(data[fold == held_out]).scores
-        np.testing.assert_allclose(scores[fold == held_out], alone, rtol=1e-9, atol=1e-9)
-
-
-def test_replicates_are_fits_to_draws():
-    y, x = drawn("two slopes", 300)
-    metric = fp.CalibrationLoss(fp.rules.Log(), fp.Spline(), fp.CrossFit(4))
-    data = fp.Predictions.from_logits(y, x)
-    result = fp.bootstrap(
-        metric, data, n_resamples=12, confidence_level=0.8, method="normal", seed=3
-    )
-    assert result.n_undefined == 0
-    assert result.value == pytest.approx(metric(data), rel=1e-9)
-    assert result.interval.low < result.value < result.interval.high
-
-
 def test_scores_that_rank_the_wrong_way_get_one_posterior():
     y, x = drawn("downward", 500)
     with pytest.warns(RuntimeWarning, match="all slopes are 0"):

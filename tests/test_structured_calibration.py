@@ -87,12 +87,10 @@ def mapped(fitted, x):
         (fp.VectorScaling(), 90, 3, "nearly separable", True),
         (fp.VectorScaling(), 3_000, 3, "tied", False),
         (fp.VectorScaling(2.0), 800, 12, "plain", True),
-        (fp.MatrixScaling(), 60, 2, "plain", False),
         (fp.MatrixScaling(), 90, 3, "tied", True),
         (fp.MatrixScaling(0.5), 3_000, 3, "infinite", True),
         (fp.MatrixScaling(), 800, 12, "nearly separable", False),
         (fp.VectorScaling(0.0), 300, 3, "nearly separable", False),
-        (fp.VectorScaling(0.0), 800, 12, "plain", False),
         (fp.MatrixScaling(1e-6), 300, 3, "plain", False),
     ],
 )
@@ -127,18 +125,6 @@ def test_likelihoods_are_mapped_at_the_training_prior(kind):
     at_priors = fp.Predictions.from_log_likelihoods(y, z, priors=priors)
     mass = np.array(priors)[y] / np.bincount(y)[y]
     assert_optimal(kind().fit(at_priors), softmax(z + np.log(priors), axis=1), y, mass)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_llrs_are_the_same_as_two_likelihoods(kind):
-    y, z = drawn(500, 2)
-    llrs = fp.Predictions.from_llrs(y, z[:, 1] - z[:, 0])
-    both = fp.Predictions.from_log_likelihoods(y, z)
-    of_llrs, of_both = kind().fit(llrs), kind().fit(both)
-    np.testing.assert_allclose(of_llrs.weights_, of_both.weights_, rtol=1e-7, atol=1e-9)
-    np.testing.assert_allclose(
-        of_llrs.transform(llrs).llrs, of_both.transform(both).llrs, rtol=1e-7, atol=1e-8
-    )
 
 
 def test_two_classes_without_penalty_are_beta_calibration():
@@ -192,28 +178,8 @@ def test_constant_rows_without_penalty_become_frequencies(n_classes):
     np.testing.assert_allclose(posteriors, np.tile(frequencies, (y.size, 1)), atol=1e-12)
 
 
-def test_matrices_beyond_the_memory(monkeypatch):
-    data = fp.Predictions.from_logits(*drawn(400, 100))
-    monkeypatch.setenv("FASTPSR_MEMORY", "500KB")
-    with pytest.raises(fp.ArgumentError, match=r"at most 72 classes for MatrixScaling"):
-        fp.MatrixScaling().fit(data)
-    fp.VectorScaling().fit(data)  # the remedy
-    monkeypatch.setenv("FASTPSR_MEMORY", "1MB")
-    fp.MatrixScaling().fit(data)
-
-
 def test_what_is_refused():
-    y, z = drawn(90, 3)
-    data = fp.Predictions.from_logits(y, z)
     with refuses("strength"):
         fp.VectorScaling(-1.0)
     with refuses("strength"):
         fp.MatrixScaling(0.0)
-    with refuses("scores"):
-        fp.MatrixScaling().fit(fp.Predictions.from_logits(y, 40.0 * np.eye(3)[y]))
-    two_classes = fp.Predictions.from_logits(*drawn(90, 2))
-    for kind in KINDS:
-        fitted = kind().fit(data)
-        for other in (fp.Predictions.from_log_likelihoods(y, z), two_classes):
-            with refuses("predictions"):
-                fitted.transform(other)

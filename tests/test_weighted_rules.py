@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import special, stats
+from scipy import special
 
 import fastpsr as fp
-from fastpsr.rules import Beta, Brier, Log, Weighted
+from fastpsr.rules import Beta, Weighted
 from tests.refusal import refuses
 
 FAR = np.array([-np.inf, -1e5, -800.0, -300.0, -44.4, 44.4, 300.0, 800.0, 1e5, np.inf])
@@ -43,32 +43,6 @@ def ones(points):
 
 
 # The Beta family
-
-
-def test_beta_rules_with_names_of_their_own():
-    for label in (0, 1):
-        for beta, expected in ((Beta(1, 1), Log()), (Beta(2, 2), Brier())):
-            times = 3.0 if beta.a == 2 else 1.0
-            np.testing.assert_allclose(
-                binary(beta, LOG_ODDS, label), times * binary(expected, LOG_ODDS, label), rtol=1e-13
-            )
-    exponential = 2.0 / np.pi * np.exp(LOG_ODDS[:-3] / 2)
-    np.testing.assert_allclose(binary(Beta(0.5, 0.5), LOG_ODDS[:-3], 0), exponential, rtol=1e-12)
-
-
-@some
-@given(st.floats(1.01, 200.0), st.floats(1.01, 200.0), st.floats(-30.0, 30.0))
-def test_beta_is_an_incomplete_beta_function(a, b, log_odds):
-    q0, q1 = special.expit(-log_odds), special.expit(log_odds)
-
-    def tail(a, b, q0, q1):  # from the smaller of the two, which alone is precise
-        of_one = stats.beta.sf(q0, a - 1, b) if q0 < q1 else special.betainc(b, a - 1, q1)
-        return of_one * (a + b - 1) / (a - 1)
-
-    of_class_0, of_class_1 = tail(a, b, q0, q1), tail(b, a, q1, q0)
-    close = {"rel": 1e-9, "abs": 1e-300}  # SciPy's own accuracy
-    assert binary(Beta(a, b), log_odds, 0)[0] == pytest.approx(of_class_0, **close)
-    assert binary(Beta(a, b), log_odds, 1)[0] == pytest.approx(of_class_1, **close)
 
 
 @some
@@ -113,33 +87,6 @@ def test_beta_at_certainty(a, b):
     assert binary(rule, -np.inf, 1)[0] == pytest.approx(limits[1], rel=1e-12)
     losses = rule.loss([0, 1, 0, 1], [[0.0, -np.inf], [-np.inf, 0.0]] * 2)
     assert losses.tolist() == [0.0, 0.0, 0.0, 0.0]
-
-
-@some
-@given(shapes, shapes, st.floats(0.0, 1.0), st.lists(all_log_odds, min_size=1, max_size=20))
-def test_beta_is_proper(a, b, p, others):
-    rule = Beta(a, b)
-    with np.errstate(divide="ignore"):
-        at_p = np.log([p]) - np.log1p([-p])
-    expected = [
-        sum(w * binary(rule, x, k) for k, w in enumerate((1 - p, p)) if w > 0)
-        for x in (at_p, others)
-    ]
-    assert (expected[1] >= expected[0] * (1 - 1e-12)).all()
-    assert rule.entropy([1 - p, p]) == pytest.approx(expected[0][0], rel=1e-12)
-
-
-@some
-@given(shapes, shapes, st.lists(st.integers(0, 1000), min_size=2, max_size=8))
-def test_divergence_is_least_at_the_mean(a, b, thousandths):
-    rule = Beta(a, b)
-    r = np.column_stack([1000 - np.array(thousandths), thousandths]) / 1000
-    np.testing.assert_array_equal(rule.divergence(r, r), 0.0)
-    at_mean = rule.divergence(r, [r.mean(axis=0)]).mean()
-    for q in ([[0.3, 0.7]], [[0.999, 0.001]], r[:1]):
-        elsewhere = rule.divergence(r, q).mean()
-        assert elsewhere >= 0.0
-        assert at_mean <= elsewhere + 1e-10 * (1 + abs(rule.entropy(r.mean(axis=0))))
 
 
 @some
