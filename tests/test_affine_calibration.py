@@ -1,7 +1,6 @@
 """Affine calibration and temperature scaling against slow versions."""
 
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -96,18 +95,6 @@ def test_cost_rules_cannot_train_an_affine_map():
         fp.DirectionPreserving(fp.rules.Cost([[0, 1], [1, 0]])).fit(samples.make(2).predictions)
 
 
-@pytest.mark.parametrize("farthest", [-120.0, 120.0])
-def test_a_finite_score_beyond_the_floor_sets_the_floor(farthest):
-    _, y, s = samples.make_scores("distinct")
-    s[:3] = [-np.inf, farthest, np.inf]
-    y[:3] = [1, farthest > 0.0, 1]  # the first is on the wrong side, so that its distance matters
-    fitted = fp.DirectionPreserving().fit(fp.Predictions.from_logits(y, s))
-    rows = reference.finite_for_fitting(reference.log_sigmoid_columns(s))
-    scale, bias = reference.fit_affine(rows, y, np.ones(y.size))
-    assert_close(fitted.scale_, scale, rtol=OPTIMUM)
-    assert_close(fitted.bias_, bias, rtol=OPTIMUM)
-
-
 # Likelihoods and raw scores
 
 
@@ -139,37 +126,6 @@ def test_affine_calibration_of_scores_gives_llrs(kind, options):
     assert_close(calibrated.log_odds, expected + (math.log(0.01 / 0.99) if receiver else 0.0))
 
 
-@pytest.mark.parametrize("with_bias", [True, False], ids=["affine", "temperature"])
-def test_calibration_of_log_likelihoods(with_bias):
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1, 2], [70, 40, 20])
-    log_lk = samples.make_logits(rng, y, 3)
-    priors = [0.2, 0.3, 0.5]
-    train = fp.Predictions.from_log_likelihoods(y, log_lk, priors=priors)
-    calibrator = fp.DirectionPreserving() if with_bias else fp.TemperatureScaling()
-    fitted = calibrator.fit(train)
-    mass = reference.sample_mass(y, 3, None, priors)
-    scale, bias = reference.fit_affine(log_lk, y, mass, np.log(priors), with_bias)
-    assert_close(fitted.scale_, scale, rtol=OPTIMUM)
-    if with_bias:
-        assert_close(fitted.bias_, bias, rtol=OPTIMUM)
-    receiver = fp.Predictions.from_log_likelihoods(None, log_lk, priors=[0.6, 0.3, 0.1])
-    expected = fitted.scale_ * log_lk + bias + np.log([0.6, 0.3, 0.1])
-    calibrated = fitted.transform(receiver)
-    assert calibrated.kind == "likelihoods"
-    assert_close(
-        calibrated.log_posteriors, reference.log_softmax(expected), rtol=OPTIMUM, atol=OPTIMUM
-    )
-
-
-@pytest.mark.parametrize("calibrator", [fp.PAV(), fp.DirectionPreserving()])
-def test_calibrated_llrs_at_the_training_prior_are_calibrated_posteriors(calibrator):
-    _, y, s = samples.make_scores("distinct")
-    raw = fp.cross_fit(calibrator, fp.Predictions.from_raw_scores(y, s), fp.TrainOnTest())
-    posteriors = fp.cross_fit(calibrator, fp.Predictions.from_logits(y, s), fp.TrainOnTest())
-    assert_close(raw.log_odds, posteriors.log_odds, rtol=OPTIMUM)
-
-
 # Data without an optimum
 
 SEPARABLE = {
@@ -199,23 +155,15 @@ def test_many_separable_data_have_no_fit(sign, step):
     scores = np.where(y, rng.uniform(4, 7, n), rng.uniform(0, 4 if step else 3, n))
     scores = sign * (np.round(scores / step) * step if step else scores)
     data = fp.Predictions.from_llrs(y.astype(int), scores)
+    around_0 = fp.Predictions.from_llrs(y.astype(int), scores - sign * 4.0)
     for fit in (
-        fp.DirectionPreserving().fit,
-        lambda data: fp.cross_fit(fp.DirectionPreserving(), data),
-        fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving()),
-        fp.CalibrationLoss(fp.rules.Brier(), fp.DirectionPreserving(), fp.TrainOnTest()),
+        lambda: fp.DirectionPreserving().fit(data),
+        lambda: fp.cross_fit(fp.DirectionPreserving(), data),
+        lambda: fp.CalibrationLoss(fp.rules.Brier(), fp.DirectionPreserving())(data),
+        lambda: fp.TemperatureScaling().fit(around_0),
     ):
         with pytest.raises(ValueError, match="separa"):
-            fit(data)
-    around_0 = fp.Predictions.from_llrs(y.astype(int), scores - sign * 4.0)
-    with pytest.raises(ValueError, match="separa"):
-        fp.TemperatureScaling().fit(around_0)
-    one_across = scores.copy()
-    one_across[np.flatnonzero(y)[0]] = -sign
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "the fitted scale is -")
-        fitted = fp.DirectionPreserving().fit(fp.Predictions.from_llrs(y.astype(int), one_across))
-    assert sign * fitted.scale_ > 0.0
+            fit()
 
 
 def test_replicates_that_are_separable_are_undefined():

@@ -88,44 +88,22 @@ def test_fits_are_those_of_the_rows(name, kind):
     [
         (fp.DirectionPreserving(), {"kind": "logits", "weighted": True, "priors": [0.7, 0.3]}),
         (fp.DirectionPreserving(prior=0.1), {"kind": "raw_scores"}),
-        (fp.DirectionPreserving(fp.rules.Brier()), {"kind": "logits"}),
         (fp.TemperatureScaling(), {"kind": "llrs", "prior": 0.2}),
         (fp.BetaCalibration(), {"kind": "llrs", "weighted": True}),
         (fp.PAV(floor=0.01), {"kind": "llrs", "weighted": True}),
         (fp.HistogramBinning(5, floor=0.01), {"kind": "logits"}),
         (fp.VennAbers(), {"kind": "raw_scores"}),
-        (fp.VectorScaling(), {"K": 3}),
         (fp.DirectionPreserving(), {"K": 3, "weighted": True}),
     ],
 )
 def test_cross_fits_are_those_of_the_rows(calibrator, options):
     data, maker = sample(**options), fp.ByCondition(calibrator, min_per_class=60)
-    crossed = fp.cross_fit(maker, data, by=GENDER)
-    expected = by_loops(calibrator, data, GENDER["gender"], min_per_class=60)
-    assert crossed.kind == fp.cross_fit(calibrator, data).kind
-    np.testing.assert_allclose(crossed.scores, expected, rtol=0.0, atol=1e-8)
-
-
-def test_splines_by_condition_choose_by_the_same_folds():
-    data, gender = sample(), GENDER["gender"]
-    fold = np.arange(N) % 5
-    train = fp.CrossFit(folds=fold)
-    crossed = fp.cross_fit(fp.ByCondition(fp.Spline()), data, train, by=GENDER)
-    for value in "fm":
-        rows = gender == value
-        alone = fp.cross_fit(fp.Spline(), data[rows], fp.CrossFit(folds=fold[rows]))
-        np.testing.assert_allclose(crossed.scores[rows], alone.scores, rtol=0.0, atol=1e-12)
-
-
-@pytest.mark.parametrize("calibrator", [fp.DirectionPreserving(), fp.PAV(floor=0.01)], ids=repr)
-def test_speakers_are_kept_apart(calibrator):
-    data, speakers = sample(), np.random.default_rng(0).integers(0, 40, (2, N))
-    train = fp.CrossFit(folds=4, groups=tuple(speakers))
-    crossed = fp.cross_fit(fp.ByCondition(calibrator), data, train, by=GENDER).scores
-    expected = by_loops(calibrator, data, GENDER["gender"], train)
-    np.testing.assert_allclose(crossed, expected, rtol=0.0, atol=1e-8)
-    plain = fp.cross_fit(calibrator, data, train).scores
-    assert 0.01 < np.mean(expected == plain) < 0.99  # some pairs of folds leave too few
+    speakers = np.random.default_rng(0).integers(0, 40, (2, N))
+    for train in (fp.CrossFit(), fp.CrossFit(folds=3, groups=tuple(speakers))):
+        crossed = fp.cross_fit(maker, data, train, by=GENDER)
+        expected = by_loops(calibrator, data, GENDER["gender"], train, min_per_class=60)
+        assert crossed.kind == fp.cross_fit(calibrator, data).kind
+        np.testing.assert_allclose(crossed.scores, expected, rtol=0.0, atol=1e-8)
 
 
 def test_trained_on_the_same_data():
@@ -186,18 +164,6 @@ def test_bins_are_those_of_evaluate():
     assert few.tolist() == fitted.transform(data, by).scores[:2].tolist()
 
 
-def test_what_is_shown():
-    maker = fp.ByCondition(fp.PAV(), bins={"seconds": 3}, min_per_class=200)
-    fitted = maker.fit(sample(), conditions())
-    n_alone = sum(not reason for reason in fitted.reasons_)
-    assert repr(fitted) == (
-        f"<{maker!r} fitted to likelihoods: 6 conditions of gender, seconds, "
-        f"{n_alone} with their own>"
-    )
-    assert "gender=f" in fitted._repr_html_()
-    assert len(str(fitted).splitlines()) == 7
-
-
 def test_new_conditions_use_the_pooled_calibrator():
     data, gender = sample(), GENDER["gender"].astype("U5")
     fitted = fp.ByCondition().fit(data, GENDER)
@@ -255,7 +221,7 @@ def test_as_many_samples_as_are_needed_are_enough():
 
 
 def test_each_training_set_decides():
-    """A group that is large enough outside of some folds only, or separable outside of one."""
+    """A group that is large enough outside of some folds only."""
     data, group = sample(n=600), np.repeat(["a", "b"], [200, 400])
     fold, of_a = np.arange(600) % 5, group == "a"
     train, by = fp.CrossFit(folds=fold), {"x": group}
@@ -265,19 +231,6 @@ def test_each_training_set_decides():
     crossed = fp.cross_fit(fp.ByCondition(min_per_class=least), data, train, by=by).scores
     expected = by_loops(fp.DirectionPreserving(), data, group, train, least)
     np.testing.assert_allclose(crossed, expected, rtol=0.0, atol=1e-12)
-
-    scores = data.scores.copy()
-    is_separate = of_a & (fold != 0)
-    scores[is_separate] = np.where(data.labels[is_separate] == 1, 2.0, -2.0)
-    scores[of_a & (fold == 0)] = np.tile([1.0, -1.0], 20)
-    data = fp.Predictions.from_llrs(data.labels, scores)
-    crossed = fp.cross_fit(fp.ByCondition(min_per_class=20), data, train, by=by).scores
-    plain = fp.cross_fit(fp.DirectionPreserving(), data, train).scores
-    assert crossed[of_a & (fold == 0)].tolist() == plain[of_a & (fold == 0)].tolist()
-    for f in range(1, 5):
-        fitted = fp.DirectionPreserving().fit(data[of_a & (fold != f)])
-        rows = of_a & (fold == f)
-        np.testing.assert_allclose(crossed[rows], fitted.transform(data[rows]).scores, atol=1e-9)
 
 
 # Fusions, and a calibrator of the user's own
@@ -320,22 +273,6 @@ def test_fusions_are_those_of_the_rows(tmp_path):
     assert loaded.transform(systems, GENDER).scores.tolist() == fused.scores.tolist()
 
 
-def test_fusions_fall_back():
-    first, second, _ = systems_of().values()
-    group = np.repeat(["small", "separate", "large"], [100, 200, N - 300])
-    scores, separate = first.scores.copy(), group == "separate"
-    scores[separate] = np.where(first.labels[separate] == 1, 5.0, -5.0)
-    systems = [fp.Predictions.from_raw_scores(first.labels, scores), second]
-    maker, by = fp.ByCondition(fp.LinearFusion(), min_per_class=60), {"x": group}
-    fitted = maker.fit(systems, by)
-    assert [bool(reason) for reason in fitted.reasons_] == [False, True, True]
-    pooled = fp.LinearFusion().fit(systems).transform(systems).scores
-    assert fitted.transform(systems, by).scores[:300].tolist() == pooled[:300].tolist()
-    crossed = fp.cross_fit(maker, systems, by=by).scores
-    plain = fp.cross_fit(fp.LinearFusion(), systems).scores
-    assert ((crossed == plain) == (group != "large")).all()
-
-
 def test_warnings_name_the_condition():
     systems, gender = systems_of(), GENDER["gender"]
     x = np.where(gender == "f", -1.0, 1.0) * systems["s0"].scores
@@ -348,9 +285,8 @@ def test_a_calibrator_of_the_users_own(tmp_path):
     data, gender = sample(), GENDER["gender"]
     fitted = fp.ByCondition(Shift()).fit(data, GENDER)
     scores = fitted.transform(data, GENDER).scores
-    for value in "fm":
-        own = data.scores[gender == value]
-        np.testing.assert_allclose(scores[gender == value], own - own.mean(), atol=1e-12)
+    of_f = data.scores[gender == "f"]
+    np.testing.assert_allclose(scores[gender == "f"], of_f - of_f.mean(), atol=1e-12)
     with pytest.raises(fp.ArgumentError, match="must be of this package to be saved, not Shift"):
         fp.save_calibrator(fitted, tmp_path / "c.json")
 
@@ -358,39 +294,35 @@ def test_a_calibrator_of_the_users_own(tmp_path):
 # The gain
 
 
-@pytest.mark.parametrize("calibrator", [fp.DirectionPreserving(), fp.PAV(laplace=True)], ids=repr)
-def test_gain_is_that_of_nested_loops(calibrator):
+def test_gain_is_that_of_nested_loops():
     data, gender, fold = sample(), GENDER["gender"], np.arange(N) % 4
-    candidates = {"one": calibrator, "by gender": fp.ByCondition(calibrator, min_per_class=100)}
-    selection = fp.select(data, candidates, train=fp.CrossFit(fold), by=GENDER)
-    prior_log_odds = np.log(data.priors[1] / data.priors[0])
+    candidates = [fp.PAV(laplace=True), fp.ByCondition(fp.PAV(laplace=True), min_per_class=100)]
+    names = ["one", "by gender"]
+    selection = fp.select(
+        data, dict(zip(names, candidates, strict=True)), train=fp.CrossFit(fold), by=GENDER
+    )
 
-    def losses(is_by_gender, training, rows):
-        """Losses of rows by fits to other rows."""
-        loss = np.zeros(N)
-        for value in "fm":
-            own = training & (gender == value) if is_by_gender else training
-            if np.bincount(data.labels[own], minlength=2).min() < 100:
-                own = training
-            served = rows & (gender == value)
-            log_odds = calibrator.fit(data[own]).transform(data[served]).scores + prior_log_odds
-            loss[served] = np.logaddexp(0.0, np.where(data.labels[served] == 1, -1, 1) * log_odds)
-        return loss.sum()
+    def loss(candidate, training, served):
+        """Summed loss by a fit to other rows."""
+        by = [{"gender": gender[rows]} for rows in (training, served)]
+        by = by if isinstance(candidate, fp.ByCondition) else [{}, {}]
+        fitted = candidate.fit(data[training], *filter(None, by[:1]))
+        calibrated = fitted.transform(data[served], *filter(None, by[1:]))
+        log_odds = calibrated.llrs + np.log(data.priors[1] / data.priors[0])
+        return np.logaddexp(0.0, np.where(data.labels[served] == 1, -1, 1) * log_odds).sum()
 
-    outer = np.array([[losses(c, fold != f, fold == f) for f in range(4)] for c in range(2)])
+    outer = np.array([[loss(c, fold != f, fold == f) for f in range(4)] for c in candidates])
     naive = N * fp.rules.Log().entropy(data.priors)
-    expected = outer.sum(axis=1) / naive
-    np.testing.assert_allclose([row.score for row in selection.table], expected, rtol=1e-9)
-    choices = [
-        np.argmin(
-            [
-                sum(losses(c, (fold != f) & (fold != i), fold == i) for i in range(4) if i != f)
-                for c in range(2)
-            ]
-        )
-        for f in range(4)
-    ]
-    assert selection.choices == tuple(["one", "by gender"][c] for c in choices)
+    scores = outer.sum(axis=1) / naive
+    np.testing.assert_allclose([row.score for row in selection.table], scores, rtol=1e-9)
+    choices = []
+    for f in range(4):
+        inner = [
+            sum(loss(c, (fold != f) & (fold != i), fold == i) for i in range(4) if i != f)
+            for c in candidates
+        ]
+        choices.append(int(np.argmin(inner)))
+    assert selection.choices == tuple(names[c] for c in choices)
     score = outer[choices, np.arange(4)].sum() / naive
     np.testing.assert_allclose(selection.score, score, rtol=1e-9)
     assert selection.chosen == "by gender"
@@ -400,9 +332,8 @@ def test_gain_is_that_of_nested_loops(calibrator):
 # Files
 
 
-@pytest.mark.parametrize("calibrator", [fp.DirectionPreserving(), fp.PAV(floor=0.01)], ids=repr)
-def test_saved_and_loaded(tmp_path, calibrator):
-    data, by = sample(), conditions()
+def test_saved_and_loaded(tmp_path):
+    data, by, calibrator = sample(), conditions(), fp.PAV(floor=0.01)
     by["gender"][:30] = "x"
     fitted = fp.ByCondition(calibrator, 40, {"seconds": 2}).fit(data, by)
     assert any(fitted.reasons_)
@@ -428,20 +359,14 @@ def test_damaged_files_are_refused(tmp_path):
     damages = [
         ("edges_", [None, [12.0, 5.0]]),
         ("edges_", [None, [5.0, "inf"]]),
-        ("edges_", [None, ["x"]]),
         ("edges_", [None]),
-        ("columns_", []),
         ("columns_", ["gender", "gender"]),
         ("groups_", ["x"] * n_groups),
-        ("groups_", []),
         ("counts_", [[1, 2]]),
         ("counts_", [["inf", 2]] * n_groups),
         ("reasons_", [""] * n_groups),
-        ("pooled_", 3.0),
         ("pooled_", None),
-        ("own_", []),
         ("own_", {}),
-        ("own_", [1.0] * n_groups),
         ("own_", [None] * n_groups),
     ]
     damaged = [
@@ -468,7 +393,6 @@ def test_what_are_no_conditions():
     data = sample()
     for fields, by in (
         ({}, None),
-        ({}, {}),
         ({}, ["gender"]),
         ({}, {"x": "gender"}),
         ({"argument": "by['x']"}, {"x": [1, 2]}),
@@ -479,8 +403,6 @@ def test_what_are_no_conditions():
     ):
         with refuses(**{"argument": "by"} | fields):
             fp.ByCondition().fit(data, by)
-        with refuses(**{"argument": "by"} | fields):
-            fp.cross_fit(fp.ByCondition(), data, by=by)
 
 
 def test_bad_options():
@@ -521,5 +443,3 @@ def test_bad_uses():
             use()
     with pytest.raises(ValueError, match="must be fitted before it transforms"):
         maker.transform(data, GENDER)
-    with pytest.raises(KeyError):
-        fitted["gender=x"]

@@ -5,8 +5,6 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression
@@ -118,18 +116,13 @@ def test_collinear_systems_change_nothing_and_share_weights():
     np.testing.assert_allclose(fusion.weights_[used] * spread[used], least, rtol=1e-6, atol=1e-8)
 
 
-@settings(max_examples=25, deadline=None)
-@given(
-    st.integers(1, 5),
-    st.integers(0, 1000),
-    st.sampled_from([0.5, 0.01, 0.9, 1e-6]),
-    st.floats(-15, 15),
-    st.floats(-300, 300),
+@pytest.mark.parametrize(
+    ("n", "prior", "scale", "shift"),
+    [(1, 0.5, 1e15, 0.0), (3, 1e-6, 1e-15, 30.0), (5, 0.9, 7, -300)],
 )
-def test_units_of_a_system_do_not_matter(n, seed, prior, log_scale, shift):
-    y = labels(300, 0.4, seed=seed)
-    systems = [raw(y, k + seed) for k in range(n)]
-    scale = 10.0**log_scale
+def test_units_of_a_system_do_not_matter(n, prior, scale, shift):
+    y = labels(300, 0.4)
+    systems = [raw(y, k) for k in range(n)]
     moved = fp.Predictions.from_raw_scores(y, (systems[0].scores + shift) * scale)
     fused, in_other_units = (
         fp.LinearFusion(prior).fit(given).transform(given).scores
@@ -167,20 +160,6 @@ def test_several_classes_against_a_search(K):
     assert fusion.bias_.sum() == pytest.approx(0.0, abs=1e-12)
     assert loss(np.concatenate([fusion.weights_, fusion.bias_])) <= end.fun + 1e-12
     assert fusion.transform(systems).kind == "likelihoods"
-
-
-def test_collinear_systems_of_several_classes():
-    y = labels(1500, K=4)
-    a, b = of_classes(y, 4, 1), of_classes(y, 4, 2)
-    per_class = np.arange(4.0)  # what biases are for
-    same = fp.Predictions.from_log_likelihoods(y, 3.0 * a.scores + per_class)
-    independent, fusion = fp.LinearFusion().fit([a, b]), fp.LinearFusion().fit([a, b, same])
-    assert (independent.rank_, fusion.rank_) == (2, 2)
-    centered = [
-        scores - scores.mean(axis=1, keepdims=True)
-        for scores in (independent.transform([a, b]).scores, fusion.transform([a, b, same]).scores)
-    ]
-    np.testing.assert_allclose(*centered, atol=1e-9)
 
 
 def test_rows_that_say_nothing_of_classes_have_no_weight():
@@ -304,15 +283,6 @@ def test_measures_are_columns(terms, columns_of):
     np.testing.assert_allclose(fusion_of_turned.weights_, fusion.weights_, rtol=1e-12)
 
 
-def test_measures_help_where_scores_depend_on_them():
-    y = labels(20_000, 0.3)
-    x, quality = measured(y)
-    alone, fused = (
-        fp.Cllr()(fp.cross_fit(fp.LinearFusion(), systems)) for systems in ([x], [x, quality])
-    )
-    assert fused < 0.97 * alone
-
-
 def test_bad_measures():
     y = labels(100)
     x, quality = measured(y)
@@ -354,16 +324,13 @@ def test_systems_by_name_in_any_order(tmp_path):
     loaded = fp.load_calibrator(path)
     assert repr(loaded) == repr(fusion)
     assert (loaded.quality, loaded.systems_) == ("bilinear", fusion.systems_)
-    assert isinstance(loaded.rank_, int)
     np.testing.assert_array_equal(loaded.transform(by_name).scores, expected)
     content = json.loads(path.read_text())
     for key, value in (
         ("weights_", [[1.0]]),
         ("bias_", [1.0]),
         ("rank_", 9),
-        ("rank_", [1.0]),
         ("columns_", ["a"]),
-        ("columns_", "abc"),
         ("systems_", []),
     ):
         wrong = content | {"fitted": content["fitted"] | {key: value}}
@@ -397,22 +364,15 @@ def bad_systems():
     second, not_fitted = {"name": "systems[1]"}, {"argument": "scores", "name": "systems"}
     weights, three = np.arange(1.0, 101.0), labels(100, K=3)
     return {
-        "predictions": (a, {}),
         "none": ([], {}),
         "arrays": ([a, b.scores], second),
-        "parts and memory": ([a, fp.from_parts([b])], second),
         "numbers of parts": ([parts, halves], second),
         "rows of parts": ([fp.from_parts([a[:40], a[40:]]), halves], second),
-        "labels of parts": ([parts, fp.from_parts([as_raw(changed, b.scores)])], second),
         "infinite in parts": (
             {
                 "a": fp.from_parts([a[:5], a[5:]]),
                 "b": fp.from_parts([as_raw(y[:5], infinite[:5]), as_raw(y[5:], infinite[5:])]),
             },
-            {"name": "systems['b']", "index": 7},
-        ),
-        "infinite": (
-            {"a": a, "b": as_raw(y, infinite)},
             {"name": "systems['b']", "index": 7},
         ),
         "posteriors": ([a, fp.Predictions.from_logits(y, b.scores)], second),
@@ -427,8 +387,7 @@ def bad_systems():
         "name of a column": ({"q": fp.Quality(b.scores, b.scores), "min(q)": a}, {}),
         "one class": ([as_raw(0 * y, b.scores)], {"argument": "scores"}),
         "constant": ([as_raw(y, 0.0 * y)] * 2, {}),
-        "separable": ([a, as_raw(y, y * 10.0 + np.linspace(0.0, 1.0, 100))], not_fitted),
-        "just separable": ([as_raw(y, y.astype(float))], not_fitted),
+        "separable": ([as_raw(y, y.astype(float)), a], not_fitted),
         "separable classes": (
             [fp.Predictions.from_log_likelihoods(three, 5.0 * np.eye(3)[three])],
             not_fitted,
@@ -469,16 +428,6 @@ def test_systems_that_differ_from_those_of_the_fit():
             fusion.transform(systems)
     with refuses("systems", name="systems['b']"):
         fusion.transform([a, b[np.arange(300)[::-1]]])
-
-
-def test_a_fusion_is_no_calibrator_of_one_system():
-    system = raw(labels(300))
-    for use in (
-        lambda: fp.CalibrationLoss(fp.rules.Log(), fp.LinearFusion())(system),
-        lambda: fp.select(system, {"fusion": fp.LinearFusion(), "dp": fp.DirectionPreserving()}),
-    ):
-        with pytest.raises(fp.ArgumentError, match="LinearFusion is not"):
-            use()
 
 
 # Fitted again in replicates

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
@@ -90,44 +89,6 @@ def test_the_optimum_of_beta(kind, n):
     fitted = fp.BetaCalibration(prior=0.05).fit(data)
     assert_optimal(fitted, x + offset, y, mass)
     assert fitted.prior_log_odds_ == pytest.approx(offset, rel=1e-12)
-
-
-@pytest.mark.filterwarnings("ignore:the fitted scale is -")
-@pytest.mark.filterwarnings("ignore::fastpsr.SuspicionWarning")
-@pytest.mark.parametrize(
-    ("kind", "prior", "n_infinite"),
-    [
-        ("llrs", 0.02, 0),
-        ("llrs with prior", 0.9, 40),
-        ("raw scores", 0.9, 0),
-        ("raw scores", 0.02, 20),
-        ("posteriors with priors", 0.9, 5),
-        ("posteriors with priors", 0.02, 0),
-    ],
-)
-def test_the_optimum_under_another_rule(kind, prior, n_infinite):
-    """Of the loss at the prior, no worse there than the starting points, which are known."""
-    _, y, x, w = make(kind, 400)
-    x[np.flatnonzero(y == 1)[:n_infinite]] = -np.inf
-    data = KINDS[kind](y, x)
-    mass, offset = training(kind, y, w, prior)
-    fitted = fp.DirectionPreserving(fp.rules.Brier(), prior=prior).fit(data)
-    by_log = fp.DirectionPreserving(prior=prior).fit(data)
-
-    def loss(scale, bias):
-        finite = np.clip(x, fitted.floor_, -fitted.floor_)  # which other scales do not take
-        scaled = scale * (x if scale > 0.0 else finite)
-        return mass @ np.square(y - expit(scaled + bias + offset))
-
-    point = fitted.scale_, fitted.bias_[1] - fitted.bias_[0]
-    starts = [
-        (by_log.scale_, by_log.bias_[1] - by_log.bias_[0]),
-        (1.0, 0.0),
-        (0.0, logit(prior) - offset),
-    ]
-    assert all(loss(*point) <= loss(*start) + 1e-12 for start in starts)
-    if not n_infinite:  # nothing better is near
-        assert loss(*point) <= minimize(lambda at: loss(*at), point, tol=1e-12).fun + 1e-9
 
 
 # What it is the same as
