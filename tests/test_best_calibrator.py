@@ -49,14 +49,6 @@ def test_the_best_is_that_with_the_largest_relative_calibration_loss(data):
         assert best.saving > table["RCL"] + 5.0
 
 
-def test_data_in_parts_have_the_same_best_calibrator():
-    data = binary()
-    parts = fp.from_parts([data[k : k + 700] for k in range(0, len(data), 700)])
-    best, of_parts = (fp.evaluate(each).all_samples.best_calibrator for each in (data, parts))
-    assert of_parts.name == best.name
-    assert of_parts.saving == pytest.approx(best.saving, rel=1e-9)
-
-
 def test_no_calibrator_is_named_without_the_default_loss():
     raw = fp.Predictions.from_raw_scores([0, 1, 0, 1], [0.1, 0.2, 0.3, 0.4])
     metrics = [fp.CrossEntropy(), fp.CalibrationLoss(fp.rules.Log(), fp.PAV())]

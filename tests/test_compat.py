@@ -182,18 +182,6 @@ def test_callables_are_called_with_the_samples_of_the_package(conditions):
     assert abs(np.log(np.std(values[1:]) / np.std(naive))) < 5.0 / np.sqrt(1_000)
 
 
-def test_labels_come_first():
-    seen = set()
-
-    def metric(labels, samples, samples2):
-        seen.add((labels.dtype.kind, samples.shape[1:], samples2.dtype.kind))
-        return 0.0
-
-    rows = np.zeros((10, 3))
-    assert evaluate_with_conf_int(rows, metric, np.arange(10), None, 5, 5, ["a"] * 10)[0] == 0.0
-    assert seen == {("i", (3,), "U")}
-
-
 # All
 
 

@@ -77,19 +77,6 @@ def test_rows_of_few_systems():
         assert [group.system for group in table.groups] == rows
 
 
-def test_several_classes():
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 3, 900)
-    given = {
-        name: fp.Predictions.from_log_likelihoods(y, np.eye(3)[y] + rng.normal(size=(900, 3)))
-        for name in ("a", "b")
-    }
-    table = fp.evaluate_fusion(given)
-    assert {row.metric for row in table.rows} == {"NCE", "NRisk zero-one"}
-    fused = fp.cross_fit(fp.LinearFusion(), given)
-    assert table["fused", None, "NCE"] == fp.CrossEntropy()(fused)
-
-
 def test_conditions_are_a_row_to_do_without():
     given = systems()
     by = {"room": np.random.default_rng(4).choice(["x", "y"], 1500)}

@@ -60,23 +60,6 @@ def test_sums_are_those_by_definition(n_classes, n, n_systems, weighted):
         np.testing.assert_array_equal(bend, curvature[:n_systems, :n_systems])
 
 
-@pytest.mark.parametrize(("n_classes", "n"), [(3, 700), (10, 300)])
-def test_brier_losses_are_those_by_definition(n_classes, n):
-    rng = np.random.default_rng([n_classes, n])
-    scores = rng.normal(size=(n, n_classes)) * 3.0
-    y = rng.integers(0, n_classes, n).astype(np.uint8)
-    weights = rng.choice([0.0, 0.5, 3.0], n)
-    samples = kernels.SideBySide(scores[None], y, weights, rng.integers(0, 3, n), 4)
-    factors, point = rng.uniform(0.5, 2.0, n_classes), rng.normal(1.0, 0.5, 1 + n_classes)
-    value, gradient = samples.brier_fit(point, factors)
-    log_q = reference.log_softmax(point[0] * scores + point[1:])
-    mass, rule = weights * factors[y], fp.rules.Brier()
-    slopes = rule.slopes(log_q, y) * mass[:, None]
-    assert value == pytest.approx(mass @ rule.losses_at(log_q, y), rel=1e-12)
-    expected = [(slopes * scores).sum(), *slopes.sum(axis=0)]
-    np.testing.assert_allclose(gradient, expected, rtol=1e-11, atol=1e-11 * mass.sum())
-
-
 def one_by_one(calibrator, data, train):
     """Calibrated scores by a fit to the training samples of each fold."""
     scores = np.empty(data.scores.shape)

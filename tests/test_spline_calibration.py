@@ -136,20 +136,6 @@ def test_inner_folds_choose_the_penalty():
     assert least < fp.CrossEntropy(False)(lines) * x.size
 
 
-def test_it_follows_a_bend_that_affine_maps_cannot():
-    rng = np.random.default_rng(1)
-    y = np.arange(20_000) % 2
-    llr = np.sinh(rng.normal(2.0 * y - 1.0, 1.0))
-    data = fp.Predictions.from_llrs(y, llr)
-    others = [fp.PAV(floor=1e-4), fp.DirectionPreserving(), fp.BetaCalibration()]
-    of_spline, *of_others = (
-        fp.CrossEntropy()(fp.cross_fit(calibrator, data)) for calibrator in (fp.Spline(), *others)
-    )
-    assert of_spline < min(of_others)
-    true = fp.CrossEntropy()(fp.Predictions.from_llrs(y, 2.0 * np.arcsinh(llr)))
-    assert of_spline == pytest.approx(true, abs=0.001)
-
-
 def test_infinite_scores_are_mapped_to_the_limit():
     y, x = drawn("plain", 400)
     x[:4], y[:4] = [-np.inf, np.inf, np.inf, -np.inf], [0, 1, 0, 1]

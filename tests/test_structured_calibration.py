@@ -141,18 +141,6 @@ def test_two_classes_without_penalty_are_beta_calibration():
     np.testing.assert_allclose(fitted.transform(data).log_odds, expected, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_strong_penalty_leaves_temperature_scaling(kind):
-    y, z = drawn(2_000, 3)
-    data = fp.Predictions.from_logits(y, z)
-    fitted = kind(strength=1e12).fit(data)
-    ones = np.eye(3) if fitted.weights_.ndim == 2 else np.ones(3)
-    np.testing.assert_allclose(fitted.weights_, ones, atol=1e-6)
-    np.testing.assert_allclose(fitted.bias_, 0.0, atol=1e-6)
-    temperature = fp.TemperatureScaling().fit(data).transform(data).posteriors
-    np.testing.assert_allclose(fitted.transform(data).posteriors, temperature, atol=1e-3)
-
-
 def test_a_class_without_samples_stays_at_the_penalty():
     y, z = drawn(600, 4)
     y, z = y[y != 2], z[y != 2]

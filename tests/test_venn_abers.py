@@ -83,20 +83,6 @@ def test_the_definition(kind, n, shape):
             np.testing.assert_allclose(interval.high, p1, rtol=1e-12)
 
 
-@pytest.mark.parametrize(("n", "shape"), [(8, "infinite"), (900, "tied"), (20_000, "plain")])
-def test_pav_is_between(n, shape):
-    y, x = drawn(n, shape)
-    data = fp.Predictions.from_logits(y, x)
-    fitted = fp.VennAbers().fit(data)
-    interval = fitted.interval(data)
-    between = fp.PAV().fit(data).transform(data).positive_posteriors
-    assert (interval.low <= between + 1e-15).all()
-    assert (between <= interval.high + 1e-15).all()
-    posterior = fitted.transform(data).positive_posteriors
-    assert (interval.low <= posterior).all()
-    assert (posterior <= interval.high).all()
-
-
 def test_the_kernel_against_the_definition_with_weights():
     rng = np.random.default_rng(3)
     for _ in range(100):

@@ -239,12 +239,3 @@ def test_strictness_is_probed():
     assert Weighted(lambda a: a[:, 0] * a[:, 3]).is_strict  # for four classes at least
     assert not Weighted(lambda a: (a @ [1.0, 2.0, 3.0] > 1.5) * 1.0).is_strict  # for three
     assert repr(Weighted(ones)) == "Weighted(ones)"
-
-
-def test_a_weight_cannot_write_to_its_points():
-    def rude(a):
-        a[:] = 0.0
-        return np.ones(len(a))
-
-    with pytest.raises(ValueError, match="read-only"):
-        binary(Weighted(rude), 0.0, 0)
