@@ -362,53 +362,32 @@ def test_damaged_files_are_refused(tmp_path):
 # Errors
 
 
-def test_what_are_no_conditions():
-    data = sample()
-    for fields, by in (
-        ({}, None),
-        ({}, ["gender"]),
-        ({}, {"x": "gender"}),
-        ({"argument": "by['x']"}, {"x": [1, 2]}),
-        ({"argument": "by['x']"}, {"x": [np.nan] * N}),
-        ({}, {("a", "b"): (range(N), range(N))}),
-        ({"name": "by['x']"}, {"x": fp.SharedTargets(range(N))}),
-        ({"name": "by['x']"}, {"x": np.arange(N)}),
-    ):
-        with refuses(**{"argument": "by"} | fields):
-            fp.ByCondition().fit(data, by)
-
-
-def test_bad_options():
-    data = sample()
-    for argument, make in (
-        ("calibrator", lambda: fp.ByCondition(fp.ByCondition())),
-        ("calibrator", lambda: fp.ByCondition("dp")),
-        ("min_per_class", lambda: fp.ByCondition(min_per_class=0)),
-        ("bins", lambda: fp.ByCondition(bins=1).fit(data, GENDER)),
-        ("bins", lambda: fp.ByCondition(bins=2).fit(data, GENDER)),
-        ("bins", lambda: fp.ByCondition(bins={"x": 2}).fit(data, GENDER)),
-    ):
-        with refuses(argument):
-            make()
-
-
-def test_bad_uses():
+def test_bad_arguments():
     data, maker, dp = sample(), fp.ByCondition(), fp.DirectionPreserving()
     fitted = fp.ByCondition(bins={"seconds": 2}).fit(data, conditions())
     parts = fp.from_parts([data[:600], data[600:]])
     words = {**conditions(), "seconds": np.array(["long"] * N)}
     fusion = fp.ByCondition(fp.LinearFusion())
     for argument, use in (
+        ("by", lambda: maker.fit(data, None)),
+        ("by", lambda: maker.fit(data, {"x": "gender"})),
+        ("by['x']", lambda: maker.fit(data, {"x": [1, 2]})),
+        ("by['x']", lambda: maker.fit(data, {"x": [np.nan] * N})),
+        ("by['x']", lambda: maker.fit(data, {"x": fp.SharedTargets(range(N))})),
+        ("by['x']", lambda: maker.fit(data, {"x": np.arange(N)})),
+        ("calibrator", lambda: fp.ByCondition(maker)),
+        ("min_per_class", lambda: fp.ByCondition(min_per_class=0)),
+        ("bins", lambda: fp.ByCondition(bins=1).fit(data, GENDER)),
+        ("bins", lambda: fp.ByCondition(bins=2).fit(data, GENDER)),
+        ("bins", lambda: fp.ByCondition(bins={"x": 2}).fit(data, GENDER)),
         ("by", lambda: fitted.transform(data, GENDER)),
-        ("by", lambda: fitted.transform(data, words)),
+        ("by['seconds']", lambda: fitted.transform(data, words)),
         ("predictions", lambda: fitted.transform(sample("raw_scores"), conditions())),
         ("predictions", lambda: maker.fit(parts, GENDER)),
-        ("predictions", lambda: fp.cross_fit(maker, parts, by=GENDER)),
         ("by", lambda: fp.cross_fit(dp, data, by=GENDER)),
         ("train", lambda: fp.cross_fit(maker, data, fp.HeldOut(data), by=GENDER)),
         ("by", lambda: fp.select(data, {"a": maker})),
         ("by", lambda: fp.select(data, {"a": dp}, by=GENDER)),
-        ("predictions", lambda: fp.select(parts, {"a": maker}, by=GENDER)),
         ("calibrator", lambda: fp.CalibrationLoss(fp.rules.Log(), maker)),
         ("candidates", lambda: fp.select(data, {"a": fusion}, by=GENDER)),
     ):

@@ -131,16 +131,10 @@ def test_semi_empirical_score_needs_a_reference_per_sample():
 
 
 @pytest.mark.parametrize(
-    ("rule_name", "calibrator", "weights"),
-    [
-        ("log", fp.DirectionPreserving(), "integer"),
-        ("log", fp.HistogramBinning(5), "none"),
-        ("brier", fp.TemperatureScaling(), "integer"),
-        ("brier", fp.PAV(), "none"),
-    ],
+    ("rule_name", "calibrator"), [("log", fp.DirectionPreserving()), ("brier", fp.PAV())]
 )
-def test_expected_divergence_decomposes_the_semi_empirical_score(rule_name, calibrator, weights):
-    sample = samples.make(2, 120, weights=weights)
+def test_expected_divergence_decomposes_the_semi_empirical_score(rule_name, calibrator):
+    sample = samples.make(2, 120, weights="integer")
     rule, class_losses = RULES[rule_name]
     folds = fp.CrossFit(folds=np.arange(120) // 2 % 4)
     metric = fp.ExpectedDivergence(rule, calibrator, folds)

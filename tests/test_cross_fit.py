@@ -60,13 +60,9 @@ def test_a_fold_with_all_of_a_class_is_named():
     y = (groups == 7).astype(int)
     data = fp.Predictions.from_logits(y, np.random.default_rng(0).normal(size=300))
     train = fp.CrossFit(groups=groups)
-    for call in (
-        lambda: fp.select(data, {"dp": fp.DirectionPreserving()}, train=train),
-        lambda: fp.cross_fit(fp.PAV(), data, train),
-        lambda: fp.cross_fit(fp.BetaCalibration(), data, train),
-    ):
+    for calibrator in (fp.PAV(), fp.BetaCalibration()):
         with pytest.raises(fp.ArgumentError, match=r"all of class 1 are in fold \d"):
-            call()
+            fp.cross_fit(calibrator, data, train)
 
 
 # Folds that are dealt

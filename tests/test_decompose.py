@@ -172,10 +172,7 @@ def test_what_is_refused():
 def test_what_is_shown():
     data = fp.Predictions.from_posteriors([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.9] * 25)
     parts = fp.decompose(data, n_resamples=40, seed=0, method="percentile")
-    first, *lines = str(parts).splitlines()
-    assert first == "95 % intervals: percentile, 40 replicates, resampling IID, seed 0"
-    assert [line.split()[0] for line in lines] == list(PARTS)
-    assert "[" not in str(fp.decompose(data))
+    assert [line.split()[0] for line in str(parts).splitlines()[1:]] == list(PARTS)
     content = parts.to_dict()
     assert content["score"] == parts.score
     assert content["intervals"]["score"]["low"] == parts.intervals["score"].interval.low

@@ -283,26 +283,6 @@ def test_measures_are_columns(terms, columns_of):
     np.testing.assert_allclose(fusion_of_turned.weights_, fusion.weights_, rtol=1e-12)
 
 
-def test_bad_measures():
-    y = labels(100)
-    x, quality = measured(y)
-    holes = quality.test.copy()
-    holes[3] = np.nan
-    with refuses("systems['q'].test", index=3):
-        fp.LinearFusion().fit({"x": x, "q": fp.Quality(quality.enroll, holes)})
-    for wrong in (quality.enroll[1:], "snr"):
-        with refuses("systems['q'].enroll"):
-            fp.LinearFusion().fit({"x": x, "q": fp.Quality(wrong, quality.test)})
-    with refuses("systems['q'].enroll"):
-        fp.LinearFusion().fit({"x": fp.from_parts([x]), "q": quality})
-    with refuses("systems"):
-        fp.LinearFusion().fit({"q": quality})
-    with refuses("systems", name="systems[1]"):
-        fp.LinearFusion().fit([of_classes(labels(100, K=3), 3), quality])
-    with refuses("quality"):
-        fp.LinearFusion(quality="mean")
-
-
 # Names, files
 
 
@@ -352,62 +332,48 @@ def test_negative_weights_are_warned_of():
 
 
 def bad_systems():
-    """Name of a case -> systems, and the fields of the error."""
+    """Systems that cannot be fused, and what the error says of them by its fields."""
     y = labels(100)
     a, b = raw(y), raw(y, 2)
     as_raw, as_llrs = fp.Predictions.from_raw_scores, fp.Predictions.from_llrs
-    infinite = b.scores.copy()
-    infinite[7] = np.inf
-    changed = y.copy()
-    changed[50] = 1 - changed[50]
-    parts, halves = fp.from_parts([a]), fp.from_parts([b[:50], b[50:]])
-    second, not_fitted = {"name": "systems[1]"}, {"argument": "scores", "name": "systems"}
-    weights, three = np.arange(1.0, 101.0), labels(100, K=3)
-    return {
-        "none": ([], {}),
-        "arrays": ([a, b.scores], second),
-        "numbers of parts": ([parts, halves], second),
-        "rows of parts": ([fp.from_parts([a[:40], a[40:]]), halves], second),
-        "infinite in parts": (
-            {
-                "a": fp.from_parts([a[:5], a[5:]]),
-                "b": fp.from_parts([as_raw(y[:5], infinite[:5]), as_raw(y[5:], infinite[5:])]),
-            },
-            {"name": "systems['b']", "index": 7},
-        ),
-        "posteriors": ([a, fp.Predictions.from_logits(y, b.scores)], second),
-        "lengths": ([a, raw(labels(90))], second),
-        "labels": ([a, as_raw(changed, b.scores)], second),
-        "weights": ([a, as_raw(y, b.scores, sample_weight=weights)], second),
-        "priors": (
-            [as_llrs(y, a.scores, prior=0.1), as_llrs(y, b.scores, prior=0.2)],
-            second,
-        ),
-        "a name twice": ({1: a, "1": b}, {}),
-        "name of a column": ({"q": fp.Quality(b.scores, b.scores), "min(q)": a}, {}),
-        "one class": ([as_raw(0 * y, b.scores)], {"argument": "scores"}),
-        "constant": ([as_raw(y, 0.0 * y)] * 2, {}),
-        "separable": ([as_raw(y, y.astype(float)), a], not_fitted),
-        "separable classes": (
-            [fp.Predictions.from_log_likelihoods(three, 5.0 * np.eye(3)[three])],
-            not_fitted,
-        ),
-    }
+    infinite, changed, holes = b.scores.copy(), y.copy(), a.scores.copy()
+    infinite[7], changed[50], holes[3] = np.inf, 1 - y[50], np.nan
+    parts = fp.from_parts([a[:40], a[40:]])
+    separated, three = as_raw(y, y.astype(float)), labels(100, K=3)
+    yield [], {"argument": "systems"}
+    yield [a, b.scores], {"argument": "systems[1]"}
+    yield [parts, fp.from_parts([b])], {"argument": "systems[1]"}
+    yield [parts, fp.from_parts([b[:50], b[50:]])], {"argument": "systems[1]"}
+    yield [a, as_raw(y, infinite)], {"argument": "systems[1]", "index": 7}
+    yield [a, fp.Predictions.from_logits(y, b.scores)], {"argument": "systems[1]"}
+    yield [a, raw(labels(90))], {"argument": "systems[1]"}
+    yield [a, as_raw(changed, b.scores)], {"argument": "systems[1]"}
+    yield [a, as_raw(y, b.scores, sample_weight=1.0 + y)], {"argument": "systems[1]"}
+    yield [as_llrs(y, a.scores, prior=p) for p in (0.1, 0.2)], {"argument": "systems[1]"}
+    yield {1: a, "1": b}, {"argument": "systems"}
+    yield {"q": fp.Quality(b.scores, b.scores), "min(q)": a}, {"argument": "systems"}
+    yield {"q": fp.Quality(b.scores, b.scores)}, {"argument": "systems"}
+    yield {"x": a, "q": fp.Quality(b.scores, holes)}, {"argument": "systems['q'].test", "index": 3}
+    yield {"x": a, "q": fp.Quality(b.scores[1:], a.scores)}, {"argument": "systems['q'].enroll"}
+    yield {"x": parts, "q": fp.Quality(b.scores, a.scores)}, {"argument": "systems['q'].enroll"}
+    yield [of_classes(three, 3), fp.Quality(b.scores, b.scores)], {"argument": "systems[1]"}
+    yield [as_raw(0 * y, b.scores)], {"argument": "scores"}
+    yield [as_raw(y, 0.0 * y)] * 2, {"argument": "systems"}
+    yield [a, separated], {"argument": "scores", "name": "systems"}
+    yield [fp.Predictions.from_log_likelihoods(three, np.eye(3)[three])], {"argument": "scores"}
 
 
-@pytest.mark.parametrize("name", bad_systems())
-def test_bad_systems(name):
-    systems, fields = bad_systems()[name]
-    with refuses(**{"argument": "systems"} | fields):
-        fp.LinearFusion().fit(systems)
-
-
-def test_bad_priors():
-    for prior in (0.0, 1.0, -1.0, np.nan, "half"):
+def test_what_is_refused():
+    for systems, fields in bad_systems():
+        with refuses(**fields):
+            fp.LinearFusion().fit(systems)
+    for prior in (0.0, 1.0, np.nan, "half"):
         with refuses("prior"):
             fp.LinearFusion(prior)
     with refuses("prior"):
         fp.LinearFusion(0.1).fit([of_classes(labels(300, K=3), 3)])
+    with refuses("quality"):
+        fp.LinearFusion(quality="mean")
 
 
 def test_systems_that_differ_from_those_of_the_fit():

@@ -168,15 +168,6 @@ def test_raw_scores_leave_out_what_needs_posteriors():
     assert "left out: none" in str(selection)
 
 
-def test_results_can_be_written():
-    selection = fp.select(drawn(400), {"none": None, "dp": fp.DirectionPreserving()})
-    assert [row["name"] for row in selection.to_dict()["table"]] == ["none", "dp"]
-    assert selection.to_frame()["score"].to_list() == [row.score for row in selection.table]
-    assert "chosen: dp" in str(selection)
-    with pytest.raises(KeyError):
-        selection["pav"]
-
-
 def test_what_is_refused():
     data, none = drawn(200), {"none": None}
     weighted = drawn(200, sample_weight=np.linspace(0.5, 1.0, 200))

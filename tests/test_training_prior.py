@@ -119,25 +119,6 @@ def test_posteriors_are_calibrated_as_the_llrs_that_they_stand_for(map_, kind, n
     np.testing.assert_allclose(posteriors, llrs + logit(data.priors[1]), rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("map_", "kind"),
-    [
-        (fp.DirectionPreserving, "raw scores"),
-        (fp.DirectionPreserving, "posteriors"),
-        (fp.TemperatureScaling, "posteriors with priors"),
-        (fp.BetaCalibration, "llrs with prior"),
-        (fp.Spline, "llrs"),
-    ],
-)
-def test_the_prior_of_the_data_is_the_default(map_, kind):
-    data, y, _, _ = make(kind, 400)
-    prior = y.mean() if data.given_priors is None else 0.3
-    by_default, at_prior = map_().fit(data), map_(prior=prior).fit(data)
-    assert_same_fit(by_default, at_prior)
-    calibrated = by_default.transform(data)
-    np.testing.assert_allclose(at_prior.transform(data).scores, calibrated.scores, rtol=1e-8)
-
-
 @pytest.mark.parametrize("map_", [fp.DirectionPreserving, fp.BetaCalibration])
 def test_priors_do_not_share_what_is_kept_with_the_data(map_):
     data, *_ = make("llrs", BY_SUMS)
