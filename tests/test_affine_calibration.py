@@ -259,6 +259,20 @@ def test_data_that_a_threshold_of_zero_separates_have_no_temperature(sign):
 # Fits under other rules
 
 
+@pytest.mark.parametrize("K", [2, 3])
+def test_no_small_step_is_better_under_the_brier_rule(K):
+    sample = samples.make(K, 200, scores="extreme", priors=True)
+    fitted = fp.DirectionPreserving(fp.rules.Brier()).fit(sample.predictions)
+    value = fp.BrierScore()(fitted.transform(sample.predictions))
+    assert abs(fitted.bias_.sum()) < 1e-12
+    rng = np.random.default_rng(K)
+    for _ in range(20):
+        scale = fitted.scale_ * (1 + 1e-3 * rng.normal())
+        moved = scale * sample.log_q + fitted.bias_ + 1e-3 * rng.normal(size=K)
+        near = fp.Predictions.from_logits(sample.y, moved, priors=sample.priors)
+        assert fp.BrierScore()(near) > value - 1e-9
+
+
 def hard_samples(n_classes, seed):
     """Few or many samples with extreme, tied or weighted posteriors."""
     rng = np.random.default_rng([n_classes, seed])

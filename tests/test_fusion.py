@@ -311,6 +311,7 @@ def test_systems_by_name_in_any_order(tmp_path):
         ("bias_", [1.0]),
         ("rank_", 9),
         ("columns_", ["a"]),
+        ("columns_", "abc"),
         ("systems_", []),
     ):
         wrong = content | {"fitted": content["fitted"] | {key: value}}
