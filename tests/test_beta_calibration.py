@@ -1,8 +1,7 @@
-"""Beta calibration against scipy, and what it has in common with direction-preserving maps."""
+"""Beta calibration: its optimum, and what it has in common with direction-preserving maps."""
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 from scipy.special import expit
 
 import fastpsr as fp
@@ -25,28 +24,16 @@ def mean_loss(log_odds, y, mass):
     return at
 
 
-def minimum(loss):
-    bounds = [(0.0, None), (0.0, None), (None, None)]
-    options = {"ftol": 1e-16, "gtol": 1e-12, "maxiter": 5_000, "maxfun": 20_000}
-    ends = [
-        minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-        for start in ([1.0, 1.0, 0.0], [0.1, 2.0, 0.0])
-    ]
-    return min(end.fun for end in ends)
-
-
 def assert_optimal(fitted, log_odds, y, mass):
     """The gradient is 0 but where a bound holds it: of a convex loss, the optimum."""
     loss = mean_loss(log_odds, y, mass)
-    value, gradient = loss(fitted.parameters_)
+    _, gradient = loss(fitted.parameters_)
     a, b, _ = fitted.parameters_
     assert a >= 0.0
     assert b >= 0.0
     held = np.array([a == 0.0, b == 0.0, False])
     assert np.abs(gradient[~held]).max() < 1e-9
     assert (gradient[held] >= 0.0).all()
-    if y.size < 100:  # where a search takes little
-        assert value <= minimum(loss) + 1e-14
 
 
 def drawn(shape, n, seed=0):

@@ -13,29 +13,6 @@ def assert_close(value, expected, rtol=1e-12, atol=1e-14):
     np.testing.assert_allclose(value, expected, rtol=rtol, atol=atol)
 
 
-def influences(y, scores, train):
-    """(N, N) matrix: whether sample j has a part in the fit that calibrates sample i.
-
-    Seen from outside: another score of j gives another calibrated value of i. Two other scores,
-    since one may by chance leave a value where it was.
-    """
-
-    def calibrated(values):
-        return fp.cross_fit(
-            fp.DirectionPreserving(), fp.Predictions.from_logits(y, values), train
-        ).log_posteriors
-
-    before = calibrated(scores)
-    changed = np.zeros((y.size, y.size), bool)
-    for j in range(y.size):
-        for shift in (0.4, -0.9):
-            moved = scores.copy()
-            moved[j, 0] += shift
-            changed[j] |= np.abs(calibrated(moved) - before).max(axis=1) > 1e-7
-    np.fill_diagonal(changed, False)  # its own value changes with its score in any case
-    return changed
-
-
 def make(K, n, seed=0):
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.arange(n) % K)
@@ -69,10 +46,10 @@ def test_a_fold_with_all_of_a_class_is_named():
 
 
 def test_folds_are_balanced_in_every_class():
-    y, z = make(3, 103)
-    influence = influences(y, z, fp.CrossFit(folds=5))
+    y, _ = make(3, 103)
     folds = fold_numbers(y, fp.CrossFit(folds=5))
-    np.testing.assert_array_equal(influence, folds[:, None] != folds[None, :])
+    for fold in folds_of(y, fp.CrossFit(folds=5)):
+        np.testing.assert_array_equal(fold.training, ~fold.served)
     counts = np.array([np.bincount(folds[y == k], minlength=5) for k in range(3)])
     assert counts.shape == (3, 5)
     assert (counts.max(axis=1) - counts.min(axis=1)).max() <= 1
@@ -88,27 +65,28 @@ def test_folds_depend_on_the_seed():
 
 
 def make_trials(n_speakers=14, n_nontargets=60):
-    """Enrollment and test speakers, labels and logits; speakers 0.. have two targets each."""
+    """Enrollment and test speakers, and labels; speakers 0.. have two targets each."""
     rng = np.random.default_rng(11)
     enroll, test = rng.integers(0, n_speakers, (2, 3 * n_nontargets))
     different = np.flatnonzero(enroll != test)[:n_nontargets]
     own = np.tile(np.arange(n_speakers), 2)
     enroll, test = np.append(own, enroll[different]), np.append(own, test[different])
-    y = (enroll == test).astype(int)
-    return enroll, test, y, samples.make_logits(rng, y, 2)
+    return enroll, test, (enroll == test).astype(int)
 
 
 def test_speakers_of_a_trial_train_no_part_of_its_calibrator():
-    enroll, test, y, z = make_trials()
-    influence = influences(y, z, fp.CrossFit(folds=4, groups=(enroll, test)))
-    targets = influence[:14, :14]  # the first targets: speaker s against s
-    speaker_fold = np.array([np.argmin(row) for row in targets])  # the first it does not train
+    enroll, test, y = make_trials()
+    trains = np.zeros((y.size, y.size), bool)  # whether trial j trains the calibrator of trial i
+    for fold in folds_of(y, fp.CrossFit(folds=4, groups=(enroll, test))):
+        trains[np.ix_(fold.served, fold.training)] = True
+    targets = trains[:14, :14]  # the first targets: speaker s against s
+    speaker_fold = np.array([np.argmin(row) for row in targets])  # the first that does not train
     assert np.unique(speaker_fold).size == 4
     assert np.ptp(np.bincount(speaker_fold)[np.unique(speaker_fold)]) <= 1
     pairs = np.column_stack([speaker_fold[enroll], speaker_fold[test]]).tolist()
     for j in range(y.size):
         for i in range(y.size):
-            assert influence[j, i] == (j != i and reference.may_train(pairs[i], pairs[j]))
+            assert trains[j, i] == reference.may_train(pairs[i], pairs[j])
 
 
 def test_pairs_of_groups_take_few_folds():

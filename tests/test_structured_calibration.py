@@ -1,8 +1,7 @@
-"""Vector and matrix scaling against scipy on the definition."""
+"""Vector and matrix scaling: the gradient of the definition is 0 at what is fitted."""
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 import fastpsr as fp
@@ -63,13 +62,8 @@ def assert_optimal(fitted, q, y, mass):
     assert fitted.n_samples_ == n
     x = smoothed(softmax(fitted.scale_ * np.log(q), axis=1), n)
     loss = objective(x, y, mass / mass.sum(), n, fitted.strength, fitted.weights_.ndim == 2)
-    value, gradient = loss(parameters(fitted))
+    _, gradient = loss(parameters(fitted))
     assert np.abs(gradient).max() < 1e-9
-    if n < 100:  # where a search takes little
-        options = {"ftol": 1e-15, "gtol": 1e-9, "maxiter": 2_000}
-        start = np.zeros(gradient.size)
-        end = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
-        assert value <= end.fun + 1e-13
     assert abs(fitted.bias_.sum()) < 1e-9
     return x
 
