@@ -85,6 +85,6 @@ def test_the_best_calibrator_is_in_the_text_the_dict_and_the_report(tmp_path):
 
 
 def test_groups_have_none():
-    whole, *groups = fp.evaluate(binary(), by={"half": np.arange(5_000) % 2}).groups
-    assert whole.best_calibrator is not None
+    all_rows, *groups = fp.evaluate(binary(), by={"half": np.arange(5_000) % 2}).groups
+    assert all_rows.best_calibrator is not None
     assert [group.best_calibrator for group in groups] == [None, None]

@@ -31,12 +31,12 @@ def assert_optimal(fitted, log_odds, y, mass):
     a, b, _ = fitted.parameters_
     assert a >= 0.0
     assert b >= 0.0
-    held = np.array([a == 0.0, b == 0.0, False])
-    assert np.abs(gradient[~held]).max() < 1e-9
-    assert (gradient[held] >= 0.0).all()
+    at_bound = np.array([a == 0.0, b == 0.0, False])
+    assert np.abs(gradient[~at_bound]).max() < 1e-9
+    assert (gradient[at_bound] >= 0.0).all()
 
 
-def drawn(shape, n, seed=0):
+def draw(shape, n, seed=0):
     rng = np.random.default_rng(seed)
     y = (rng.random(n) < 0.3).astype(int)
     x = 2.0 * rng.normal(size=n) + 2.0 * y - 2.0
@@ -72,7 +72,7 @@ def drawn(shape, n, seed=0):
     ],
 )
 def test_the_optimum(shape, n, weighted, kind):
-    y, x = drawn(shape, n)
+    y, x = draw(shape, n)
     mass = np.random.default_rng(1).exponential(size=n) if weighted else np.ones(n)
     weights = mass if weighted else None
     if kind == "posteriors":
@@ -89,7 +89,7 @@ def test_the_optimum(shape, n, weighted, kind):
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 def test_where_posteriors_do_not_tell_a_from_b_it_is_direction_preserving(sign):
-    y, x = drawn("plain", 2_000)
+    y, x = draw("plain", 2_000)
     x = x + sign * 80.0
     data = fp.Predictions.from_logits(y, x)
     a, b, c = fp.BetaCalibration().fit(data).parameters_
@@ -111,13 +111,13 @@ def test_the_optimum_where_few_scores_are_above_even_odds():
 
 @pytest.mark.parametrize("n", [40_000, 120_000])
 def test_the_optimum_of_scores_in_a_wide_range(n):
-    y, x = drawn("plain", n)
+    y, x = draw("plain", n)
     fitted = fp.BetaCalibration().fit(fp.Predictions.from_logits(y, 100.0 * x))
     assert_optimal(fitted, 100.0 * x, y, np.ones(n))
 
 
 def test_infinite_scores_are_mapped_to_the_limit():
-    y, x = drawn("plain", 400)
+    y, x = draw("plain", 400)
     x[:4], y[:4] = [-np.inf, np.inf, np.inf, -np.inf], [0, 1, 0, 1]
     train = fp.Predictions.from_logits(y, x)
     with pytest.warns(fp.SuspicionWarning, match="2 samples have posterior 0"):
@@ -125,7 +125,7 @@ def test_infinite_scores_are_mapped_to_the_limit():
     assert_optimal(fitted, np.clip(x, fitted.floor_, -fitted.floor_), y, np.ones(y.size))
     ends = fp.Predictions.from_logits(None, [-np.inf, np.inf])
     assert fitted.transform(ends).log_odds.tolist() == [-np.inf, np.inf]
-    y, x = drawn("one side", 400)
+    y, x = draw("one side", 400)
     flat_left = fp.BetaCalibration().fit(fp.Predictions.from_logits(y, x))
     a, b, c = flat_left.parameters_
     assert (a == 0.0, b > 0.0) == (True, True)
@@ -137,7 +137,7 @@ def test_infinite_scores_are_mapped_to_the_limit():
 
 
 def test_scores_that_rank_the_wrong_way_get_one_posterior():
-    y, x = drawn("downward", 500)
+    y, x = draw("downward", 500)
     with pytest.warns(RuntimeWarning, match="a = b = 0"):
         fitted = fp.BetaCalibration().fit(fp.Predictions.from_logits(y, x))
     expected = [0.0, 0.0, np.log(y.mean() / (1.0 - y.mean()))]

@@ -111,13 +111,13 @@ def test_samples_of_weight_0_are_as_if_absent():
     present = data.weights > 0.0
     by["gender"][~present], by["seconds"][~present] = "x", 1e9
     maker = fp.ByCondition(bins={"seconds": 3}, min_per_class=50)
-    some, some_by = data[present], {name: ids[present] for name, ids in by.items()}
-    fitted, alone = maker.fit(data, by), maker.fit(some, some_by)
+    kept, kept_by = data[present], {name: ids[present] for name, ids in by.items()}
+    fitted, alone = maker.fit(data, by), maker.fit(kept, kept_by)
     assert fitted.groups_ == alone.groups_
     assert fitted.counts_.tolist() == alone.counts_.tolist()
     assert fitted.edges_[1].tolist() == alone.edges_[1].tolist()
     crossed = fp.cross_fit(maker, data, by=by).scores
-    alone = fp.cross_fit(maker, some, by=some_by).scores
+    alone = fp.cross_fit(maker, kept, by=kept_by).scores
     np.testing.assert_allclose(crossed[present], alone, rtol=0.0, atol=1e-12)
     assert np.isfinite(crossed).all()
 
@@ -150,8 +150,8 @@ def test_bins_are_those_of_evaluate():
     assert [None, *fitted.groups_] == [group.group for group in table.groups]
     assert fitted.counts_.tolist() == [list(group.class_sizes) for group in table.groups[1:]]
     # numbers of other data are in the bins of the fit, not in bins of their own
-    few = fitted.transform(data[:2], {"seconds": by["seconds"][:2]}).scores
-    assert few.tolist() == fitted.transform(data, by).scores[:2].tolist()
+    first_two = fitted.transform(data[:2], {"seconds": by["seconds"][:2]}).scores
+    assert first_two.tolist() == fitted.transform(data, by).scores[:2].tolist()
 
 
 def test_new_conditions_use_the_pooled_calibrator():
@@ -230,16 +230,16 @@ def systems_of():
     rng = np.random.default_rng(0)
     y, (enroll, test) = sample().labels, rng.random((2, N))
     x = [y + rng.normal(size=N), 3.0 * y + 4.0 * rng.normal(size=N) - enroll]
-    systems = {f"s{i}": fp.Predictions.from_raw_scores(y, each) for i, each in enumerate(x)}
+    systems = {f"s{i}": fp.Predictions.from_raw_scores(y, system) for i, system in enumerate(x)}
     return {**systems, "length": fp.Quality(enroll, test)}
 
 
 def rows_of(systems, rows):
     return {
-        name: fp.Quality(each.enroll[rows], each.test[rows])
-        if isinstance(each, fp.Quality)
-        else each[rows]
-        for name, each in systems.items()
+        name: fp.Quality(system.enroll[rows], system.test[rows])
+        if isinstance(system, fp.Quality)
+        else system[rows]
+        for name, system in systems.items()
     }
 
 
@@ -252,11 +252,11 @@ def test_fusions_are_those_of_the_rows(tmp_path):
     assert fused.kind == crossed.kind == "likelihoods"
     for value in "fm":
         rows = gender == value
-        own = rows_of(systems, rows)
-        alone = fp.LinearFusion(prior=0.1).fit(own)
+        subset = rows_of(systems, rows)
+        alone = fp.LinearFusion(prior=0.1).fit(subset)
         assert fitted[f"gender={value}"].weights_.tolist() == alone.weights_.tolist()
-        assert fused.scores[rows].tolist() == alone.transform(own).scores.tolist()
-        alone = fp.cross_fit(fp.LinearFusion(prior=0.1), own, fp.CrossFit(folds=fold[rows]))
+        assert fused.scores[rows].tolist() == alone.transform(subset).scores.tolist()
+        alone = fp.cross_fit(fp.LinearFusion(prior=0.1), subset, fp.CrossFit(folds=fold[rows]))
         np.testing.assert_allclose(crossed.scores[rows], alone.scores, rtol=0.0, atol=1e-12)
     fp.save_calibrator(fitted, tmp_path / "c.json")
     loaded = fp.load_calibrator(tmp_path / "c.json")

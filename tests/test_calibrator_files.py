@@ -58,8 +58,8 @@ def test_a_failing_write_leaves_what_there_was(tmp_path, monkeypatch, error, exi
     if existing:
         path.write_text("what was there", "utf-8")
 
-    def write_half(self, text, *rest, **options):
-        write(self, text[: len(text) // 2], *rest, **options)
+    def write_half(self, text, *arguments, **options):
+        write(self, text[: len(text) // 2], *arguments, **options)
         raise error
 
     monkeypatch.setattr(Path, "write_text", write_half)
@@ -74,8 +74,8 @@ def test_two_writers_of_one_file_at_once(tmp_path, monkeypatch):
     first, second = fp.PAV().fit(sample()), fp.TemperatureScaling().fit(sample())
     loaded = []
 
-    def write_and_be_overtaken(self, *rest, **options):
-        n_written = write(self, *rest, **options)
+    def write_and_be_overtaken(self, *arguments, **options):
+        n_written = write(self, *arguments, **options)
         monkeypatch.setattr(Path, "write_text", write)
         fp.save_calibrator(second, path)
         loaded.append(fp.load_calibrator(path))
@@ -84,7 +84,7 @@ def test_two_writers_of_one_file_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "write_text", write_and_be_overtaken)
     fp.save_calibrator(first, path)
     loaded.append(fp.load_calibrator(path))
-    assert [repr(each) for each in loaded] == [repr(second), repr(first)]
+    assert [repr(calibrator) for calibrator in loaded] == [repr(second), repr(first)]
     assert os.listdir(tmp_path) == ["saved.json"]
 
 

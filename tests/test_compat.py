@@ -15,7 +15,7 @@ def lists(seed, n_targets=40, n_nontargets=150, digits=None):
     """Scores of targets and of non-targets, rounded if digits are given."""
     rng = np.random.default_rng(seed)
     scores = rng.normal(1.0, 1.0, n_targets), rng.normal(-0.5, 1.0, n_nontargets)
-    return scores if digits is None else tuple(np.round(each, digits) for each in scores)
+    return scores if digits is None else tuple(np.round(rates_of, digits) for rates_of in scores)
 
 
 LISTS = [
@@ -133,7 +133,7 @@ def test_weights_are_repetitions():
     rates = nist.compute_pmiss_pfa_rbst(scores, labels, weights)
     repeated = nist.compute_pmiss_pfa_rbst(scores.repeat(weights), labels.repeat(weights))
     assert nist.compute_eer(*rates) == pytest.approx(nist.compute_eer(*repeated), rel=1e-12)
-    ours, theirs = (nist.compute_c_norm(*each, 0.3) for each in (rates, repeated))
+    ours, theirs = (nist.compute_c_norm(*rates_of, 0.3) for rates_of in (rates, repeated))
     assert ours == pytest.approx(theirs, rel=1e-12)
 
 
@@ -150,8 +150,8 @@ def test_intervals_are_percentiles_of_the_bootstrap():
         result = fp.bootstrap(fp.Cllr(), data, n_resamples=300, resampling=scheme, seed=0)
         assert value == fp.Cllr()(data)
         assert interval == tuple(np.percentile(result.replicates, [5, 95]))
-        few = evaluate_with_conf_int(llrs, fp.Cllr(), labels, ids, 1)
-        assert few == (value, (result.replicates[0],) * 2)
+        from_one = evaluate_with_conf_int(llrs, fp.Cllr(), labels, ids, 1)
+        assert from_one == (value, (result.replicates[0],) * 2)
 
 
 @pytest.mark.parametrize("conditions", [None, np.arange(300) % 12])

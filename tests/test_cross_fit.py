@@ -69,8 +69,8 @@ def make_trials(n_speakers=14, n_nontargets=60):
     rng = np.random.default_rng(11)
     enroll, test = rng.integers(0, n_speakers, (2, 3 * n_nontargets))
     different = np.flatnonzero(enroll != test)[:n_nontargets]
-    own = np.tile(np.arange(n_speakers), 2)
-    enroll, test = np.append(own, enroll[different]), np.append(own, test[different])
+    of_targets = np.tile(np.arange(n_speakers), 2)
+    enroll, test = np.append(of_targets, enroll[different]), np.append(of_targets, test[different])
     return enroll, test, (enroll == test).astype(int)
 
 

@@ -47,7 +47,7 @@ def data_of(kind, n=300, seed=0):
 
 
 @pytest.mark.parametrize(
-    ("kind", "own", "train"),
+    ("kind", "custom", "train"),
     [
         ("posteriors", Bare, fp.CrossFit(3)),
         ("llrs", Wrapped, fp.CrossFit(3, groups=np.arange(300) % 40)),
@@ -56,10 +56,12 @@ def data_of(kind, n=300, seed=0):
         ("llrs", Bare, fp.HeldOut(data_of("llrs", seed=1))),
     ],
 )
-def test_it_does_what_the_package_does(kind, own, train):
+def test_it_does_what_the_package_does(kind, custom, train):
     data = data_of(kind)
-    wrapped, calibrator = own(fp.DirectionPreserving()), fp.DirectionPreserving()
-    calibrated, expected = (fp.cross_fit(each, data, train) for each in (wrapped, calibrator))
+    wrapped, calibrator = custom(fp.DirectionPreserving()), fp.DirectionPreserving()
+    calibrated, expected = (
+        fp.cross_fit(candidate, data, train) for candidate in (wrapped, calibrator)
+    )
     assert calibrated.kind == expected.kind
     np.testing.assert_allclose(calibrated.scores, expected.scores, rtol=1e-7, atol=1e-7)
     assert (calibrated.labels == data.labels).all()
@@ -68,7 +70,9 @@ def test_it_does_what_the_package_does(kind, own, train):
     if kind == "raw scores":
         return
     for metric in (fp.CalibrationLoss, fp.ExpectedDivergence):
-        of_wrapped, of_package = (metric(BRIER, each, train) for each in (wrapped, calibrator))
+        of_wrapped, of_package = (
+            metric(BRIER, candidate, train) for candidate in (wrapped, calibrator)
+        )
         assert of_wrapped(data) == pytest.approx(of_package(data), rel=1e-6)
         assert of_wrapped.label == of_package.label
         assert of_wrapped.calibrator is wrapped
@@ -101,8 +105,11 @@ def test_what_it_is_shown():
     q = np.array([0.25, 0.5, 0.75, 0.125, 0.375, 0.625])
     data = fp.Predictions.from_posteriors([0, 1, 0, 1, 1, 0], q, sample_weight=[1, 2, 0, 1, 1, 3])
     fp.cross_fit(Looks(fp.HistogramBinning()), data, fp.CrossFit(folds=[0, 0, 0, 1, 1, 1]))
-    assert [list(each.posteriors[:, 1]) for each in seen] == [[0.125, 0.375, 0.625], [0.25, 0.5]]
-    assert [list(each.sample_weight) for each in seen] == [[1, 1, 3], [1, 2]]
+    assert [list(candidate.posteriors[:, 1]) for candidate in seen] == [
+        [0.125, 0.375, 0.625],
+        [0.25, 0.5],
+    ]
+    assert [list(candidate.sample_weight) for candidate in seen] == [[1, 1, 3], [1, 2]]
 
 
 def test_data_in_parts():
@@ -135,7 +142,7 @@ class Returns:
 
 
 @pytest.mark.parametrize(
-    ("kind", "own", "words"),
+    ("kind", "custom", "words"),
     [
         ("posteriors", Returns(fitted=0), "Returns.fit returned int"),
         ("posteriors", Returns(calibrated=np.zeros(300)), "Returns.transform returned ndarray"),
@@ -145,9 +152,9 @@ class Returns:
         ("llrs", Returns(calibrated=data_of("posteriors")), "from_llrs"),
     ],
 )
-def test_what_it_returns_is_checked(kind, own, words):
+def test_what_it_returns_is_checked(kind, custom, words):
     with refuses("calibrator") as caught:
-        fp.cross_fit(own, data_of(kind), fp.TrainOnTest())
+        fp.cross_fit(custom, data_of(kind), fp.TrainOnTest())
     assert words in str(caught.value)
 
 

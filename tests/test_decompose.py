@@ -98,9 +98,9 @@ def test_parts_add_up_in_each_replicate(K, calibrator, train, resampling):
     options = {"n_resamples": 40, "seed": 1, "resampling": resampling, "method": "percentile"}
     parts = fp.decompose(data, None, calibrator, train, **options)
     assert list(parts.intervals) == list(PARTS)
-    drawn = {name: result.replicates for name, result in parts.intervals.items()}
-    total = drawn["miscalibration"] - drawn["discrimination"] + drawn["uncertainty"]
-    np.testing.assert_allclose(total, drawn["score"], 1e-12)
+    replicates = {name: result.replicates for name, result in parts.intervals.items()}
+    total = replicates["miscalibration"] - replicates["discrimination"] + replicates["uncertainty"]
+    np.testing.assert_allclose(total, replicates["score"], 1e-12)
     for name, result in parts.intervals.items():
         assert result.value == getattr(parts, name)
         assert result.name == name
@@ -108,7 +108,7 @@ def test_parts_add_up_in_each_replicate(K, calibrator, train, resampling):
         assert (np.unique(result.replicates).size == 1) == is_constant
     loss = fp.CalibrationLoss(fp.rules.Log(), calibrator, train, relative=False)
     alone = fp.bootstrap(loss, data, **options).replicates
-    np.testing.assert_allclose(drawn["miscalibration"], alone, 1e-9, 1e-12)
+    np.testing.assert_allclose(replicates["miscalibration"], alone, 1e-9, 1e-12)
 
 
 def test_undefined_replicates_are_left_out_of_all_parts():

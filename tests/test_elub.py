@@ -26,7 +26,7 @@ def on_a_grid(y, llrs, weights, step=1e-4):
     return first_worse(-widest), first_worse(widest)
 
 
-def drawn(n, seed, shift=1.5):
+def draw(n, seed, shift=1.5):
     rng = np.random.default_rng([n, seed])
     y = (rng.random(n) < 0.4).astype(int)
     y[:2] = [0, 1]
@@ -37,7 +37,7 @@ def drawn(n, seed, shift=1.5):
 @pytest.mark.parametrize("n", [4, 300])
 def test_the_definition(n, shape):
     for seed in range(4):
-        y, x = drawn(n, seed, -0.5 if shape == "useless" else 1.5)
+        y, x = draw(n, seed, -0.5 if shape == "useless" else 1.5)
         weights = np.ones(n)
         if shape == "tied":
             x = np.round(x)
@@ -59,7 +59,7 @@ def test_the_definition(n, shape):
 def test_bounds_change_sides_with_the_classes(shift):
     """Also where scores are tied at a threshold, even at 0."""
     for seed in range(20):
-        y, x = drawn(12, seed, shift)
+        y, x = draw(12, seed, shift)
         bounds = fp.elub(fp.Predictions.from_llrs(y, np.round(x)))
         mirrored = fp.elub(fp.Predictions.from_llrs(1 - y, -np.round(x)))
         assert (bounds.low, bounds.high) == pytest.approx(
@@ -68,7 +68,7 @@ def test_bounds_change_sides_with_the_classes(shift):
 
 
 def test_posteriors_are_bounded_as_their_llrs():
-    y, x = drawn(200, 0)
+    y, x = draw(200, 0)
     odds = np.log(0.2 / 0.8)
     llrs = fp.elub(fp.Predictions.from_llrs(y, x))
     posteriors = fp.elub(fp.Predictions.from_logits(y, x + odds, priors=[0.8, 0.2]))
@@ -77,7 +77,7 @@ def test_posteriors_are_bounded_as_their_llrs():
 
 def test_clipping_leaves_the_argument_as_it_is():
     x = np.array([-30.0, 0.1, 30.0])
-    bounds = fp.elub(fp.Predictions.from_llrs(*drawn(200, 0)))
+    bounds = fp.elub(fp.Predictions.from_llrs(*draw(200, 0)))
     assert bounds.clip(x).tolist() == [bounds.low, 0.1, bounds.high]
     assert x.tolist() == [-30.0, 0.1, 30.0]
     with refuses("llrs"):

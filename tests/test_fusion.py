@@ -50,7 +50,7 @@ def assert_gradient_is_zero(systems, y, prior, weights):
         y == 1, prior / weights[y == 1].sum(), (1.0 - prior) / weights[y == 0].sum()
     )
     error = share * (1.0 / (1.0 + np.exp(-fused - np.log(prior / (1.0 - prior)))) - y)
-    columns = [(each.scores - each.scores.mean()) / each.scores.std() for each in systems]
+    columns = [(system.scores - system.scores.mean()) / system.scores.std() for system in systems]
     assert np.abs(np.stack([*columns, np.ones(y.size)]) @ error).max() < 1e-12
 
 
@@ -58,7 +58,7 @@ def assert_gradient_is_zero(systems, y, prior, weights):
 def test_is_logistic_regression_with_prior_weights(prior):
     y = labels(3000)
     systems = several(y)
-    columns = np.column_stack([each.scores / each.scores.std() for each in systems])
+    columns = np.column_stack([system.scores / system.scores.std() for system in systems])
     share = np.where(y == 1, prior / y.sum(), (1.0 - prior) / (1 - y).sum())
     peer = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-12)
     peer.fit(columns, y, sample_weight=share * len(y))
@@ -106,7 +106,7 @@ def test_collinear_systems_change_nothing_and_share_weights():
     assert fusion.weights_[0] == pytest.approx(fusion.weights_[6], rel=1e-9)
     # of all weights with these scores, those of least norm in units of standard deviations
     share = 0.5 / np.bincount(y)[y]
-    columns = np.stack([each.scores for each in all_systems])
+    columns = np.stack([system.scores for system in all_systems])
     columns -= (columns @ share)[:, None]
     spread = np.sqrt(columns**2 @ share)  # where classes count alike
     used = spread > 1e-9
@@ -125,8 +125,8 @@ def test_units_of_a_system_do_not_matter(n, prior, scale, shift):
     systems = [raw(y, k) for k in range(n)]
     moved = fp.Predictions.from_raw_scores(y, (systems[0].scores + shift) * scale)
     fused, in_other_units = (
-        fp.LinearFusion(prior).fit(given).transform(given).scores
-        for given in (systems, [moved, *systems[1:]])
+        fp.LinearFusion(prior).fit(inputs).transform(inputs).scores
+        for inputs in (systems, [moved, *systems[1:]])
     )
     np.testing.assert_allclose(fused, in_other_units, rtol=1e-7, atol=1e-7)
 
@@ -165,11 +165,11 @@ def test_several_classes_against_a_search(K):
 def test_rows_that_say_nothing_of_classes_have_no_weight():
     y = labels(300, K=3)
     same = np.repeat(np.random.default_rng(0).normal(0.0, 1000.0, (300, 1)), 3, axis=1)
-    alike = fp.Predictions.from_log_likelihoods(y, same)
-    fusion = fp.LinearFusion().fit([of_classes(y, 3), alike])
+    constant_rows = fp.Predictions.from_log_likelihoods(y, same)
+    fusion = fp.LinearFusion().fit([of_classes(y, 3), constant_rows])
     assert (fusion.weights_[1], fusion.rank_) == (0.0, 1)
     with refuses("systems"):
-        fp.LinearFusion().fit([alike])
+        fp.LinearFusion().fit([constant_rows])
 
 
 # Cross-fitting
@@ -187,8 +187,8 @@ def test_cross_fit_is_separate_fits(K, by_speaker, weighted):
     train = fp.CrossFit(3, groups=tuple(rng.integers(0, 40, (2, y.size))) if by_speaker else None)
     fused = fp.cross_fit(fp.LinearFusion(), systems, train).scores
     for fold in folds_of(y, train, weights):
-        alone = fp.LinearFusion().fit([each[fold.training] for each in systems])
-        expected = alone.transform([each[fold.served] for each in systems]).scores
+        alone = fp.LinearFusion().fit([system[fold.training] for system in systems])
+        expected = alone.transform([system[fold.served] for system in systems]).scores
         np.testing.assert_allclose(fused[fold.served], expected, rtol=1e-8, atol=1e-8)
 
 
@@ -209,11 +209,11 @@ def in_parts(systems, bounds=(0, 300, 320, 320, 1200), **columns):
     return [
         fp.from_parts(
             [
-                (each[a:b], {name: values[a:b] for name, values in columns.items()})
+                (system[a:b], {name: values[a:b] for name, values in columns.items()})
                 for a, b in itertools.pairwise(bounds)
             ]
         )
-        for each in systems
+        for system in systems
     ]
 
 
@@ -289,14 +289,14 @@ def test_measures_are_columns(terms, columns_of):
 def test_systems_by_name_in_any_order(tmp_path):
     y = labels(500)
     x, quality = measured(y)
-    other = raw(y, 2)
-    fusion = fp.LinearFusion(quality="bilinear").fit({"snr": quality, 1: x, "b": other})
+    second = raw(y, 2)
+    fusion = fp.LinearFusion(quality="bilinear").fit({"snr": quality, 1: x, "b": second})
     assert fusion.systems_ == ("snr", "1", "b")
     assert fusion.columns_ == ("1", "b", "product(snr)", "sum(snr)")
-    expected = fusion.transform([quality, x, other]).scores
-    by_name = {"b": other, 1: x, "snr": quality}
+    expected = fusion.transform([quality, x, second]).scores
+    by_name = {"b": second, 1: x, "snr": quality}
     np.testing.assert_array_equal(fusion.transform(by_name).scores, expected)
-    unlabeled = [fp.Predictions.from_raw_scores(None, each.scores) for each in (x, other)]
+    unlabeled = [fp.Predictions.from_raw_scores(None, system.scores) for system in (x, second)]
     fused = fusion.transform([quality, *unlabeled])
     np.testing.assert_array_equal(fused.scores, expected)
     path = tmp_path / "fusion.json"
@@ -412,10 +412,12 @@ def test_replicates_are_fits_to_draws(K, folds):
         weights = np.ones(600) if predictions.sample_weight is None else predictions.sample_weight
         rows = {"a": a.scores, "b": b.scores}  # by row of the table, of which this is one
         for name, systems in (("fused", [a, b]), ("without b", [a]), ("without a", [b])):
-            drawn = [each.reweighted(weights) for each in systems]
-            rows[name] = fp.cross_fit(fp.LinearFusion(), drawn, train).scores
-        apart = {name: np.abs(predictions.scores - scores).max() for name, scores in rows.items()}
-        if min(apart, key=apart.get) == "fused":
+            reweighted = [system.reweighted(weights) for system in systems]
+            rows[name] = fp.cross_fit(fp.LinearFusion(), reweighted, train).scores
+        distances = {
+            name: np.abs(predictions.scores - scores).max() for name, scores in rows.items()
+        }
+        if min(distances, key=distances.get) == "fused":
             refitted.append(predictions.scores)
             naive.append(rows["fused"])
         return float(np.average(predictions.scores.reshape(600, -1)[:, 0], weights=weights))

@@ -7,7 +7,7 @@ import fastpsr as fp
 from tests.refusal import refuses
 
 METRICS = [fp.Cllr(), fp.MinCllr(), fp.ActDCF(0.3), fp.EER()]
-DRAWN = {"n_resamples": 40, "seed": 3, "method": "percentile"}
+RESAMPLES = {"n_resamples": 40, "seed": 3, "method": "percentile"}
 
 
 def systems(n=1500, weights=None):
@@ -23,11 +23,11 @@ def systems(n=1500, weights=None):
     }
 
 
-def expected_rows(given, train, fusion, **options):
+def expected_rows(inputs, train, fusion, **options):
     """Every row of the table by a cross-fit of its own, or as it is given."""
-    a, b, q = given["a"], given["b"], given["q"]
+    a, b, q = inputs["a"], inputs["b"], inputs["q"]
     fused = {
-        "fused": given,
+        "fused": inputs,
         "a calibrated": {"a": a},
         "b": None,
         "without quality": {"a": a, "b": b},
@@ -43,24 +43,24 @@ def expected_rows(given, train, fusion, **options):
 @pytest.mark.parametrize("by_speaker", [False, True])
 def test_rows_are_cross_fits_that_are_evaluated_together(by_speaker):
     rng = np.random.default_rng(1)
-    given = systems(weights=rng.integers(0, 3, 1500).astype(float))
+    inputs = systems(weights=rng.integers(0, 3, 1500).astype(float))
     pair = tuple(rng.integers(0, 40, (2, 1500)))
     train = fp.CrossFit(4, seed=2, groups=pair if by_speaker else None)
-    drawn = DRAWN | ({"resampling": fp.TwoWay(*pair)} if by_speaker else {})
+    resamples = RESAMPLES | ({"resampling": fp.TwoWay(*pair)} if by_speaker else {})
     fusion = fp.LinearFusion(0.1, quality="bilinear")
-    table = fp.evaluate_fusion(given, fusion, METRICS, train=train, **drawn)
-    rows = expected_rows(given, train, fusion)
-    expected = fp.evaluate(rows, METRICS, differences="first", **drawn)
+    table = fp.evaluate_fusion(inputs, fusion, METRICS, train=train, **resamples)
+    rows = expected_rows(inputs, train, fusion)
+    expected = fp.evaluate(rows, METRICS, differences="first", **resamples)
     assert [group.system for group in table.groups] == list(rows)
     assert table.to_dict() == expected.to_dict()
-    pairs = {(each.a.system, each.b.system) for each in table.differences}
+    pairs = {(difference.a.system, difference.b.system) for difference in table.differences}
     assert pairs == {("fused", row) for row in rows if row != "fused"}
 
 
 def test_by_default():
-    given = systems()
-    table = fp.evaluate_fusion(given)
-    rows = expected_rows(given, fp.CrossFit(), fp.LinearFusion())
+    inputs = systems()
+    table = fp.evaluate_fusion(inputs)
+    rows = expected_rows(inputs, fp.CrossFit(), fp.LinearFusion())
     metrics = ["EER", "minDCF", "actDCF", "Cllr", "minCllr"]
     assert table.to_dict() == fp.evaluate(rows, metrics, differences="first").to_dict()
     assert table.intervals is None
@@ -68,22 +68,22 @@ def test_by_default():
 
 def test_rows_of_few_systems():
     a, b, q = systems().values()
-    for given, rows in (
+    for inputs, rows in (
         ({"a": a}, ["fused", "a calibrated"]),
         ({"a": a, "q": q}, ["fused", "a calibrated", "without quality"]),
         ([a, b], ["fused", "0 calibrated", "1", "without 0", "without 1"]),
     ):
-        table = fp.evaluate_fusion(given, metrics=[fp.Cllr()])
+        table = fp.evaluate_fusion(inputs, metrics=[fp.Cllr()])
         assert [group.system for group in table.groups] == rows
 
 
 def test_conditions_are_a_row_to_do_without():
-    given = systems()
+    inputs = systems()
     by = {"room": np.random.default_rng(4).choice(["x", "y"], 1500)}
     fusion, train = fp.ByCondition(fp.LinearFusion(0.1), min_per_class=50), fp.CrossFit(3, seed=1)
-    table = fp.evaluate_fusion(given, fusion, [fp.Cllr()], by=by, train=train)
-    expected = expected_rows(given, train, fusion, by=by)
-    expected["without conditions"] = fp.cross_fit(fusion.calibrator, given, train)
+    table = fp.evaluate_fusion(inputs, fusion, [fp.Cllr()], by=by, train=train)
+    expected = expected_rows(inputs, train, fusion, by=by)
+    expected["without conditions"] = fp.cross_fit(fusion.calibrator, inputs, train)
     values = {row["system"]: row["value"] for row in table.to_dict()["rows"]}
     assert values == {name: fp.Cllr()(row) for name, row in expected.items()}
 
@@ -94,14 +94,14 @@ def test_conditions_are_a_row_to_do_without():
 def test_every_metric_sees_the_fits_of_replicates():
     """As a function does, which is given each replicate with its weights."""
     y, *scores = (systems(400)["a"].labels, *(systems(400)[name].scores for name in "ab"))
-    given = [fp.Predictions.from_raw_scores(y, x) for x in scores]
-    drawn = DRAWN | {"n_resamples": 10, "confidence_level": 0.8}
+    inputs = [fp.Predictions.from_raw_scores(y, x) for x in scores]
+    resamples = RESAMPLES | {"n_resamples": 10, "confidence_level": 0.8}
     functions = [lambda data, metric=metric: metric(data) for metric in METRICS]
     by_metric, by_function, fixed = (
         [(row.low, row.high) for row in (*table.rows, *table.differences)]
         for table in (
             fp.evaluate_fusion(
-                given, metrics=dict(zip("abcd", metrics, strict=True)), refits=refits, **drawn
+                inputs, metrics=dict(zip("abcd", metrics, strict=True)), refits=refits, **resamples
             )
             for metrics, refits in ((METRICS, True), (functions, True), (METRICS, False))
         )
@@ -116,7 +116,7 @@ def test_replicates_without_an_optimum_are_undefined():
     system = fp.Predictions.from_raw_scores(y, x)
     with pytest.warns(RuntimeWarning, match="undefined in"):
         fp.evaluate_fusion(
-            [system], metrics=[fp.EER()], train=fp.TrainOnTest(), refits=True, **DRAWN
+            [system], metrics=[fp.EER()], train=fp.TrainOnTest(), refits=True, **RESAMPLES
         )
 
 
@@ -124,8 +124,8 @@ def test_replicates_without_an_optimum_are_undefined():
 
 
 def test_bad_arguments():
-    given = systems(300)
-    a, b, q = given.values()
+    inputs = systems(300)
+    a, b, q = inputs.values()
     constant = fp.Predictions.from_llrs(a.labels, np.zeros(300))
     by = {"room": np.repeat(["x", "y"], 150)}
     by_room = fp.ByCondition(fp.LinearFusion(), min_per_class=5)
@@ -134,14 +134,14 @@ def test_bad_arguments():
         ("systems", {"a": a, "b": b, "without a": b}, {}),
         ("systems", {"q": q}, {}),
         ("systems", {"a": constant, "b": b}, {}),
-        ("train", given, {"train": fp.HeldOut(b)}),
-        ("fusion", given, {"fusion": fp.PAV()}),
-        ("method", given, {"method": "bca"}),
-        ("metrics", given, {"metrics": ["Cllrs"]}),
-        ("by", given, {"by": by}),
-        ("by", given, {"fusion": by_room}),
-        ("fusion", given, {"fusion": fp.ByCondition(), "by": by}),
-        ("refits", given, {"fusion": by_room, "by": by, "refits": True}),
+        ("train", inputs, {"train": fp.HeldOut(b)}),
+        ("fusion", inputs, {"fusion": fp.PAV()}),
+        ("method", inputs, {"method": "bca"}),
+        ("metrics", inputs, {"metrics": ["Cllrs"]}),
+        ("by", inputs, {"by": by}),
+        ("by", inputs, {"fusion": by_room}),
+        ("fusion", inputs, {"fusion": fp.ByCondition(), "by": by}),
+        ("refits", inputs, {"fusion": by_room, "by": by, "refits": True}),
     ):
         with refuses(argument):
             fp.evaluate_fusion(bad_systems, **options)

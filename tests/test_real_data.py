@@ -39,8 +39,8 @@ def read(name):
     if target is None:
         return fp.Predictions.from_logits(y, scores), reference[f"{name}|raw"]
     z = scores.astype(np.float64)  # one class against the rest: log-odds of its posterior
-    rest = np.logaddexp.reduce(np.delete(z, target, axis=1), axis=1)
-    binary = fp.Predictions.from_logits(y == target, z[:, target] - rest)
+    log_rest = np.logaddexp.reduce(np.delete(z, target, axis=1), axis=1)
+    binary = fp.Predictions.from_logits(y == target, z[:, target] - log_rest)
     return binary, reference[f"{name}|raw"]
 
 

@@ -16,7 +16,7 @@ BINARY = {
     "venn-abers": fp.VennAbers(),
     "histogram": fp.HistogramBinning(4, 0.01),
 }
-OF_WEIGHTS = {name: each for name, each in BINARY.items() if name != "venn-abers"}
+OF_WEIGHTS = {name: calibrator for name, calibrator in BINARY.items() if name != "venn-abers"}
 SEVERAL = {
     "none": None,
     "temperature": fp.TemperatureScaling(),
@@ -25,7 +25,7 @@ SEVERAL = {
 }
 
 
-def drawn(n, K=2, kind="logits", seed=0, **options):
+def draw(n, K=2, kind="logits", seed=0, **options):
     rng = np.random.default_rng([n, K, seed])
     y = rng.permutation(np.arange(n) % K)
     z = (rng.normal(size=(n, K)) + np.eye(K)[y]) * 1.7
@@ -78,13 +78,13 @@ def by_loops(data, candidates, rule, folds):
 @pytest.mark.parametrize(
     ("rule", "data", "candidates"),
     [
-        (LOG, drawn(400), BINARY),
-        (BRIER, drawn(400, priors=[0.9, 0.1]), BINARY),
-        (LOG, drawn(400, kind="llrs", prior=0.2), BINARY),
-        (BRIER, drawn(20_000, kind="llrs", prior=0.2), BINARY),  # sums serve
-        (LOG, drawn(400, sample_weight=1.0 + np.arange(400) % 3), OF_WEIGHTS),
-        (BRIER, drawn(300, 3), SEVERAL),
-        (LOG, drawn(300, 3, "log_likelihoods", priors=[0.2, 0.3, 0.5]), SEVERAL),
+        (LOG, draw(400), BINARY),
+        (BRIER, draw(400, priors=[0.9, 0.1]), BINARY),
+        (LOG, draw(400, kind="llrs", prior=0.2), BINARY),
+        (BRIER, draw(20_000, kind="llrs", prior=0.2), BINARY),  # sums serve
+        (LOG, draw(400, sample_weight=1.0 + np.arange(400) % 3), OF_WEIGHTS),
+        (BRIER, draw(300, 3), SEVERAL),
+        (LOG, draw(300, 3, "log_likelihoods", priors=[0.2, 0.3, 0.5]), SEVERAL),
     ],
 )
 def test_the_definition(rule, data, candidates):
@@ -107,7 +107,7 @@ def test_the_definition(rule, data, candidates):
 
 def test_pairs_of_speakers():
     """A fit leaves out the speakers of the fold that is scored, and of that which judges."""
-    data = drawn(500)
+    data = draw(500)
     train = fp.CrossFit(7, groups=tuple(np.random.default_rng(1).integers(0, 30, (2, 500))))
     candidates = {"none": None, "dp": fp.DirectionPreserving(), "laplace": fp.PAV(laplace=True)}
     selection = fp.select(data, candidates, train=train)
@@ -119,7 +119,7 @@ def test_pairs_of_speakers():
 
 def test_replicates_repeat_the_choice():
     """Against selections of repeated samples, with the folds that these had."""
-    data, fold = drawn(300), np.arange(300) % 5
+    data, fold = draw(300), np.arange(300) % 5
     candidates = {"none": None, "dp": fp.DirectionPreserving(), "laplace": fp.PAV(laplace=True)}
     selection = fp.select(data, candidates, train=fp.CrossFit(fold), n_resamples=40, seed=5)
     assert selection.low <= selection.score <= selection.high
@@ -136,7 +136,7 @@ def test_replicates_repeat_the_choice():
 
 def test_intervals_say_which_are_alike():
     candidates = {f"{floor}": fp.PAV(floor=floor) for floor in (1e-3, 2e-3, 4e-3)}
-    selection = fp.select(drawn(400), candidates, n_resamples=100, seed=0)
+    selection = fp.select(draw(400), candidates, n_resamples=100, seed=0)
     assert selection.chosen in selection.alike
     for row in selection.table:
         assert row.low <= row.difference <= row.high
@@ -145,11 +145,11 @@ def test_intervals_say_which_are_alike():
 
 def test_the_first_of_equals_is_chosen_and_the_simplest_named():
     laplace = fp.PAV(laplace=True)
-    equals = fp.select(drawn(500), {"b": laplace, "a": laplace})
+    equals = fp.select(draw(500), {"b": laplace, "a": laplace})
     assert equals["a"].score == equals["b"].score
     assert equals.chosen == "b"
-    x = np.round(drawn(500).log_odds / 3.0)  # at few scores, all maps are much the same
-    data = fp.Predictions.from_logits(drawn(500).y_true, x)
+    x = np.round(draw(500).log_odds / 3.0)  # at few scores, all maps are much the same
+    data = fp.Predictions.from_logits(draw(500).y_true, x)
     candidates = {"pav": fp.PAV(floor=1e-3), "dp": fp.DirectionPreserving()}
     selection = fp.select(data, candidates, n_resamples=60, seed=0)
     assert set(selection.alike) == {"pav", "dp"}
@@ -157,7 +157,7 @@ def test_the_first_of_equals_is_chosen_and_the_simplest_named():
 
 
 def test_raw_scores_leave_out_what_needs_posteriors():
-    data = drawn(500, kind="raw_scores")
+    data = draw(500, kind="raw_scores")
     selection = fp.select(data, {**BINARY, "spline": fp.Spline()}, n_resamples=40, seed=1)
     assert set(selection.left_out) == {"none", "beta", "spline", "histogram"}
     assert [row.name for row in selection.table] == ["dp", "laplace", "venn-abers"]
@@ -169,8 +169,8 @@ def test_raw_scores_leave_out_what_needs_posteriors():
 
 
 def test_what_is_refused():
-    data, none = drawn(200), {"none": None}
-    weighted = drawn(200, sample_weight=np.linspace(0.5, 1.0, 200))
+    data, none = draw(200), {"none": None}
+    weighted = draw(200, sample_weight=np.linspace(0.5, 1.0, 200))
     separable = fp.Predictions.from_logits([0, 1] * 20, [-1.0, 1.0] * 20)
     one_class = fp.Predictions.from_llrs([1] * 40, np.arange(40.0))
     for argument, predictions, candidates, options in (
@@ -181,8 +181,8 @@ def test_what_is_refused():
         ("train", data, none, {"train": fp.TrainOnTest()}),
         ("folds", data, none, {"train": fp.CrossFit(2)}),
         ("resampling", data, none, {"resampling": fp.IID()}),
-        ("candidates", drawn(200, kind="raw_scores"), none, {}),
-        ("predictions", drawn(200, 3), {"beta": fp.BetaCalibration()}, {}),
+        ("candidates", draw(200, kind="raw_scores"), none, {}),
+        ("predictions", draw(200, 3), {"beta": fp.BetaCalibration()}, {}),
         ("candidates", weighted, {"venn-abers": fp.VennAbers()}, {}),
         ("scores", one_class, none, {}),
         ("candidates", separable, {"dp": fp.DirectionPreserving()}, {}),

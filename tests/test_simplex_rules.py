@@ -20,8 +20,8 @@ def losses_by_rays(weight, log_q, h, directions):
     is decided on while t < q_h / (q_h + max q_i / u_i).
     """
     q = np.exp(log_q)
-    others = np.delete(np.arange(q.size), h)
-    bounds = (q[others] / directions).max(axis=1)
+    other_classes = np.delete(np.arange(q.size), h)
+    bounds = (q[other_classes] / directions).max(axis=1)
     starts = np.log(q[h]) - np.log(bounds)
     steps = (np.arange(400) + 0.5) / 400
     steps = steps / (1 - steps)  # of log-odds of t, to infinity
@@ -29,9 +29,9 @@ def losses_by_rays(weight, log_q, h, directions):
     v = starts[:, None] + steps
     a = np.empty((*v.shape, q.size))
     a[:, :, h] = special.expit(v)
-    a[:, :, others] = special.expit(-v)[:, :, None] * directions[:, None, :]
+    a[:, :, other_classes] = special.expit(-v)[:, :, None] * directions[:, None, :]
     values = weight(a.reshape(-1, q.size)).reshape(v.shape)
-    return float((values * special.expit(-v) ** others.size @ widths).mean())
+    return float((values * special.expit(-v) ** other_classes.size @ widths).mean())
 
 
 def posteriors(n_classes, n, seed):

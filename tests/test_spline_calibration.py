@@ -8,7 +8,7 @@ from scipy.special import expit
 import fastpsr as fp
 from tests.dealt_folds import fold_numbers, folds_of
 from tests.refusal import refuses
-from tests.test_beta_calibration import drawn
+from tests.test_beta_calibration import draw
 
 INFINITE_PENALTY = -1.0  # as it is kept with what was fitted
 
@@ -80,12 +80,12 @@ def parts_of(parameters):
     ],
 )
 def test_the_optimum_at_the_chosen_penalty(shape, n, seed, weighted, prior, penalty):
-    y, x = drawn(shape, n, seed)
+    y, x = draw(shape, n, seed)
     mass = np.random.default_rng(1).exponential(size=n) if weighted else np.ones(n)
     data = fp.Predictions.from_logits(y, x, sample_weight=mass if weighted else None)
     fitted = fp.Spline(prior=prior).fit(data)
-    knots, start, point, chosen = parts_of(fitted.parameters_)
-    assert chosen == pytest.approx(penalty)
+    knots, start, point, selected = parts_of(fitted.parameters_)
+    assert selected == pytest.approx(penalty)
     offset = 0.0
     if prior is not None:
         totals = np.bincount(y, mass)
@@ -94,10 +94,10 @@ def test_the_optimum_at_the_chosen_penalty(shape, n, seed, weighted, prior, pena
     rows = basis(knots, start, x)
     at = objective(rows, knots, y, mass, penalty / n, offset)
     value, gradient = at(point)
-    held = np.r_[point[:-1] == 0.0, False]
+    at_bound = np.r_[point[:-1] == 0.0, False]
     unit = np.maximum(1.0, np.abs(rows).max(axis=1))
-    assert np.abs(gradient / unit)[~held].max() < 1e-9
-    assert (gradient[held] >= 0.0).all()
+    assert np.abs(gradient / unit)[~at_bound].max() < 1e-9
+    assert (gradient[at_bound] >= 0.0).all()
     if penalty == 1.0 and n == 300:  # of a convex objective, such a point is the minimum
         assert value <= minimum(at, np.ones(point.size)).fun + 1e-12
     np.testing.assert_allclose(fitted.transform(data).log_odds, point @ rows, rtol=1e-9, atol=1e-9)
@@ -105,7 +105,7 @@ def test_the_optimum_at_the_chosen_penalty(shape, n, seed, weighted, prior, pena
 
 @pytest.mark.parametrize(("n", "seed"), [(60, 0), (1_000, 0), (20_000, 2)])
 def test_an_infinite_penalty_is_direction_preserving_calibration(n, seed):
-    y, x = drawn("plain", n, seed)
+    y, x = draw("plain", n, seed)
     for data in (fp.Predictions.from_logits(y, x), fp.Predictions.from_llrs(y, x, prior=0.2)):
         fitted = fp.Spline().fit(data)
         assert fitted.parameters_[41] == INFINITE_PENALTY
@@ -114,10 +114,10 @@ def test_an_infinite_penalty_is_direction_preserving_calibration(n, seed):
 
 
 def test_inner_folds_choose_the_penalty():
-    y, x = drawn("two slopes", 300, 1)
+    y, x = draw("two slopes", 300, 1)
     data = fp.Predictions.from_logits(y, x)
     fold = fold_numbers(y, fp.CrossFit(5))
-    knots, start, _, chosen = parts_of(fp.Spline().fit(data).parameters_)
+    knots, start, _, selected = parts_of(fp.Spline().fit(data).parameters_)
     rows = basis(knots, start, x)
 
     def held_out_loss(penalty):
@@ -130,14 +130,14 @@ def test_inner_folds_choose_the_penalty():
             loss += np.logaddexp(0.0, margin).sum()
         return loss
 
-    least = held_out_loss(chosen)
-    assert least < min(held_out_loss(chosen * 10.0), held_out_loss(chosen / 10.0))
+    least = held_out_loss(selected)
+    assert least < min(held_out_loss(selected * 10.0), held_out_loss(selected / 10.0))
     lines = fp.cross_fit(fp.DirectionPreserving(), data, fp.CrossFit(folds=fold))
     assert least < fp.CrossEntropy(False)(lines) * x.size
 
 
 def test_infinite_scores_are_mapped_to_the_limit():
-    y, x = drawn("plain", 400)
+    y, x = draw("plain", 400)
     x[:4], y[:4] = [-np.inf, np.inf, np.inf, -np.inf], [0, 1, 0, 1]
     with pytest.warns(fp.SuspicionWarning, match="2 samples have posterior 0"):
         fitted = fp.Spline().fit(fp.Predictions.from_logits(y, x))
@@ -164,9 +164,9 @@ def test_pairs_of_speakers_stay_apart():
     y, llr = trials.y_true, trials.llr
     train = fp.CrossFit(4, groups=(trials.enroll, trials.test))
     largest = max(folds_of(y, train), key=lambda fold: fold.served.sum())
-    others = np.flatnonzero(~largest.training & ~largest.served)  # they share a speaker's fold
+    unrelated = np.flatnonzero(~largest.training & ~largest.served)  # they share a speaker's fold
     changed = llr.copy()
-    changed[others] = changed[np.random.default_rng(0).permutation(others)]
+    changed[unrelated] = changed[np.random.default_rng(0).permutation(unrelated)]
     before, after = (
         fp.cross_fit(fp.Spline(), fp.Predictions.from_llrs(y, scores), train).llrs
         for scores in (llr, changed)
@@ -177,7 +177,7 @@ def test_pairs_of_speakers_stay_apart():
 
 
 def test_scores_that_rank_the_wrong_way_get_one_posterior():
-    y, x = drawn("downward", 500)
+    y, x = draw("downward", 500)
     with pytest.warns(RuntimeWarning, match="all slopes are 0"):
         fitted = fp.Spline().fit(fp.Predictions.from_logits(y, x))
     same = fitted.transform(fp.Predictions.from_logits(None, [-3.0, 0.0, np.inf])).log_odds

@@ -10,7 +10,7 @@ from tests.refusal import refuses
 KINDS = (fp.VectorScaling, fp.MatrixScaling)
 
 
-def drawn(n, K, seed=0, shape="plain"):
+def draw(n, K, seed=0, shape="plain"):
     rng = np.random.default_rng([n, K, seed])
     y = rng.permutation(np.arange(n) % K)
     z = (rng.normal(size=(n, K)) + 1.5 * np.eye(K)[y]) * rng.uniform(0.5, 2.0, K)
@@ -89,7 +89,7 @@ def mapped(fitted, x):
     ],
 )
 def test_the_optimum(calibrator, n, K, shape, weighted):
-    y, z = drawn(n, K, shape=shape)
+    y, z = draw(n, K, shape=shape)
     mass = np.random.default_rng(1).exponential(size=n) if weighted else np.ones(n)
     data = fp.Predictions.from_logits(y, z, sample_weight=mass if weighted else None)
     fitted = calibrator.fit(data)
@@ -103,7 +103,7 @@ def test_the_optimum(calibrator, n, K, shape, weighted):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_likelihoods_are_mapped_at_the_training_prior(kind):
-    y, z = drawn(1_000, 4)
+    y, z = draw(1_000, 4)
     keep = (y != 1) | (np.arange(y.size) % 3 == 0)
     y, z = y[keep], z[keep]
     data = fp.Predictions.from_log_likelihoods(y, z)
@@ -123,7 +123,7 @@ def test_likelihoods_are_mapped_at_the_training_prior(kind):
 
 def test_two_classes_without_penalty_are_beta_calibration():
     n = 500
-    y, z = drawn(n, 2)
+    y, z = draw(n, 2)
     data = fp.Predictions.from_logits(y, z)
     fitted = fp.VectorScaling(strength=0.0).fit(data)
     x = smoothed(softmax(fitted.scale_ * log_softmax(z, axis=1), axis=1), n)
@@ -136,7 +136,7 @@ def test_two_classes_without_penalty_are_beta_calibration():
 
 
 def test_a_class_without_samples_stays_at_the_penalty():
-    y, z = drawn(600, 4)
+    y, z = draw(600, 4)
     y, z = y[y != 2], z[y != 2]
     data = fp.Predictions.from_logits(y, z)
     for kind in KINDS:

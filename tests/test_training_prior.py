@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 import fastpsr as fp
 from tests.refusal import refuses
-from tests.test_beta_calibration import assert_optimal, drawn
+from tests.test_beta_calibration import assert_optimal, draw
 
 SMOOTH = (fp.DirectionPreserving, fp.TemperatureScaling, fp.BetaCalibration, fp.Spline)
 BY_SUMS = 20_000  # so many that sums on an axis replace the samples
@@ -25,7 +25,7 @@ every_map = pytest.mark.parametrize("map_", SMOOTH, ids=lambda map_: map_.__name
 
 def make(kind, n, *, weighted=False, seed=0):
     """Predictions, labels, scores and weights of class 1 three times as rare as class 0."""
-    y, x = drawn("two slopes", n, seed)
+    y, x = draw("two slopes", n, seed)
     w = np.random.default_rng(seed).integers(0, 4, n) / 3.0 if weighted else np.ones(n)
     return KINDS[kind](y, x, sample_weight=w if weighted else None), y, x, w
 
@@ -97,7 +97,7 @@ def test_the_optimum_of_beta(kind, n):
 @pytest.mark.parametrize("n", [400, BY_SUMS])
 @every_map
 def test_llrs_are_fitted_as_if_they_were_given_the_prior(map_, n):
-    y, x = drawn("two slopes", n)
+    y, x = draw("two slopes", n)
     at_prior = map_().fit(fp.Predictions.from_llrs(y, x, prior=0.02))
     for data in (fp.Predictions.from_llrs(y, x), fp.Predictions.from_llrs(y, x, prior=0.6)):
         assert_same_fit(map_(prior=0.02).fit(data), at_prior)

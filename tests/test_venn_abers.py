@@ -30,7 +30,7 @@ def both_ends(scores, y, weights, at):
     ]
 
 
-def drawn(n, shape, seed=0):
+def draw(n, shape, seed=0):
     rng = np.random.default_rng([n, seed])
     y = (rng.random(n) < 0.4).astype(int)
     y[:2] = [0, 1]
@@ -67,7 +67,7 @@ MAKERS = {
 )
 def test_the_definition(kind, n, shape):
     for seed in range(2):
-        y, x = drawn(n, shape, seed)
+        y, x = draw(n, shape, seed)
         fitted = fp.VennAbers().fit(MAKERS[kind](y, x))
         at = np.concatenate([x, x[np.isfinite(x)] - 0.3, [-50.0, 50.0, -np.inf, np.inf]])
         p0, p1 = np.transpose([both_ends(x, y, np.ones(y.size), score) for score in at])
@@ -99,7 +99,7 @@ def test_the_kernel_against_the_definition_with_weights():
 
 @pytest.mark.parametrize("kind", ["posteriors", "llrs"])
 def test_given_priors_shift_the_log_odds(kind):
-    y, x = drawn(300, "plain")
+    y, x = draw(300, "plain")
     plain = fp.VennAbers().fit(fp.Predictions.from_logits(y, x))
     log_odds = plain.transform(fp.Predictions.from_logits(None, x)).log_odds
     shifted = log_odds - np.log(y.mean() / (1.0 - y.mean())) + np.log(0.2 / 0.8)
@@ -115,16 +115,16 @@ def test_given_priors_shift_the_log_odds(kind):
 
 
 def test_a_sample_that_is_drawn_twice_counts_as_two():
-    y, x = drawn(40, "plain")
+    y, x = draw(40, "plain")
     data = fp.Predictions.from_logits(y, x)
     loss = fp.CalibrationLoss(fp.rules.Log(), fp.VennAbers(), fp.TrainOnTest())
     score = fp.CrossEntropy()
 
-    def of_draw(drawn):
-        return loss(drawn)
+    def of_draw(draw):
+        return loss(draw)
 
-    def of_repeated_samples(drawn):
-        counts = np.ones(y.size) if drawn.sample_weight is None else drawn.sample_weight
+    def of_repeated_samples(draw):
+        counts = np.ones(y.size) if draw.sample_weight is None else draw.sample_weight
         repeated = data[np.repeat(np.arange(y.size), counts.astype(int))]
         calibrated = fp.VennAbers().fit(repeated).transform(repeated)
         return 100.0 * (1.0 - score(calibrated) / score(repeated))
@@ -137,7 +137,7 @@ def test_a_sample_that_is_drawn_twice_counts_as_two():
 
 
 def test_other_weights_are_refused():
-    y, x = drawn(60, "plain")
+    y, x = draw(60, "plain")
     weights = np.ones(60)
     weights[7] = 0.5
     data = fp.Predictions.from_logits(y, x, sample_weight=weights)

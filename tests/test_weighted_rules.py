@@ -17,7 +17,7 @@ LOG_ODDS = np.concatenate([np.linspace(-42.0, 42.0, 1201), FAR])
 
 shapes = st.floats(np.log(0.05), np.log(200.0)).map(math.exp)
 all_log_odds = st.floats(-1000.0, 1000.0) | st.sampled_from([-np.inf, np.inf])
-some = settings(deadline=None, max_examples=25)
+often = settings(deadline=None, max_examples=25)
 
 
 def binary(rule, log_odds, label):
@@ -52,7 +52,7 @@ def test_beta_22_is_three_times_the_brier_rule():
             np.testing.assert_allclose(beta, 3.0 * brier, rtol=1e-13, atol=1e-300)
 
 
-@some
+@often
 @given(shapes, shapes, st.floats(-4.0, 4.0))
 def test_beta_against_60_digits(a, b, spread):
     mp = pytest.importorskip("mpmath")
@@ -84,7 +84,7 @@ def test_beta_far_out(a, b):
         assert binary(rule, x, 0)[0] == pytest.approx(expected, rel=1e-12, abs=1e-300)
 
 
-@some
+@often
 @given(shapes, shapes)
 def test_beta_at_certainty(a, b):
     rule = Beta(a, b)
@@ -96,7 +96,7 @@ def test_beta_at_certainty(a, b):
     assert losses.tolist() == [0.0, 0.0, 0.0, 0.0]
 
 
-@some
+@often
 @given(shapes, shapes, st.floats(-50.0, 50.0))
 def test_beta_slopes(a, b, x):
     s, log_scale = special.log_expit, special.betaln(a, b)
@@ -135,17 +135,17 @@ def test_what_beta_refuses():
 def test_weighted_by_a_beta_density(a, b):
     for label in (0, 1):
         rule = Weighted(beta_density(a, b))
-        losses, expected = (binary(each, LOG_ODDS, label) for each in (rule, Beta(a, b)))
+        losses, expected = (binary(family, LOG_ODDS, label) for family in (rule, Beta(a, b)))
         np.testing.assert_allclose(losses, expected, rtol=1e-10, atol=1e-14)
-        curves, expected = (slopes(each, LOG_ODDS, label) for each in (rule, Beta(a, b)))
+        curves, expected = (slopes(family, LOG_ODDS, label) for family in (rule, Beta(a, b)))
         np.testing.assert_allclose(curves, expected, rtol=1e-9, atol=1e-10)
 
 
 @pytest.mark.parametrize("c", [0.2, 1e-6, 0.9999])
 def test_weighted_by_a_jump(c):
     rule = Weighted(lambda a: (a[:, 0] < c) * 1.0)
-    beside = c * (1 + np.array([-1e-3, -1e-6, -1e-9, 1e-9, 1e-6]))
-    q0 = np.concatenate([np.linspace(1e-7, 1 - 1e-7, 1001), beside])
+    near_jump = c * (1 + np.array([-1e-3, -1e-6, -1e-9, 1e-9, 1e-6]))
+    q0 = np.concatenate([np.linspace(1e-7, 1 - 1e-7, 1001), near_jump])
     log_odds = np.log1p(-q0) - np.log(q0)
     expected = np.where(q0 < c, np.log(c / q0), 0.0)
     np.testing.assert_allclose(binary(rule, log_odds, 0), expected, rtol=1e-10, atol=1e-10)
@@ -192,17 +192,17 @@ def test_weighted_at_certainty():
     assert binary(nothing, [-np.inf, 0.0, np.inf], 1).tolist() == [0.0, 0.0, 0.0]
 
 
-@some
+@often
 @given(st.floats(0.0, 1.0), st.floats(0.0, 1.0), st.lists(all_log_odds, min_size=1, max_size=20))
-def test_weighted_is_proper(c, p, others):
+def test_weighted_is_proper(c, p, elsewhere):
     with np.errstate(divide="ignore"):
         at_p = np.log([p]) - np.log1p([-p])
     for rule in (JUMPY, Weighted(lambda a: np.abs(a[:, 0] - c))):
-        best, rest = (
+        best, losses_elsewhere = (
             sum(w * binary(rule, x, k) for k, w in enumerate((1 - p, p)) if w > 0)
-            for x in (at_p, others)
+            for x in (at_p, elsewhere)
         )
-        assert (rest >= best - 1e-10 * (1 + best)).all()
+        assert (losses_elsewhere >= best - 1e-10 * (1 + best)).all()
 
 
 JUMPY = Weighted(lambda a: 0.5 + (a[:, 0] < 0.2) + 3.0 * (a[:, 1] < 0.01))
