@@ -1,7 +1,6 @@
 """Affine calibration and temperature scaling against slow versions."""
 
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -9,9 +8,8 @@ from sklearn.linear_model import LogisticRegression
 
 import fastpsr as fp
 from tests import reference, samples
+from tests.refusal import refuses
 
-every_weights = pytest.mark.parametrize("weights", ["none", "integer", "wild"])
-given_priors = pytest.mark.parametrize("priors", [False, True], ids=["frequencies", "priors"])
 OPTIMUM = 1e-8  # relative accuracy where an optimizer decides
 
 
@@ -31,13 +29,19 @@ def assert_stationary(sample, fitted, with_bias=True):
     assert np.abs(slope).max() < 1.01e-9
 
 
-@pytest.mark.in_turn(3)
-@given_priors
-@every_weights
-@pytest.mark.parametrize("scores", ["plain", "tied", "infinite"])
-@pytest.mark.parametrize("K", [2, 3, 7])
+@pytest.mark.parametrize(
+    ("K", "scores", "weights", "priors"),
+    [
+        (2, "plain", "wild", True),
+        (2, "infinite", "integer", False),
+        (2, "tied", "none", True),
+        (3, "plain", "integer", False),
+        (3, "tied", "none", True),
+        (7, "plain", "none", False),
+        (7, "infinite", "integer", True),
+    ],
+)
 def test_direction_preserving(K, scores, weights, priors):
-    weights = "integer" if weights == "wild" and K > 2 else weights  # else nearly separable
     n = 300 if scores == "infinite" else 140
     sample = samples.make(K, n, scores=scores, weights=weights, priors=priors)
     fitted = fp.DirectionPreserving().fit(sample.predictions)
@@ -66,9 +70,8 @@ def test_temperature_scaling(K):
     assert_close(fitted.transform(sample.predictions).log_posteriors, expected)
 
 
-@pytest.mark.parametrize("weights", ["none", "integer"])
-def test_binary_calibration_is_logistic_regression(weights):
-    sample = samples.make(2, 200, weights=weights)
+def test_binary_calibration_is_logistic_regression():
+    sample = samples.make(2, 200, weights="integer")
     fitted = fp.DirectionPreserving().fit(sample.predictions)
     log_odds = (sample.log_q[:, 1] - sample.log_q[:, 0])[:, None]
     regression = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-12)
@@ -77,88 +80,22 @@ def test_binary_calibration_is_logistic_regression(weights):
     assert_close(fitted.bias_[1] - fitted.bias_[0], regression.intercept_[0], rtol=OPTIMUM)
 
 
-@pytest.mark.parametrize("log_odds", [1e-6, 1e6])
-def test_the_unit_of_the_scores_does_not_matter(log_odds):
-    _, y, s = samples.make_scores("distinct")
-    plain = fp.DirectionPreserving().fit(fp.Predictions.from_logits(y, s))
-    scaled = fp.DirectionPreserving().fit(fp.Predictions.from_logits(y, s * log_odds))
-    # A gradient under 1e-9 with respect to the scale is less strict where scores are small.
-    assert_close(scaled.scale_ * log_odds, plain.scale_, rtol=1e-3 if log_odds < 1 else OPTIMUM)
-    assert_close(scaled.bias_, plain.bias_, rtol=1e-3 if log_odds < 1 else OPTIMUM)
-
-
-@pytest.mark.parametrize("K", [2, 3])
-def test_brier_calibration_is_at_least_as_good_in_brier(K):
-    sample = samples.make(K, 200, scores="extreme", priors=True)
-    brier = fp.BrierScore()
-    scores = {}
-    for name, rule in [("log", fp.rules.Log()), ("brier", fp.rules.Brier())]:
-        fitted = fp.DirectionPreserving(rule).fit(sample.predictions)
-        scores[name] = brier(fitted.transform(sample.predictions))
-        assert abs(fitted.bias_.sum()) < 1e-12
-    assert scores["brier"] < scores["log"]
-    # It is a local optimum: no small step is better.
-    rng = np.random.default_rng(K)
-    for _ in range(20):
-        scale = fitted.scale_ * (1 + 1e-3 * rng.normal())
-        bias = fitted.bias_ + 1e-3 * rng.normal(size=K)
-        moved = reference.log_softmax(scale * sample.log_q + bias)
-        value = reference.expected_score(
-            sample.y, moved, reference.brier_class_losses, priors=sample.priors
-        )
-        assert value > scores["brier"] - 1e-9
-
-
 def test_cost_rules_cannot_train_an_affine_map():
-    with pytest.raises(ValueError, match=r"rule.*piecewise constant"):
+    with refuses("rule"):
         fp.DirectionPreserving(fp.rules.Cost([[0, 1], [1, 0]])).fit(samples.make(2).predictions)
-
-
-def test_infinite_log_posteriors_are_fitted_finite_and_stay_infinite():
-    _, y, s = samples.make_scores("distinct")
-    s[:4] = [-np.inf, np.inf, np.inf, -np.inf]  # two of them on the wrong side
-    y[:4] = [0, 1, 0, 1]
-    train = fp.Predictions.from_logits(y, s)
-    finite = np.clip(s, math.log(1e-30), -math.log(1e-30))
-    as_finite = fp.DirectionPreserving().fit(fp.Predictions.from_logits(y, finite))
-    fitted = fp.DirectionPreserving().fit(train)
-    assert_close(fitted.scale_, as_finite.scale_, rtol=OPTIMUM)
-    assert_close(fitted.bias_, as_finite.bias_, rtol=OPTIMUM)
-    log_odds = fitted.transform(train).log_odds
-    assert log_odds[:4].tolist() == [-np.inf, np.inf, np.inf, -np.inf]
-    assert np.isfinite(log_odds[4:]).all()
-
-
-@pytest.mark.parametrize("farthest", [-120.0, 120.0])
-def test_a_finite_score_beyond_the_floor_sets_the_floor(farthest):
-    _, y, s = samples.make_scores("distinct")
-    s[:3] = [-np.inf, farthest, np.inf]
-    y[:3] = [1, farthest > 0.0, 1]  # the first is on the wrong side, so that its distance matters
-    fitted = fp.DirectionPreserving().fit(fp.Predictions.from_logits(y, s))
-    rows = reference.finite_for_fitting(reference.log_sigmoid_columns(s))
-    scale, bias = reference.fit_affine(rows, y, np.ones(y.size))
-    assert_close(fitted.scale_, scale, rtol=OPTIMUM)
-    assert_close(fitted.bias_, bias, rtol=OPTIMUM)
-
-
-def test_a_scale_below_zero_is_warned_of():
-    _, y, s = samples.make_scores("reversed")
-    with pytest.warns(RuntimeWarning, match=r"scale is -1\."):
-        fitted = fp.DirectionPreserving().fit(fp.Predictions.from_logits(y, s))
-    assert fitted.scale_ < 0
 
 
 # Likelihoods and raw scores
 
 
-@given_priors
-@pytest.mark.parametrize("kind", ["llrs", "raw scores"])
-def test_affine_calibration_of_scores_gives_llrs(kind, priors):
+@pytest.mark.parametrize(
+    ("kind", "options"), [("llrs", {}), ("llrs", {"prior": 0.2}), ("raw scores", {})]
+)
+def test_affine_calibration_of_scores_gives_llrs(kind, options):
     rng, y, s = samples.make_scores("distinct", 90)
     y[:30] = 0  # a training prior that is not even
     w = rng.integers(1, 4, 90)
     make = fp.Predictions.from_llrs if kind == "llrs" else fp.Predictions.from_raw_scores
-    options = {"prior": 0.2} if priors and kind == "llrs" else {}
     p = [0.8, 0.2] if options else None
     fitted = fp.DirectionPreserving().fit(make(y, s, sample_weight=w, **options))
 
@@ -179,37 +116,6 @@ def test_affine_calibration_of_scores_gives_llrs(kind, priors):
     assert_close(calibrated.log_odds, expected + (math.log(0.01 / 0.99) if receiver else 0.0))
 
 
-@pytest.mark.parametrize("with_bias", [True, False], ids=["affine", "temperature"])
-def test_calibration_of_log_likelihoods(with_bias):
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1, 2], [70, 40, 20])
-    log_lk = samples.make_logits(rng, y, 3)
-    priors = [0.2, 0.3, 0.5]
-    train = fp.Predictions.from_log_likelihoods(y, log_lk, priors=priors)
-    calibrator = fp.DirectionPreserving() if with_bias else fp.TemperatureScaling()
-    fitted = calibrator.fit(train)
-    mass = reference.sample_mass(y, 3, None, priors)
-    scale, bias = reference.fit_affine(log_lk, y, mass, np.log(priors), with_bias)
-    assert_close(fitted.scale_, scale, rtol=OPTIMUM)
-    if with_bias:
-        assert_close(fitted.bias_, bias, rtol=OPTIMUM)
-    receiver = fp.Predictions.from_log_likelihoods(None, log_lk, priors=[0.6, 0.3, 0.1])
-    expected = fitted.scale_ * log_lk + bias + np.log([0.6, 0.3, 0.1])
-    calibrated = fitted.transform(receiver)
-    assert calibrated.kind == "likelihoods"
-    assert_close(
-        calibrated.log_posteriors, reference.log_softmax(expected), rtol=OPTIMUM, atol=OPTIMUM
-    )
-
-
-@pytest.mark.parametrize("calibrator", [fp.PAV(), fp.DirectionPreserving()])
-def test_calibrated_llrs_at_the_training_prior_are_calibrated_posteriors(calibrator):
-    _, y, s = samples.make_scores("distinct")
-    raw = fp.cross_fit(calibrator, fp.Predictions.from_raw_scores(y, s), fp.TrainOnTest())
-    posteriors = fp.cross_fit(calibrator, fp.Predictions.from_logits(y, s), fp.TrainOnTest())
-    assert_close(raw.log_odds, posteriors.log_odds, rtol=OPTIMUM)
-
-
 # Data without an optimum
 
 SEPARABLE = {
@@ -217,52 +123,37 @@ SEPARABLE = {
     "apart, reversed": ([1, 1, 0, 0], [-2.0, -1.0, 1.0, 2.0]),
     "touching": ([0, 0, 1, 1, 1], [-2.0, 1.0, 1.0, 2.0, 3.0]),
     "touching, reversed": ([1, 1, 0, 0, 0], [-2.0, 1.0, 1.0, 2.0, 3.0]),
-    "one class": ([0, 0, 0], [-2.0, 1.0, 0.5]),
 }
 
 
-@pytest.mark.parametrize("data", SEPARABLE.values(), ids=SEPARABLE.keys())
-@pytest.mark.parametrize("make", [fp.Predictions.from_logits, fp.Predictions.from_raw_scores])
-def test_separable_data_raise_with_a_remedy(make, data):
-    with pytest.raises(ValueError, match=r"separa|class"):
-        fp.DirectionPreserving().fit(make(*data))
-
-
-def test_the_error_on_separable_data_names_a_remedy():
-    with pytest.raises(ValueError, match=r"separa.*(PAV|HistogramBinning|TrainOnTest|more data)"):
-        fp.DirectionPreserving().fit(fp.Predictions.from_logits(*SEPARABLE["apart"]))
+@pytest.mark.parametrize("name", SEPARABLE)
+def test_separable_data_have_no_fit(name):
+    for make in (fp.Predictions.from_logits, fp.Predictions.from_raw_scores):
+        with refuses("scores"):
+            fp.DirectionPreserving().fit(make(*SEPARABLE[name]))
 
 
 FEW_AND_MANY = [600, 40_000]  # many are fitted by sums on an axis
 
 
-@pytest.mark.in_turn(2)
-@pytest.mark.parametrize("n", FEW_AND_MANY)
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-@pytest.mark.parametrize("step", [0.0, 0.5])  # rounded scores touch: the classes share 4
-def test_separable_data_raise_however_many(n, sign, step):
+@pytest.mark.parametrize(("sign", "step"), [(1.0, 0.5), (-1.0, 0.0)])
+def test_many_separable_data_have_no_fit(sign, step):
+    """Rounded scores touch: the classes share 4."""
+    n = 40_000
     rng = np.random.default_rng(n)
     y = np.arange(n) % 3 == 0
     scores = np.where(y, rng.uniform(4, 7, n), rng.uniform(0, 4 if step else 3, n))
     scores = sign * (np.round(scores / step) * step if step else scores)
     data = fp.Predictions.from_llrs(y.astype(int), scores)
+    around_0 = fp.Predictions.from_llrs(y.astype(int), scores - sign * 4.0)
     for fit in (
-        fp.DirectionPreserving().fit,
-        lambda data: fp.cross_fit(fp.DirectionPreserving(), data),
-        fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving()),
-        fp.CalibrationLoss(fp.rules.Brier(), fp.DirectionPreserving(), fp.TrainOnTest()),
+        lambda: fp.DirectionPreserving().fit(data),
+        lambda: fp.cross_fit(fp.DirectionPreserving(), data),
+        lambda: fp.CalibrationLoss(fp.rules.Brier(), fp.DirectionPreserving())(data),
+        lambda: fp.TemperatureScaling().fit(around_0),
     ):
         with pytest.raises(ValueError, match="separa"):
-            fit(data)
-    around_0 = fp.Predictions.from_llrs(y.astype(int), scores - sign * 4.0)
-    with pytest.raises(ValueError, match="separa"):
-        fp.TemperatureScaling().fit(around_0)
-    one_across = scores.copy()
-    one_across[np.flatnonzero(y)[0]] = -sign
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "the fitted scale is -")
-        fitted = fp.DirectionPreserving().fit(fp.Predictions.from_llrs(y.astype(int), one_across))
-    assert sign * fitted.scale_ > 0.0
+            fit()
 
 
 def test_replicates_that_are_separable_are_undefined():
@@ -273,12 +164,11 @@ def test_replicates_that_are_separable_are_undefined():
     data = fp.Predictions.from_llrs(y, scores)
     metric = fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving(), fp.TrainOnTest())
     with pytest.warns(RuntimeWarning, match="undefined"):
-        found = fp.bootstrap(metric, data, n_resamples=60, seed=1, method="percentile")
-    assert 8 <= found.n_undefined <= 40  # 1 / e of 60, give or take 4 standard deviations
+        result = fp.bootstrap(metric, data, n_resamples=60, seed=1, method="percentile")
+    assert 8 <= result.n_undefined <= 40  # 1 / e of 60, give or take 4 standard deviations
 
 
-@pytest.mark.parametrize("n", FEW_AND_MANY)
-@pytest.mark.parametrize("far", [-1e9, 3e7, 1e12])
+@pytest.mark.parametrize(("n", "far"), [(600, 3e7), (600, 1e12), (40_000, -1e9)])
 def test_scores_far_from_zero(n, far):
     rng = np.random.default_rng(1)
     y = (rng.random(n) < 0.3).astype(int)
@@ -289,22 +179,20 @@ def test_scores_far_from_zero(n, far):
     assert_close(fitted.scale_, near.scale_, rtol=1e-7)
     shift = np.diff(fitted.bias_)[0] + fitted.scale_ * far
     assert_close(shift, np.diff(near.bias_)[0], rtol=0.0, atol=1e-7 + 1e-15 * abs(far))
-    made = [fp.Predictions.from_raw_scores(y, scores) for scores in (moved - far, moved)]
-    near_llrs, llrs = (fp.cross_fit(fp.DirectionPreserving(), data).llrs for data in made)
-    assert_close(llrs, near_llrs, rtol=0.0, atol=1e-6 + 1e-15 * abs(far))
 
 
 @pytest.mark.parametrize("n", FEW_AND_MANY)
-def test_a_calibration_loss_warns_of_negative_scales(n):
+def test_a_scale_below_zero_is_warned_of(n):
     rng = np.random.default_rng(2)
     y = np.arange(n) % 2
     data = fp.Predictions.from_llrs(y, rng.normal(size=n) - 2.0 * y)
     with pytest.warns(RuntimeWarning, match="the fitted scale is -"):
+        assert fp.DirectionPreserving().fit(data).scale_ < 0.0
+    with pytest.warns(RuntimeWarning, match="the fitted scale is -"):
         fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving())(data)
 
 
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-@pytest.mark.parametrize("gap", [0.5, 0.0])
+@pytest.mark.parametrize(("sign", "gap"), [(1.0, 0.0), (-1.0, 0.5)])
 def test_separable_data_of_three_classes_raise(sign, gap):
     """Class k's own score is ahead by `gap` on every sample, or level on one."""
     rng = np.random.default_rng(3)
@@ -319,7 +207,7 @@ def test_separable_data_of_three_classes_raise(sign, gap):
         fp.DirectionPreserving().fit(fp.Predictions.from_logits(y, sign * z))
 
 
-def test_touching_classes_are_found_in_spite_of_rounding():
+def test_touching_classes_are_noticed_in_spite_of_rounding():
     # Scores of small integers, and ties between classes: normalizing them must not pull the
     # classes an ulp into one another.
     z = [[0, -1, -1, -2], [-1, 2, 0, -2], [0, -1, 3, 0], [-1, 1, 0, 0], [2, 1, 0, 0]]
@@ -329,8 +217,7 @@ def test_touching_classes_are_found_in_spite_of_rounding():
             fp.DirectionPreserving().fit(fp.Predictions.from_logits([0, 1, 2, 3, 1], logits))
 
 
-@pytest.mark.parametrize("unit", [1.0, 1e-3, 1e3])
-@pytest.mark.parametrize("last_weight", [0.01, 0.0135, 0.014])
+@pytest.mark.parametrize(("unit", "last_weight"), [(1.0, 0.0135), (1e-3, 0.014), (1e3, 0.01)])
 def test_weights_of_different_size_and_scores_in_any_unit(last_weight, unit):
     y = np.array([0, 1, 2])
     z = np.array([[0.23, -1.74, 0.1], [-1.01, 0.36, 2.91], [1.22, -1.31, -0.32]])
@@ -338,15 +225,8 @@ def test_weights_of_different_size_and_scores_in_any_unit(last_weight, unit):
     fitted = fp.DirectionPreserving().fit(fp.Predictions.from_logits(y, unit * z, sample_weight=w))
     value, _, _ = reference.affine_objective(z, y, w, 0.0, True)
     scale, bias = reference.fit_affine(z, y, w)
-    found = np.array([fitted.scale_ * unit, *(fitted.bias_ - fitted.bias_[0])[1:]])
-    assert value(found) == pytest.approx(value(np.array([scale, *(bias - bias[0])[1:]])), rel=1e-6)
-
-
-def test_a_missing_class_has_no_optimum():
-    sample = samples.make(3, 60)
-    present = sample.predictions[sample.y < 2]
-    with pytest.raises(ValueError, match="class"):
-        fp.DirectionPreserving().fit(present)
+    point = np.array([fitted.scale_ * unit, *(fitted.bias_ - fitted.bias_[0])[1:]])
+    assert value(point) == pytest.approx(value(np.array([scale, *(bias - bias[0])[1:]])), rel=1e-6)
 
 
 def test_one_overlapping_pair_of_classes_is_enough_to_fit_where_the_rest_overlap_too():
@@ -361,13 +241,6 @@ def test_one_overlapping_pair_of_classes_is_enough_to_fit_where_the_rest_overlap
     scale, bias = reference.fit_affine(reference.log_softmax(z), y, np.ones(90))
     assert_close(fitted.scale_, scale, rtol=OPTIMUM)
     assert_close(fitted.bias_, bias, rtol=OPTIMUM)
-
-
-@pytest.mark.parametrize("K", [2, 3])
-def test_constant_scores_raise(K):
-    constant = fp.Predictions.from_logits(np.arange(12) % K, np.tile(np.arange(K), (12, 1)))
-    with pytest.raises(ValueError, match=r"scores.*all.*alike"):
-        fp.DirectionPreserving().fit(constant)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -386,12 +259,22 @@ def test_data_that_a_threshold_of_zero_separates_have_no_temperature(sign):
 # Fits under other rules
 
 
-#: Those that are quick have all sizes, widths and weights among them.
-SEEDS = [*range(8), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 24))]
+@pytest.mark.parametrize("K", [2, 3])
+def test_no_small_step_is_better_under_the_brier_rule(K):
+    sample = samples.make(K, 200, scores="extreme", priors=True)
+    fitted = fp.DirectionPreserving(fp.rules.Brier()).fit(sample.predictions)
+    value = fp.BrierScore()(fitted.transform(sample.predictions))
+    assert abs(fitted.bias_.sum()) < 1e-12
+    rng = np.random.default_rng(K)
+    for _ in range(20):
+        scale = fitted.scale_ * (1 + 1e-3 * rng.normal())
+        moved = scale * sample.log_q + fitted.bias_ + 1e-3 * rng.normal(size=K)
+        near = fp.Predictions.from_logits(sample.y, moved, priors=sample.priors)
+        assert fp.BrierScore()(near) > value - 1e-9
 
 
 def hard_samples(n_classes, seed):
-    """Few or many samples with extreme, tied or weighted posteriors; None if there is no fit."""
+    """Few or many samples with extreme, tied or weighted posteriors."""
     rng = np.random.default_rng([n_classes, seed])
     n = int(rng.choice([8, 30, 300]))
     y = rng.permutation(np.arange(n) % n_classes)
@@ -402,52 +285,29 @@ def hard_samples(n_classes, seed):
     return fp.Predictions.from_logits(y, z, sample_weight=weights)
 
 
-@pytest.mark.in_turn(2)
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("seed", SEEDS[:12])
-def test_fits_under_other_rules_are_no_worse_where_posteriors_are_0(n_classes, seed):
+def samples_with_posteriors_of_0(n_classes, seed):
     rng = np.random.default_rng([n_classes, seed])
     n = int(rng.choice([50, 200]))
     q = rng.dirichlet(np.full(n_classes, 0.01), n)
     y = rng.permutation(np.arange(n) % n_classes)
     assert (q[np.arange(n), y] == 0.0).any()
-    data = fp.Predictions.from_posteriors(y, q)
-    score = fp.BrierScore(normalized=False)
-    constant = fp.Predictions.from_posteriors(y, np.tile(data.priors, (n, 1)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of scales of 0 and below
-        starts = [fp.DirectionPreserving().fit(data).transform(data), data, constant]
-        best = min(map(score, starts))
-        for where in (data, fp.from_parts([data[:5], data[5:]])):
-            fitted = fp.DirectionPreserving(fp.rules.Brier()).fit(where)
-            assert score(fitted.transform(data)) <= best * (1.0 + 1e-12)
+    return fp.Predictions.from_posteriors(y, q)
 
 
-@pytest.mark.in_turn(2)
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("seed", SEEDS)
-def test_fits_under_other_rules_are_no_worse_than_any_start(n_classes, seed):
-    data = hard_samples(n_classes, seed)
+@pytest.mark.filterwarnings("ignore:the fitted scale is")
+@pytest.mark.parametrize("make", [hard_samples, samples_with_posteriors_of_0])
+@pytest.mark.parametrize(("n_classes", "seed"), [(2, 0), (2, 1), (2, 3), (3, 0), (3, 3), (3, 4)])
+def test_fits_under_other_rules_are_no_worse_than_any_start(n_classes, seed, make):
+    data = make(n_classes, seed)
     rules = [fp.rules.Brier()]
-    if n_classes == 2:
+    if n_classes == 2 and make is hard_samples:
         rules += [fp.rules.Beta(0.5, 0.5), fp.rules.Beta(3.0, 3.0), fp.rules.Beta(2.0, 1.0)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of scales below 0
-        try:
-            log_fit = fp.DirectionPreserving().fit(data)
-        except ValueError:  # the classes are separable
-            return
-        for rule in rules:
-            score = fp.ExpectedScore(rule, normalized=False)
-            constant = np.tile(data.priors, (len(data), 1))
-            starts = [
-                log_fit.transform(data),
-                data,
-                fp.Predictions.from_posteriors(
-                    data.y_true, constant, sample_weight=data.sample_weight
-                ),
-            ]
-            for where in (data, fp.from_parts([data[:5], data[5:]])):
-                fitted = fp.DirectionPreserving(rule).fit(where)
-                best = min(score(start) for start in starts)
-                assert score(fitted.transform(data)) <= best * (1.0 + 1e-9) + 1e-12
+    constant = fp.Predictions.from_posteriors(
+        data.y_true, np.tile(data.priors, (len(data), 1)), sample_weight=data.sample_weight
+    )
+    starts = [fp.DirectionPreserving().fit(data).transform(data), data, constant]
+    for rule in rules:
+        score = fp.ExpectedScore(rule, normalized=False)
+        fitted = fp.DirectionPreserving(rule).fit(data)
+        best = min(score(start) for start in starts)
+        assert score(fitted.transform(data)) <= best * (1.0 + 1e-9) + 1e-12

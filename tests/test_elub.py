@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from tests.test_calibration_in_parts import cut
+from tests.refusal import refuses
 
 
 def on_a_grid(y, llrs, weights, step=1e-4):
@@ -26,19 +26,18 @@ def on_a_grid(y, llrs, weights, step=1e-4):
     return first_worse(-widest), first_worse(widest)
 
 
-def drawn(n, seed, shift=1.5):
+def draw(n, seed, shift=1.5):
     rng = np.random.default_rng([n, seed])
     y = (rng.random(n) < 0.4).astype(int)
     y[:2] = [0, 1]
     return y, rng.normal(size=n) + shift * (y - 0.5) * 2.0
 
 
-@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("shape", ["plain", "tied", "infinite", "weighted", "useless"])
-@pytest.mark.parametrize("n", [4, 30, 300])
+@pytest.mark.parametrize("n", [4, 300])
 def test_the_definition(n, shape):
-    for seed in range(6):
-        y, x = drawn(n, seed, -0.5 if shape == "useless" else 1.5)
+    for seed in range(4):
+        y, x = draw(n, seed, -0.5 if shape == "useless" else 1.5)
         weights = np.ones(n)
         if shape == "tied":
             x = np.round(x)
@@ -46,32 +45,30 @@ def test_the_definition(n, shape):
             x[:4] = [-np.inf, np.inf, np.inf, -np.inf]
         if shape == "weighted":
             weights = np.random.default_rng(seed).exponential(size=n)
-        data = fp.Predictions.from_llrs(
-            y, x, sample_weight=weights if shape == "weighted" else None
+        bounds = fp.elub(
+            fp.Predictions.from_llrs(y, x, sample_weight=weights if shape == "weighted" else None)
         )
-        found = fp.elub(data)
         low, high = on_a_grid(y, x, weights)
-        assert found.low - 1e-4 - 1e-9 <= low <= found.low + 1e-9
-        assert found.high - 1e-9 <= high <= found.high + 1e-4 + 1e-9
-        assert -np.log((y == 1).sum() + 1) - 1e-12 <= found.low <= 0.0
-        assert 0.0 <= found.high <= np.log((y == 0).sum() + 1) + 1e-12
-        if n == 300:
-            parts = fp.elub(cut(data, {}))
-            assert (parts.low, parts.high) == pytest.approx((found.low, found.high), rel=1e-12)
+        assert bounds.low - 1e-4 - 1e-9 <= low <= bounds.low + 1e-9
+        assert bounds.high - 1e-9 <= high <= bounds.high + 1e-4 + 1e-9
+        assert -np.log((y == 1).sum() + 1) - 1e-12 <= bounds.low <= 0.0
+        assert 0.0 <= bounds.high <= np.log((y == 0).sum() + 1) + 1e-12
 
 
 @pytest.mark.parametrize("shift", [-0.5, 0.0, 1.5])
 def test_bounds_change_sides_with_the_classes(shift):
     """Also where scores are tied at a threshold, even at 0."""
     for seed in range(20):
-        y, x = drawn(12, seed, shift)
-        one = fp.elub(fp.Predictions.from_llrs(y, np.round(x)))
-        other = fp.elub(fp.Predictions.from_llrs(1 - y, -np.round(x)))
-        assert (one.low, one.high) == pytest.approx((-other.high, -other.low), abs=1e-12)
+        y, x = draw(12, seed, shift)
+        bounds = fp.elub(fp.Predictions.from_llrs(y, np.round(x)))
+        mirrored = fp.elub(fp.Predictions.from_llrs(1 - y, -np.round(x)))
+        assert (bounds.low, bounds.high) == pytest.approx(
+            (-mirrored.high, -mirrored.low), abs=1e-12
+        )
 
 
 def test_posteriors_are_bounded_as_their_llrs():
-    y, x = drawn(200, 0)
+    y, x = draw(200, 0)
     odds = np.log(0.2 / 0.8)
     llrs = fp.elub(fp.Predictions.from_llrs(y, x))
     posteriors = fp.elub(fp.Predictions.from_logits(y, x + odds, priors=[0.8, 0.2]))
@@ -80,18 +77,8 @@ def test_posteriors_are_bounded_as_their_llrs():
 
 def test_clipping_leaves_the_argument_as_it_is():
     x = np.array([-30.0, 0.1, 30.0])
-    bounds = fp.elub(fp.Predictions.from_llrs(*drawn(200, 0)))
+    bounds = fp.elub(fp.Predictions.from_llrs(*draw(200, 0)))
     assert bounds.clip(x).tolist() == [bounds.low, 0.1, bounds.high]
     assert x.tolist() == [-30.0, 0.1, 30.0]
-    with pytest.raises(fp.ArgumentError, match="llrs must not be nan"):
+    with refuses("llrs"):
         bounds.clip([0.0, np.nan])
-
-
-def test_what_is_refused():
-    y, x = drawn(50, 0)
-    with pytest.raises(fp.ArgumentError, match="LLRs or posteriors"):
-        fp.elub(fp.Predictions.from_raw_scores(y, x))
-    with pytest.raises(fp.ArgumentError, match="class 1 has none"):
-        fp.elub(fp.Predictions.from_llrs([0, 0], [1.0, 2.0]))
-    with pytest.raises(fp.ArgumentError, match="elub"):
-        fp.elub(fp.Predictions.from_logits([0, 1, 2], np.eye(3)))

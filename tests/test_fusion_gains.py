@@ -4,220 +4,144 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
+from tests.refusal import refuses
 
 METRICS = [fp.Cllr(), fp.MinCllr(), fp.ActDCF(0.3), fp.EER()]
-DRAWN = {"n_resamples": 40, "seed": 3}
+RESAMPLES = {"n_resamples": 40, "seed": 3, "method": "percentile"}
 
 
-def systems(n=1500, seed=0):
-    rng = np.random.default_rng(seed)
+def systems(n=1500, weights=None):
+    rng = np.random.default_rng(0)
     y = (rng.random(n) < 0.3).astype(int)
     noise = rng.normal(size=n)
-    a = fp.Predictions.from_raw_scores(y, 2.0 * y + rng.normal(size=n) + noise)
-    b = fp.Predictions.from_llrs(y, 1.5 * y + rng.normal(size=n) - noise)
-    return {"a": a, "b": b, "q": fp.Quality(noise, rng.random(n))}
-
-
-def expected_parts(given):
-    """What is fused for each row, or taken as it is."""
-    a, b, q = given["a"], given["b"], given["q"]
+    a = 2.0 * y + rng.normal(size=n) + noise
+    b = 1.5 * y + rng.normal(size=n) - noise
     return {
-        "fused": given,
+        "a": fp.Predictions.from_raw_scores(y, a, sample_weight=weights),
+        "b": fp.Predictions.from_llrs(y, b, sample_weight=weights),
+        "q": fp.Quality(noise, rng.random(n)),
+    }
+
+
+def expected_rows(inputs, train, fusion, **options):
+    """Every row of the table by a cross-fit of its own, or as it is given."""
+    a, b, q = inputs["a"], inputs["b"], inputs["q"]
+    fused = {
+        "fused": inputs,
         "a calibrated": {"a": a},
-        "b": b,
+        "b": None,
         "without quality": {"a": a, "b": b},
         "without a": {"b": b, "q": q},
         "without b": {"a": a, "q": q},
     }
-
-
-def expected_rows(given, train, fusion):
-    """Every row by a cross-fit of its own."""
     return {
-        name: fp.cross_fit(fusion, part, train) if isinstance(part, dict) else part
-        for name, part in expected_parts(given).items()
+        row: fp.cross_fit(fusion, part, train, **options) if part else b
+        for row, part in fused.items()
     }
 
 
 @pytest.mark.parametrize("by_speaker", [False, True])
 def test_rows_are_cross_fits_that_are_evaluated_together(by_speaker):
-    given = systems()
-    n, rng = len(given["a"]), np.random.default_rng(1)
-    pair = (rng.integers(0, 40, n), rng.integers(0, 40, n))
+    rng = np.random.default_rng(1)
+    inputs = systems(weights=rng.integers(0, 3, 1500).astype(float))
+    pair = tuple(rng.integers(0, 40, (2, 1500)))
     train = fp.CrossFit(4, seed=2, groups=pair if by_speaker else None)
-    drawn = DRAWN | ({"resampling": fp.TwoWay(*pair)} if by_speaker else {})
+    resamples = RESAMPLES | ({"resampling": fp.TwoWay(*pair)} if by_speaker else {})
     fusion = fp.LinearFusion(0.1, quality="bilinear")
-    found = fp.evaluate_fusion(given, fusion, METRICS, train=train, **drawn)
-    rows = expected_rows(given, train, fusion)
-    expected = fp.evaluate(rows, METRICS, differences="first", **drawn)
-    assert [group.system for group in found.groups] == list(rows)
-    assert found.to_dict() == expected.to_dict()
-    pairs = {(each.a.system, each.b.system) for each in found.differences}
+    table = fp.evaluate_fusion(inputs, fusion, METRICS, train=train, **resamples)
+    rows = expected_rows(inputs, train, fusion)
+    expected = fp.evaluate(rows, METRICS, differences="first", **resamples)
+    assert [group.system for group in table.groups] == list(rows)
+    assert table.to_dict() == expected.to_dict()
+    pairs = {(difference.a.system, difference.b.system) for difference in table.differences}
     assert pairs == {("fused", row) for row in rows if row != "fused"}
 
 
 def test_by_default():
-    given = systems()
-    found = fp.evaluate_fusion(given)
-    rows = expected_rows(given, fp.CrossFit(), fp.LinearFusion())
+    inputs = systems()
+    table = fp.evaluate_fusion(inputs)
+    rows = expected_rows(inputs, fp.CrossFit(), fp.LinearFusion())
     metrics = ["EER", "minDCF", "actDCF", "Cllr", "minCllr"]
-    assert found.to_dict() == fp.evaluate(rows, metrics, differences="first").to_dict()
-    assert found.intervals is None
+    assert table.to_dict() == fp.evaluate(rows, metrics, differences="first").to_dict()
+    assert table.intervals is None
 
 
-def test_a_system_that_adds_and_one_that_does_not():
-    rng = np.random.default_rng(0)
-    y = (rng.random(6000) < 0.3).astype(int)
-    share = {"good": 1.0, "other": 1.0, "void": 0.0}
-    given = {
-        name: fp.Predictions.from_raw_scores(y, each * y + rng.normal(size=y.size))
-        for name, each in share.items()
-    }
-    found = fp.evaluate_fusion(given, metrics=[fp.Cllr()], n_resamples=200, seed=0)
-    gains = {each.b.system: each for each in found.differences}
-    assert gains["without good"].high < 0.0
-    assert gains["without other"].high < 0.0
-    assert not gains["without void"].excludes_zero
-
-
-@pytest.mark.parametrize(
-    ("names", "rows"),
-    [
-        (["a"], ["fused", "a calibrated"]),
-        (["b"], ["fused", "b"]),
-        (["a", "q"], ["fused", "a calibrated", "without quality"]),
-        (["a", "b"], ["fused", "a calibrated", "b", "without a", "without b"]),
-    ],
-)
-def test_rows_of_few_systems(names, rows):
-    given = systems()
-    found = fp.evaluate_fusion({name: given[name] for name in names})
-    assert [group.system for group in found.groups] == rows
-
-
-def test_a_list_has_places_as_names():
-    given = systems()
-    found = fp.evaluate_fusion([given["a"], given["b"]], metrics=[fp.Cllr()])
-    named = fp.evaluate_fusion({"0": given["a"], "1": given["b"]}, metrics=[fp.Cllr()])
-    assert found.to_dict() == named.to_dict()
-
-
-def test_several_classes():
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 3, 900)
-    given = {
-        name: fp.Predictions.from_log_likelihoods(y, np.eye(3)[y] + rng.normal(size=(900, 3)))
-        for name in ("a", "b")
-    }
-    found = fp.evaluate_fusion(given)
-    assert {row.metric for row in found.rows} == {"NCE", "NRisk zero-one"}
-    fused = fp.cross_fit(fp.LinearFusion(), given)
-    assert found["fused", None, "NCE"] == fp.CrossEntropy()(fused)
-
-
-def test_weights_count():
-    given = systems()
-    a, b = given["a"], given["b"]
-    weights = np.random.default_rng(0).integers(0, 3, len(a)).astype(float)
-    weighted = {
-        "a": fp.Predictions.from_raw_scores(a.labels, a.scores, sample_weight=weights),
-        "b": fp.Predictions.from_llrs(b.labels, b.scores, sample_weight=weights),
-    }
-    found = fp.evaluate_fusion(weighted, metrics=[fp.Cllr()])
-    fused = fp.cross_fit(fp.LinearFusion(), weighted)
-    assert found["fused", None, "Cllr"] == fp.Cllr()(fused)
-    assert found["b", None, "Cllr"] == fp.Cllr()(weighted["b"])
-
-
-def test_progress_tells_of_fits_and_replicates():
-    told = []
-    given = systems()
-    fp.evaluate_fusion(given, metrics=METRICS[:1], progress=lambda *e: told.append(e), **DRAWN)
-    assert [each for each in told if each[0] == "cross-fitting"] == [
-        ("cross-fitting", k, 6) for k in range(6)
-    ]
-    assert any("replicates" in name for name, *_ in told)
-
-
-def constant(n=1500):
-    given = systems(n)
-    y = given["a"].labels
-    return given | {"a": fp.Predictions.from_llrs(y, np.zeros(n))}
-
-
-REFUSED = {
-    "name of a row": (lambda: {"fused": systems()["a"]}, {}, "^systems must have names .*'fused'"),
-    "name of another row": (
-        lambda: {name: systems()[name] for name in ("a", "b")} | {"without a": systems()["b"]},
-        {}, "'without a'",
-    ),
-    "held out": (systems, {"train": fp.HeldOut(systems()["b"])}, "^train must be trained on"),
-    "another calibrator": (systems, {"fusion": fp.PAV()}, r"^fusion must be a LinearFusion.*PAV"),
-    "no systems": (lambda: {"q": systems()["q"]}, {}, "^systems must have predictions"),
-    "one system is constant": (
-        lambda: {name: constant()[name] for name in ("a", "b")},
-        {}, "^systems, for the row 'without b', must differ between samples",
-    ),
-    "method alone": (systems, {"method": "bca"}, "^method is for intervals"),
-    "metrics": (systems, {"metrics": ["Cllrs"]}, "metrics must be among"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused(name):
-    make, options, message = REFUSED[name]
-    with pytest.raises(fp.ArgumentError, match=message):
-        fp.evaluate_fusion(make(), **options)
+def test_rows_of_few_systems():
+    a, b, q = systems().values()
+    for inputs, rows in (
+        ({"a": a}, ["fused", "a calibrated"]),
+        ({"a": a, "q": q}, ["fused", "a calibrated", "without quality"]),
+        ([a, b], ["fused", "0 calibrated", "1", "without 0", "without 1"]),
+    ):
+        table = fp.evaluate_fusion(inputs, metrics=[fp.Cllr()])
+        assert [group.system for group in table.groups] == rows
 
 
 def test_conditions_are_a_row_to_do_without():
-    given = systems()
+    inputs = systems()
     by = {"room": np.random.default_rng(4).choice(["x", "y"], 1500)}
     fusion, train = fp.ByCondition(fp.LinearFusion(0.1), min_per_class=50), fp.CrossFit(3, seed=1)
-    found = fp.evaluate_fusion(given, fusion, [fp.Cllr()], by=by, train=train)
-    a, b, q = given["a"], given["b"], given["q"]
-    parts = {
-        "fused": given, "a calibrated": {"a": a}, "b": None, "without quality": {"a": a, "b": b},
-        "without conditions": None, "without a": {"b": b, "q": q}, "without b": {"a": a, "q": q},
-    }  # fmt: skip
-    expected = {
-        name: fp.cross_fit(fusion, part, train, by=by) for name, part in parts.items() if part
-    }
-    expected |= {"b": b, "without conditions": fp.cross_fit(fusion.calibrator, given, train)}
-    values = {row["system"]: row["value"] for row in found.to_dict()["rows"]}
-    assert [*values] == [*parts]
-    assert values == {name: fp.Cllr()(expected[name]) for name in parts}
+    table = fp.evaluate_fusion(inputs, fusion, [fp.Cllr()], by=by, train=train)
+    expected = expected_rows(inputs, train, fusion, by=by)
+    expected["without conditions"] = fp.cross_fit(fusion.calibrator, inputs, train)
+    values = {row["system"]: row["value"] for row in table.to_dict()["rows"]}
+    assert values == {name: fp.Cllr()(row) for name, row in expected.items()}
 
 
-def test_fits_are_repeated_in_replicates():
-    given = systems(400)
-    fixed, refitted = (
-        fp.evaluate_fusion(given, metrics=[fp.Cllr()], refits=refits, method="percentile", **DRAWN)
-        for refits in (False, True)
+# Fitted again in replicates
+
+
+def test_every_metric_sees_the_fits_of_replicates():
+    """As a function does, which is given each replicate with its weights."""
+    y, *scores = (systems(400)["a"].labels, *(systems(400)[name].scores for name in "ab"))
+    inputs = [fp.Predictions.from_raw_scores(y, x) for x in scores]
+    resamples = RESAMPLES | {"n_resamples": 10, "confidence_level": 0.8}
+    functions = [lambda data, metric=metric: metric(data) for metric in METRICS]
+    by_metric, by_function, fixed = (
+        [(row.low, row.high) for row in (*table.rows, *table.differences)]
+        for table in (
+            fp.evaluate_fusion(
+                inputs, metrics=dict(zip("abcd", metrics, strict=True)), refits=refits, **resamples
+            )
+            for metrics, refits in ((METRICS, True), (functions, True), (METRICS, False))
+        )
     )
-    assert refitted.intervals.method == "percentile"
-    rows = {}
-    for name, part in expected_parts(given).items():
-        rows[name] = part
-        if isinstance(part, dict):
-            plan = fp.CrossFit().folds_plan
-            rows[name] = fp.LinearFusion().cross_fitted(part, plan, refits=True)
-    expected = fp.evaluate(rows, [fp.Cllr()], differences="first", method="percentile", **DRAWN)
-    assert refitted.to_dict() == expected.to_dict()
-    ends = [(each.low, each.high) for each in refitted.differences]
-    assert all(low < high for low, high in ends)
-    assert ends != [(each.low, each.high) for each in fixed.differences]
+    np.testing.assert_allclose(by_metric, by_function, rtol=1e-9)
+    assert all(refitted != ends for refitted, ends in zip(by_metric, fixed, strict=True))
 
 
-def test_conditions_and_refits_that_do_not_go_together():
-    given = systems(300)
+def test_replicates_without_an_optimum_are_undefined():
+    y = np.repeat([0, 1], [30, 4])
+    x = np.concatenate([np.linspace(-1.0, 1.0, 30), [0.5, 0.98, 2.0, 3.0]])
+    system = fp.Predictions.from_raw_scores(y, x)
+    with pytest.warns(RuntimeWarning, match="undefined in"):
+        fp.evaluate_fusion(
+            [system], metrics=[fp.EER()], train=fp.TrainOnTest(), refits=True, **RESAMPLES
+        )
+
+
+# What is refused
+
+
+def test_bad_arguments():
+    inputs = systems(300)
+    a, b, q = inputs.values()
+    constant = fp.Predictions.from_llrs(a.labels, np.zeros(300))
     by = {"room": np.repeat(["x", "y"], 150)}
-    fusion = fp.ByCondition(fp.LinearFusion(), min_per_class=5)
-    for options, message in (
-        ({"by": by}, "^by must be given with ByCondition"),
-        ({"fusion": fusion}, "^by must be given with ByCondition"),
-        ({"fusion": fp.ByCondition(), "by": by}, "^fusion must be a LinearFusion, or ByCondition"),
-        ({"fusion": fusion, "by": by, "refits": True}, "^refits must be False for a fusion by"),
+    by_room = fp.ByCondition(fp.LinearFusion(), min_per_class=5)
+    for argument, bad_systems, options in (
+        ("systems", {"fused": a}, {}),
+        ("systems", {"a": a, "b": b, "without a": b}, {}),
+        ("systems", {"q": q}, {}),
+        ("systems", {"a": constant, "b": b}, {}),
+        ("train", inputs, {"train": fp.HeldOut(b)}),
+        ("fusion", inputs, {"fusion": fp.PAV()}),
+        ("method", inputs, {"method": "bca"}),
+        ("metrics", inputs, {"metrics": ["Cllrs"]}),
+        ("by", inputs, {"by": by}),
+        ("by", inputs, {"fusion": by_room}),
+        ("fusion", inputs, {"fusion": fp.ByCondition(), "by": by}),
+        ("refits", inputs, {"fusion": by_room, "by": by, "refits": True}),
     ):
-        with pytest.raises(fp.ArgumentError, match=message):
-            fp.evaluate_fusion(given, metrics=[fp.Cllr()], **options)
+        with refuses(argument):
+            fp.evaluate_fusion(bad_systems, **options)

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from tests.test_calibration_in_parts import KINDS, SCORES, cut, make
-
-BINARY = [kind for kind in KINDS if kind[0] != "3"]
+from tests.refusal import refuses
 
 
 def with_four_more(data, priors):
@@ -22,22 +20,42 @@ def with_four_more(data, priors):
     return fp.PAV().fit(fp.Predictions.from_raw_scores(y, scores, sample_weight=mass))
 
 
-@pytest.mark.in_turn(2)
-@pytest.mark.parametrize("scores", SCORES)
-@pytest.mark.parametrize("weights", ["none", "thirds", "zeros"])
-@pytest.mark.parametrize("n", [40, 300, 5_000])
-@pytest.mark.parametrize("kind", BINARY)
-def test_the_definition(kind, n, weights, scores):
-    data, columns = make(kind, n, weights, scores)
-    expected = with_four_more(data, data.given_priors)
-    for each in (data, cut(data, columns)):
-        fitted = fp.PAV(laplace=True).fit(each)
-        of_scores = [each.log_odds_[np.searchsorted(each.threshold_, data.scores, "right") - 1]
-                     for each in (fitted, expected)]  # fmt: skip
-        np.testing.assert_allclose(*of_scores, rtol=1e-11, atol=1e-12)
-        assert fitted.posterior_ == pytest.approx(1 / (1 + np.exp(-fitted.log_odds_)), rel=1e-13)
-        assert fitted.prior_log_odds_ == fp.PAV().fit(each).prior_log_odds_
-        assert np.isfinite(fitted.transform(data).scores).all()
+def from_logits_at_priors(y, x, sample_weight):
+    return fp.Predictions.from_logits(y, x, priors=[0.3, 0.7], sample_weight=sample_weight)
+
+
+@pytest.mark.parametrize(
+    ("make", "n", "weights", "infinite"),
+    [
+        (fp.Predictions.from_logits, 40, "thirds", False),
+        (from_logits_at_priors, 300, "zeros", False),
+        (from_logits_at_priors, 40, "none", True),
+        (fp.Predictions.from_llrs, 5_000, "none", False),
+        (fp.Predictions.from_llrs, 300, "thirds", True),
+        (fp.Predictions.from_raw_scores, 40, "zeros", True),
+        (fp.Predictions.from_raw_scores, 5_000, "thirds", False),
+    ],
+)
+def test_the_definition(make, n, weights, infinite):
+    rng = np.random.default_rng(n)
+    y = rng.integers(0, 2, n)
+    x = rng.normal(size=n) + 1.3 * y
+    y[:4], x[:4] = [0, 1, 0, 1], [np.inf, -np.inf, -np.inf, np.inf] if infinite else x[:4]
+    w = {
+        "none": None,
+        "thirds": rng.integers(1, 9, n) / 3.0,
+        "zeros": rng.integers(0, 3, n) / 7.0,
+    }[weights]
+    data = make(y, x, sample_weight=w)
+    fitted, expected = fp.PAV(laplace=True).fit(data), with_four_more(data, data.given_priors)
+    of_scores = [
+        pav.log_odds_[np.searchsorted(pav.threshold_, data.scores, "right") - 1]
+        for pav in (fitted, expected)
+    ]
+    np.testing.assert_allclose(*of_scores, rtol=1e-11, atol=1e-12)
+    assert fitted.posterior_ == pytest.approx(1 / (1 + np.exp(-fitted.log_odds_)), rel=1e-13)
+    assert fitted.prior_log_odds_ == fp.PAV().fit(data).prior_log_odds_
+    assert np.isfinite(fitted.transform(data).scores).all()
 
 
 @pytest.mark.parametrize("n", [4, 50])
@@ -57,17 +75,6 @@ def test_ties_at_infinity_are_pooled_with_what_is_added():
     np.testing.assert_allclose(fitted.posterior_, [2 / 5, 3 / 4])
 
 
-@pytest.mark.in_turn(2)
-@pytest.mark.parametrize("weights", ["none", "thirds"])
-@pytest.mark.parametrize("scores", SCORES)
-def test_replicates_of_data_in_parts_are_those_in_memory(weights, scores):
-    data, columns = make("llrs", 300, weights, scores)
-    loss = fp.CalibrationLoss(fp.rules.Log(), fp.PAV(laplace=True), train=fp.TrainOnTest())
-    results = [fp.bootstrap(loss, each, n_resamples=40, seed=3, method="percentile")
-               for each in (data, fp.from_parts([(data, columns)]))]  # fmt: skip
-    np.testing.assert_allclose(results[0].replicates, results[1].replicates, rtol=1e-10)
-
-
 def test_laplace_must_be_true_or_false():
-    with pytest.raises(fp.ArgumentError, match="laplace must be True or False"):
+    with refuses("laplace"):
         fp.PAV(laplace="yes")

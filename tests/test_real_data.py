@@ -39,36 +39,28 @@ def read(name):
     if target is None:
         return fp.Predictions.from_logits(y, scores), reference[f"{name}|raw"]
     z = scores.astype(np.float64)  # one class against the rest: log-odds of its posterior
-    rest = np.logaddexp.reduce(np.delete(z, target, axis=1), axis=1)
-    binary = fp.Predictions.from_logits(y == target, z[:, target] - rest)
+    log_rest = np.logaddexp.reduce(np.delete(z, target, axis=1), axis=1)
+    binary = fp.Predictions.from_logits(y == target, z[:, target] - log_rest)
     return binary, reference[f"{name}|raw"]
 
 
-def cost_matrices(K):
-    imbalanced = 1.0 - np.eye(K)
+def metrics_of(n_classes):
+    imbalanced = 1.0 - np.eye(n_classes)
     imbalanced[-1] *= 10.0
     return {
-        "C01": fp.CostMatrix.zero_one(K),
-        "Cab": fp.CostMatrix.zero_one(K, reject=0.1),
-        "Cimb": fp.CostMatrix(imbalanced),
+        "NCE": fp.CrossEntropy(),
+        "NBS": fp.BrierScore(),
+        "C01": fp.BayesRisk(fp.CostMatrix.zero_one(n_classes)),
+        "Cab": fp.BayesRisk(fp.CostMatrix.zero_one(n_classes, reject=0.1)),
+        "Cimb": fp.BayesRisk(fp.CostMatrix(imbalanced)),
     }
-
-
-def test_every_raw_row_is_covered():
-    reference = json.loads((Path(FOLDER) / "table2_reference.json").read_text())
-    assert {f"{name}|raw" for name in SYSTEMS} == {key for key in reference if "|raw" in key}
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_table_2(name):
     predictions, expected = read(name)
-    metrics = {
-        "NCE": fp.CrossEntropy(),
-        "NBS": fp.BrierScore(),
-        **{k: fp.BayesRisk(c) for k, c in cost_matrices(predictions.n_classes).items()},
-    }
-    values = {k: metric(predictions) for k, metric in metrics.items()}
-    assert values == pytest.approx({k: expected[k] for k in metrics}, abs=0.0005)
+    values = {k: metric(predictions) for k, metric in metrics_of(predictions.n_classes).items()}
+    assert values == pytest.approx({k: expected[k] for k in values}, abs=0.0005)
 
     errors = {"ECEmc": fp.ECE(on="confidence")}
     if predictions.n_classes == 2:
