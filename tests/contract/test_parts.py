@@ -1,0 +1,104 @@
+"""Data in parts have the values of the same data in memory.
+
+Unweighted counts and ranks are equal bit by bit, sums within 1e-12, fits as closely as they are
+promised.
+"""
+
+import numpy as np
+import pytest
+
+import fastpsr as fp
+from tests.contract import registry
+from tests.contract.comparison import OPTIMUM, ROUNDING, SEARCHED, outcome, require_same
+from tests.contract.data import CASES, LARGE, Case
+
+#: What depends on counts and ranks alone: without weights, equal bit by bit.
+COUNTED = {
+    "EER", "MissRate", "FalseAlarmRate", "Threshold", "MinDCF", "MinCllr", "AUC", "PavPosterior",
+    "DevPAV", "BayesRisk", "ActDCF", "MinADCF", "ActADCF", "roc", "pav_steps", "bayes_error",
+    "tippett", "score_histogram", "risk_curve", "PAV",
+}  # fmt: skip
+FITTED = ("CalibrationLoss", "ExpectedDivergence", "CrossFit")
+
+
+def with_cases(names):
+    """Parametrize by names, each with some of the cases: all of these in turn."""
+    chosen = []
+    for i, name in enumerate(names):
+        few = CASES[i::30] if name in FITTED else CASES[i % 8 :: 8]
+        chosen.append((name, [*few, LARGE[i % len(LARGE)]]))
+    return pytest.mark.parametrize(("name", "cases"), chosen, ids=[*names])
+
+
+def tolerance_of(name, case):
+    if name in COUNTED and case.weights == "none":
+        return 0.0
+    return OPTIMUM if name in FITTED else ROUNDING
+
+
+def tolerance_of_fit(calibrator, case):
+    if hasattr(calibrator, "rule"):
+        return OPTIMUM if isinstance(calibrator.rule, fp.rules.Log) else SEARCHED
+    return tolerance_of(type(calibrator).__name__, case)
+
+
+@with_cases(registry.METRIC_KINDS)
+def test_metrics(name, cases):
+    for case in cases:
+        data = case.predictions()
+        spoof = registry.METRIC_KINDS["MinADCF"].examples(data)[0].spoof
+        parts = case.parts(case.columns | {"spoof": spoof})
+        here, there = (registry.metrics(name, source) for source in (data, parts))
+        assert here.keys() == there.keys()
+        for label, metric in here.items():
+            expected = outcome(lambda metric=metric, data=data: metric(data))
+            actual = outcome(lambda metric=there[label], parts=parts: metric(parts))
+            tolerance = tolerance_of(name, case) * (100.0 if metric.unit == "percent" else 1.0)
+            require_same(actual, expected, tolerance, f"{label} of {case}")
+
+
+@with_cases(registry.CURVE_FUNCTIONS)
+def test_curves(name, cases):
+    for case in cases:
+        expected = outcome(lambda case=case: registry.curve(name, case.predictions()))
+        actual = outcome(lambda case=case: registry.curve(name, case.parts()))
+        require_same(actual, expected, tolerance_of(name, case), str(case))
+
+
+def in_memory(data):
+    return data.compute() if isinstance(data, fp.PartitionedPredictions) else data
+
+
+def fitted_values(calibrator, data):
+    fitted = calibrator.fit(data)
+    attributes = {name: getattr(fitted, name) for name in fitted.fitted_names}
+    return attributes, in_memory(fitted.transform(data))
+
+
+@with_cases(registry.CALIBRATOR_KINDS)
+def test_calibrators(name, cases):
+    for case in cases:
+        for calibrator in registry.calibrators(name, case.n_classes):
+            expected, actual = (
+                outcome(lambda data=data, calibrator=calibrator: fitted_values(calibrator, data))
+                for data in (case.predictions(), case.parts())
+            )
+            tolerance = tolerance_of_fit(calibrator, case)
+            require_same(actual, expected, tolerance, f"{calibrator} on {case}")
+
+
+@with_cases(registry.TRAINING_KINDS)
+def test_trainings(name, cases):
+    for case in cases:
+        names = {column: column for column in case.columns}
+        data, parts = case.predictions(), case.parts()
+        ways = zip(
+            registry.trainings(name, data, case.columns), registry.trainings(name, parts, names),
+            strict=True,
+        )  # fmt: skip
+        for (here, there), calibrator in zip(ways, (fp.DirectionPreserving(), fp.PAV()) * 3):
+            expected = outcome(lambda c=calibrator, t=here, d=data: fp.cross_fit(c, d, t))
+            actual = outcome(
+                lambda c=calibrator, t=there, d=parts: fp.cross_fit(c, d, t).compute()
+            )
+            require_same(actual, expected, 10.0 * OPTIMUM, f"{calibrator}, {here} on {case}")
