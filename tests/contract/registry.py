@@ -35,7 +35,7 @@ def of_rows(metric, index, folds):
     changes = {}
     if hasattr(metric, "spoof"):
         changes["spoof"] = metric.spoof[index]
-    if hasattr(metric, "reference"):
+    if hasattr(metric, "reference") and metric.reference.kind != "raw scores":
         posteriors = metric.reference.posteriors[index]
         changes["reference"] = fp.Predictions.from_posteriors(None, posteriors)
     if isinstance(getattr(metric, "train", None), fp.CrossFit):
