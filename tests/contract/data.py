@@ -93,7 +93,9 @@ class Case:
         if self.has_priors and constructor == "llrs":
             options["prior"] = 0.1
         elif self.has_priors and constructor != "raw_scores":
-            options["priors"] = np.append(np.full(self.n_classes - 1, 0.1), 1.1 - 0.1 * self.n_classes)
+            options["priors"] = np.append(
+                np.full(self.n_classes - 1, 0.1), 1.1 - 0.1 * self.n_classes
+            )
         make = getattr(fp.Predictions, f"from_{constructor}")
         return make(self.rows["y"][index], self.rows["scores"][index], **options)
 

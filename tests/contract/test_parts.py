@@ -98,7 +98,5 @@ def test_trainings(name, cases):
         )  # fmt: skip
         for (here, there), calibrator in zip(ways, (fp.DirectionPreserving(), fp.PAV()) * 3):
             expected = outcome(lambda c=calibrator, t=here, d=data: fp.cross_fit(c, d, t))
-            actual = outcome(
-                lambda c=calibrator, t=there, d=parts: fp.cross_fit(c, d, t).compute()
-            )
+            actual = outcome(lambda c=calibrator, t=there, d=parts: fp.cross_fit(c, d, t).compute())
             require_same(actual, expected, 10.0 * OPTIMUM, f"{calibrator}, {here} on {case}")
