@@ -12,12 +12,12 @@ OPTIMUM = 1e-9  # of the objective, and of parameters of the log rule
 SEARCHED = 1e-6  # of parameters that a search under another rule returns
 
 
-def outcome(call):
+def outcome(function, *arguments, **options):
     """Return what a call returns, or the ValueError that it raises."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return call()
+            return function(*arguments, **options)
         except ValueError as error:
             return error
 

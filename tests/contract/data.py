@@ -184,18 +184,19 @@ def pairwise(choices):
     }
     random = np.random.RandomState(0)
     while missing:
-        chosen = dict(sorted(missing, key=sorted_text)[random.randint(len(missing))])
+        chosen = dict(sorted(missing, key=_sorted_text)[random.randint(len(missing))])
         for name in random.permutation([name for name in choices if name not in chosen]):
-
-            def gain(value, name=name, chosen=chosen):
-                return sum(frozenset([(name, value), pair]) in missing for pair in chosen.items())
-
-            chosen[name] = max(choices[name], key=gain)
+            pairs = [(name, value) for value in choices[name]]
+            gains = [
+                len(missing & {frozenset([pair, other]) for other in chosen.items()})
+                for pair in pairs
+            ]
+            chosen[str(name)] = pairs[int(np.argmax(gains))][1]
         missing -= {frozenset(pair) for pair in itertools.combinations(chosen.items(), 2)}
         yield chosen
 
 
-def sorted_text(pair):
+def _sorted_text(pair):
     return sorted(map(str, pair))
 
 

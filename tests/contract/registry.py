@@ -66,6 +66,10 @@ def calibrators(kind, n_classes=2):
     return examples
 
 
+def fit_and_transform(calibrator, data, new):
+    return calibrator.fit(data).transform(new)
+
+
 def trainings(kind, data, columns):
     """Return trainings of a kind; columns are arrays, or names for data in parts."""
     kind = TRAINING_KINDS[kind]

@@ -37,20 +37,17 @@ def test_order_of_rows_for_metrics(name, cases):
         for label, metric in registry.metrics(name, case.predictions(), folds).items():
             if registry.counts_rows(metric):
                 continue  # inner folds follow row numbers
+            expected = outcome(metric, case.predictions())
             shuffled = registry.of_rows(metric, order, folds)
-            expected = outcome(lambda metric=metric, case=case: metric(case.predictions()))
-            actual = outcome(
-                lambda metric=shuffled, case=case, order=order: metric(case.predictions(order))
-            )
+            actual = outcome(shuffled, case.predictions(order))
             require_same(actual, expected, tolerance, f"{label} of {case}")
 
 
 @with_cases([name for name in registry.CURVE_FUNCTIONS if name != "consistency_band"])
 def test_order_of_rows_for_curves(name, cases):
     for case in cases:
-        expected = outcome(lambda case=case: registry.curve(name, case.predictions()))
-        shuffled = case.predictions(order_of(case))
-        actual = outcome(lambda data=shuffled: registry.curve(name, data))
+        expected = outcome(registry.curve, name, case.predictions())
+        actual = outcome(registry.curve, name, case.predictions(order_of(case)))
         require_same(actual, expected, ROUNDING, str(case))
 
 
@@ -62,7 +59,7 @@ def test_order_of_rows_for_calibrators(name, cases):
             if not isinstance(getattr(calibrator, "rule", LOG), fp.rules.Log):
                 continue  # a search may end anywhere between optima
             expected, actual = (
-                outcome(lambda data=data, c=calibrator, new=new: c.fit(data).transform(new))
+                outcome(registry.fit_and_transform, calibrator, data, new)
                 for data in (case.predictions(), case.predictions(order_of(case)))
             )
             require_same(actual, expected, SEARCHED, f"{calibrator} on {case}")
@@ -101,26 +98,24 @@ MANY = [
 ]
 
 
-def everything(case, n_resamples=4):
+def everything(case):
     """Return what is computed of a case, by name."""
-    data = case.predictions()
-    results = {}
+    data, results = case.predictions(), {}
     for name in registry.METRIC_KINDS:
         for label, metric in registry.metrics(name, data).items():
-            is_slow = registry.counts_rows(metric) or name == "ExpectedDivergence"
-            results[f"{name} {label}"] = outcome(lambda m=metric, slow=is_slow: slow or m(data))
+            if not registry.counts_rows(metric) and name != "ExpectedDivergence":  # slow
+                results[f"{name} {label}"] = outcome(metric, data)
     for name in registry.CURVE_FUNCTIONS:
-        results[name] = outcome(lambda name=name: registry.curve(name, data))
+        results[name] = outcome(registry.curve, name, data)
     for name in registry.CALIBRATOR_KINDS:
-        for calibrator in registry.calibrators(name)[:1]:
-            results[name] = outcome(lambda c=calibrator: c.fit(data).transform(data))
+        calibrator = registry.calibrators(name)[0]
+        results[name] = outcome(registry.fit_and_transform, calibrator, data, data)
+    metrics = {"NCE": fp.CrossEntropy(), "ECE": fp.ECE(on="confidence"), "AUC": fp.AUC("macro")}
+    options = {"n_resamples": 4, "confidence_level": 0.5, "method": "percentile", "seed": 2}
     for name in registry.RESAMPLING_KINDS:
         scheme = registry.resampling(name, case.columns)
-        metrics = [fp.CrossEntropy(), fp.ECE(on="confidence"), fp.EER()]
-        for metric in metrics[: 3 if case.n_classes == 2 else 2]:
-            options = {"n_resamples": n_resamples, "confidence_level": 0.5, "method": "percentile"}
-            result = fp.bootstrap(metric, data, resampling=scheme, seed=2, **options)
-            results[f"{metric.label} by {name}"] = result.replicates
+        for result in fp.bootstrap(metrics, data, resampling=scheme, **options):
+            results[f"{result.name} by {name}"] = result.replicates
     return results
 
 
@@ -136,7 +131,7 @@ def test_calls_from_several_threads_change_no_bit(monkeypatch):
     monkeypatch.setenv("FASTPSR_NUM_THREADS", "3")
     case = Case("logits", weights="fractions", n=40_001)
     shared = case.predictions()
-    metrics = [fp.CrossEntropy(), fp.EER(), fp.ECE(), fp.CalibrationLoss(fp.rules.Log(), fp.PAV(1e-6)),
+    metrics = [fp.CrossEntropy(), fp.EER(), fp.ECE(), fp.CalibrationLoss(LOG, fp.PAV(1e-6)),
                fp.CalibrationLoss(fp.rules.Brier(), fp.DirectionPreserving())]  # fmt: skip
     expected = [metric(case.predictions()) for metric in metrics]
     with ThreadPoolExecutor(6) as pool:

@@ -15,7 +15,8 @@ WEIGHTED = [
 ]  # fmt: skip
 FITTED = ("CalibrationLoss", "ExpectedDivergence")
 UNITS = {"tiny": 1e-150, "huge": 1e150}
-OF_ONE_UNIT = ("pav_steps", "score_histogram", "consistency_band")  # return weights, or draw
+RETURN_WEIGHTS = ("pav_steps", "score_histogram")
+DRAWS = "consistency_band"
 
 
 def with_cases(names):
@@ -25,7 +26,7 @@ def with_cases(names):
 
 
 def require_equivalent(compute, case, tolerance, place, repetitions=True, units=True):
-    """Compare what is computed of an index and weights that say the same as the case's."""
+    """Compare what is computed of indices and weights that say the same as the case's."""
     counts, whole = case.rows["weights"], np.arange(case.n)
     variants = {"zeros left out": (np.flatnonzero(counts), counts[counts > 0])}
     if units:
@@ -33,44 +34,41 @@ def require_equivalent(compute, case, tolerance, place, repetitions=True, units=
     if repetitions:
         rows = np.repeat(whole, counts)
         variants["repetitions"] = rows, np.ones(rows.size)
-    expected = outcome(lambda: compute(whole, counts))
+    expected = outcome(compute, case, whole, counts)
     for name, (index, weights) in variants.items():
-        actual = outcome(lambda index=index, weights=weights: compute(index, weights))
+        actual = outcome(compute, case, index, weights)
         require_same(actual, expected, tolerance, f"{place}, {name}, of {case}")
 
 
 @with_cases(registry.METRIC_KINDS)
 def test_metrics(name, cases):
+    def value(case, index, weights):
+        of_rows = registry.of_rows(metric, index, case.columns["fold"])
+        return of_rows(case.predictions(index, weights))
+
     tolerance = SEARCHED if name in FITTED else ROUNDING
     for case in cases:
-        folds = case.columns["fold"]
-        for label, metric in registry.metrics(name, case.predictions(), folds).items():
-
-            def value(index, weights, case=case, metric=metric, folds=folds):
-                of_rows = registry.of_rows(metric, index, folds)
-                return of_rows(case.predictions(index, weights))
-
+        metrics = registry.metrics(name, case.predictions(), case.columns["fold"])
+        for label, metric in metrics.items():
             require_equivalent(value, case, tolerance, label, not registry.counts_rows(metric))
 
 
-@with_cases([name for name in registry.CURVE_FUNCTIONS if name != "consistency_band"])
+@with_cases([name for name in registry.CURVE_FUNCTIONS if name != DRAWS])
 def test_curves(name, cases):
+    def curve(case, index, weights):
+        return registry.curve(name, case.predictions(index, weights))
+
     for case in cases:
-
-        def curve(index, weights, case=case):
-            return registry.curve(name, case.predictions(index, weights))
-
-        require_equivalent(curve, case, ROUNDING, name, units=name not in OF_ONE_UNIT)
+        require_equivalent(curve, case, ROUNDING, name, units=name not in RETURN_WEIGHTS)
 
 
 @with_cases(registry.CALIBRATOR_KINDS)
 def test_calibrators(name, cases):
+    def transformed(case, index, weights):
+        data, new = case.predictions(index, weights), case.predictions(slice(0, 50))
+        return registry.fit_and_transform(calibrator, data, new)
+
     for case in cases:
         for calibrator in registry.calibrators(name, case.n_classes):
-
-            def transformed(index, weights, case=case, calibrator=calibrator):
-                new = case.predictions(slice(0, 50))
-                return calibrator.fit(case.predictions(index, weights)).transform(new)
-
             repetitions = not registry.counts_rows(calibrator)
             require_equivalent(transformed, case, SEARCHED, calibrator, repetitions)
