@@ -99,17 +99,66 @@ def test_trainings(name, cases):
             require_same(actual, expected, 10.0 * OPTIMUM, f"{calibrator}, {train} on {case}")
 
 
-# Little memory
+# Memory and reads
 
 LITTLE = {
     "balanced": Case("logits", "plain", "fractions", n=9_000, cuts="many parts"),
     "rare targets": Case("LLRs", "tied", "zeros", n=9_000, positives=0.02, from_functions=True),
     "3 classes": Case("posteriors of 3 classes", n=9_000, from_functions=True),
 }
-#: What needs all samples, all cells, or all scores of the minority at once.
+#: What would hold all scores, or all cells of a balanced set, beyond the budget.
 REFUSED = {
-    "AUC", "roc", "tippett", "ECE", "DevPAV", "EER", "MissRate", "FalseAlarmRate", "Threshold",
-    "MinDCF", "MinADCF", "MinCllr", "PavPosterior",
-    "bayes_error", "empirical_cross_entropy", "pav_steps", "divergence_curve", "consistency_band",
-    "Spline", "VennAbers",
+    "balanced": {
+        "AUC", "DevPAV", "EER", "FalseAlarmRate", "MinADCF", "MinCllr", "MinDCF", "MissRate", "PAV",
+        "PavPosterior", "Threshold", "VennAbers", "bayes_error", "empirical_cross_entropy",
+        "pav_steps", "roc", "tippett",
+    },
+    "rare targets": {"VennAbers", "tippett"},
+    "3 classes": set(),
 }  # fmt: skip
+
+
+def everything(case, data):
+    """Return what is computed of a case, by name and label."""
+    results = {}
+    for name in registry.METRIC_KINDS:
+        for label, metric in registry.metrics(name, data).items():
+            if name not in FITTED:
+                results[name, label] = outcome(metric, data)
+    for name in registry.CURVE_FUNCTIONS:
+        results[name, ""] = outcome(registry.curve, name, data)
+    for name in registry.CALIBRATOR_KINDS:
+        calibrator = registry.calibrators(name)[0]
+        results[name, ""] = outcome(fitted_values, calibrator, data)
+    return results
+
+
+@pytest.mark.parametrize("name", LITTLE)
+def test_the_budget_changes_no_result_but_may_refuse(name, monkeypatch):
+    case = LITTLE[name]
+    spoof = registry.METRIC_KINDS["MinADCF"].examples(case.predictions())[0].spoof
+    parts = case.parts(case.columns | {"spoof": spoof})
+    expected = everything(case, parts)
+    monkeypatch.setenv("FASTPSR_MEMORY", "20KB")
+    for (kind, label), actual in everything(case, parts).items():
+        if kind in REFUSED[name]:
+            assert isinstance(actual, fp.ArgumentError), kind
+            assert "FASTPSR_MEMORY" in str(actual)
+        else:
+            require_same(actual, expected[kind, label], SEARCHED, f"{kind} {label}")
+
+
+@pytest.mark.parametrize("name", LITTLE)
+def test_default_metrics_read_the_data_at_most_four_times(name):
+    case, reads = LITTLE[name], []
+
+    def part(rows):
+        reads.append(rows)
+        return case.predictions(rows)
+
+    rows = [slice(start, start + 300) for start in range(0, case.n, 300)]
+    data = fp.from_parts([lambda r=r: part(r) for r in rows])
+    fp.evaluate(data)
+    n_reads = [reads.count(r) for r in rows]
+    assert max(n_reads[8:]) <= 4  # a sample of the first parts is looked at beforehand
+    assert sum(n_reads) <= 4 * len(rows) + 16
