@@ -46,7 +46,6 @@ def results():
         fp.rules.Log(),
         fp.rules.Brier(),
         fp.rules.Beta(2.0, 1.0),
-        fp.CostMatrix.zero_one(3),
     )
     calls = [
         (fp.bootstrap, fp.EER(), data), (fp.band, fp.roc, data), (fp.evaluate, data),
