@@ -12,7 +12,7 @@ from fastpsr import compiled
 from fastpsr.kernels.compiler import is_plain
 from tests import reference
 from tests.reference_bootstrap import assert_uniform
-from tests.test_blocks import run
+from tests.processes import run
 
 LOG_ODDS = [0.0, 1.5, -1.5, 40.0, -40.0, 800.0, -800.0, math.inf, -math.inf]
 
