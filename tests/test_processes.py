@@ -81,16 +81,14 @@ def test_calls_while_the_interpreter_ends(expected):
     assert run(code, FASTPSR_NUM_THREADS="4") == as_words(expected)
 
 
-#: Numba's threading layers, and the modules that hold them.
-LAYERS = {"workqueue": "workqueue", "omp": "omppool", "tbb": "tbbpool"}
-
-
 @needs_fork
 @pytest.mark.slow
-@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("layer", ["workqueue", "omp", "tbb"])
 def test_threading_layers(expected, layer):
     """A parallel kernel that is not of fastpsr launches the layer first."""
-    pytest.importorskip(f"numba.np.ufunc.{LAYERS[layer]}")
+    library = Path(sys.prefix) / "lib"  # where pip puts TBB
+    if layer == "tbb" and not [*library.glob("libtbb.so*")]:
+        pytest.skip("TBB is not installed")
     code = f"""{START}import os, signal, numba
 from concurrent.futures import ThreadPoolExecutor
 @numba.njit(parallel=True)
@@ -108,8 +106,7 @@ expected = results[0]
 print(results == results[:1] * 6, in_child(), *expected, flush=True)
 os._exit(0)  # TBB itself does not end after a fork
 """
-    layer_path = str(Path(sys.prefix) / "lib")  # where pip puts TBB
-    environment = {"NUMBA_THREADING_LAYER": layer, "LD_LIBRARY_PATH": layer_path}
+    environment = {"NUMBA_THREADING_LAYER": layer, "LD_LIBRARY_PATH": str(library)}
     assert run(code, FASTPSR_NUM_THREADS="3", **environment) == ["True", "0", *as_words(expected)]
 
 
