@@ -44,8 +44,8 @@ def require_same(actual, expected, tolerance, place=""):
         assert [*actual] == [*expected], place
         for name in expected:
             require_same(actual[name], expected[name], tolerance, f"{place} {name}")
-    elif isinstance(expected, str) or expected is None:
-        assert actual == expected, place
+    elif isinstance(expected, (str, Warning)) or expected is None:
+        assert str(actual) == str(expected), place
     else:
         _require_same_numbers(actual, expected, tolerance, place)
 

@@ -98,6 +98,14 @@ def test_objects_cannot_be_changed():
                     setattr(thing, field.name, None)
 
 
+def test_clones_of_scikit_learn_are_not_fitted():
+    clone = pytest.importorskip("sklearn.base").clone
+    for name in registry.CALIBRATOR_KINDS:
+        for calibrator in registry.calibrators(name):
+            data = Case(n=60).predictions()
+            assert repr(clone(outcome(calibrator.fit, data))) == repr(calibrator)
+
+
 def test_data_that_travel_do_not_carry_what_they_remember():
     data = Case("logits", n=2_000).predictions()
     before = len(pickle.dumps(data))
