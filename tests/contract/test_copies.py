@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import pickle
+from functools import cache
 
 import pytest
 
@@ -29,7 +30,12 @@ def all_metrics():
     }
 
 
+@cache
 def results():
+    return [*_results()]
+
+
+def _results():
     data, llrs = CASE.predictions(), Case(n=60).predictions()
     yield data
     yield data[::2]

@@ -279,6 +279,10 @@ def failing():
     raise OSError("disk on fire")
 
 
+def interrupted():
+    raise KeyboardInterrupt
+
+
 def with_nan():
     scores = np.where(np.arange(30) == 17, NAN, 0.5)
     return fp.Predictions.from_llrs(WHOLE.rows["y"][:30], scores)
@@ -290,6 +294,8 @@ def test_parts_that_cannot_be_read_are_named():
         assert error.index == 17
         assert "parts[1]" in str(error)
     assert "parts[0]" in str(outcome(lambda: fp.Cllr()(parts_of(failing))))
+    with pytest.raises(KeyboardInterrupt):
+        fp.Cllr()(parts_of(interrupted))
     changed = outcome(lambda: fp.evaluate(parts_of(Changing())))
     assert isinstance(changed, fp.ArgumentError)
     assert "parts[0]" in str(changed)

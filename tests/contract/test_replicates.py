@@ -195,7 +195,7 @@ def test_replicates_in_parts(name, case, monkeypatch):
     spoof = registry.METRIC_KINDS["MinADCF"].examples(case.predictions())[0].spoof
     parts = case.parts(case.columns | {"spoof": spoof})
     kinds = [*registry.METRIC_KINDS] if name in DRAW_IDS else ["BrierScore", "ECE", "AUC"]
-    n = 12 if name in DRAW_IDS else 150
+    n = 12 if name in DRAW_IDS else 80
     for kind in kinds:
         here, there = (
             [*registry.metrics(kind, data).values()][-1] for data in (case.predictions(), parts)
