@@ -23,7 +23,7 @@ version = release = __version__
 suppress_warnings = ["misc.highlighting_failure"]  # of shell commands over several lines
 root_doc = "docs/index"
 include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**.md"]
-exclude_patterns = [".*", "build", "dist", "fastpsr", "tests", "benchmarks"]
+exclude_patterns = [".*", "build", "dist", "fastpsr", "tests", "tools", "benchmarks"]
 extensions = ["api", "gallery", "mathml", "myst_parser", "numpydoc"]
 
 myst_enable_extensions = ["dollarmath"]

@@ -1,4 +1,4 @@
-"""Types of the public names, written by ``python -m tests.exports``."""
+"""Types of the public names, written by ``python -m tools.exports``."""
 
 from fastpsr import (
     calibration,

@@ -394,7 +394,7 @@ def _places(name: str, labels: ArrayLike, classes: ArrayLike, n_classes: int) ->
     if len(listed) != n_classes or len(place_of) != n_classes:
         raise ArgumentError("classes", rule)
     array = as_words(labels, as_array(name, labels, "labels"))
-    if array.dtype.kind in "OSM" or n_classes > _FEW_CLASSES:
+    if array.dtype.kind in "OSMV" or n_classes > _FEW_CLASSES:
         flat = [
             place_of.get(label, -1) if isinstance(label, Hashable) else -1
             for label in array.ravel().tolist()

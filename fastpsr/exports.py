@@ -1,4 +1,4 @@
-"""Public names with their modules, and choices, written by ``python -m tests.exports``."""
+"""Public names with their modules, and choices, written by ``python -m tools.exports``."""
 
 MODULE_OF = {
     "IID": "bootstrap",

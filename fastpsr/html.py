@@ -5,13 +5,13 @@ from html import escape
 
 import numpy as np
 
-__all__ = ["in_short", "table", "values"]
+__all__ = ["FEW", "in_short", "table", "values"]
 
 _STYLES = {
     "l": ' style="text-align: left"',
     "r": ' style="text-align: right; white-space: nowrap"',
 }
-_FEW = 6  # largest number of array entries that are shown
+FEW = 6  # largest number of array entries that are shown
 
 
 def table(
@@ -47,9 +47,9 @@ def values(value: object) -> object:
     """
     if not isinstance(value, np.ndarray):
         return value
-    if value.ndim == 1 and value.size <= _FEW:
+    if value.ndim == 1 and value.size <= FEW:
         return ", ".join(_text(number) for number in value.tolist())
-    known = value[~np.isnan(value)]
+    known = value[~np.isnan(value)] if value.dtype.kind in "fiu" else value[:0]
     extent = f", {_text(known.min())} to {_text(known.max())}" if known.size else ""
     return f"shape {value.shape}{extent}"
 

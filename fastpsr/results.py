@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastpsr.html import table, values
+from fastpsr.html import FEW, table, values
 from fastpsr.optional import frame
 from fastpsr.strict_json import strict
 
@@ -17,6 +17,18 @@ __all__ = ["Result"]
 
 class Result:
     """A frozen dataclass of arrays and numbers."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "__repr__" not in vars(cls):  # before a dataclass has one that prints its arrays
+            cls.__repr__ = Result.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        shown = {part.name: getattr(self, part.name) for part in fields(self)}  # type: ignore[arg-type]
+        for name, value in shown.items():
+            is_long = isinstance(value, np.ndarray) and value.size > FEW
+            shown[name] = f"<{values(value)}>" if is_long else repr(value)
+        return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in shown.items())})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the attributes as a dict that can be written as strict JSON.

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
+from fastpsr.results import Result
 
 __all__ = [
     "ChallengeList", "SyntheticSystems", "TrialList", "challenge", "gaussian_classes", "trial_list",
@@ -31,7 +32,7 @@ _SHORTEST, _LONGEST = 1.0, 60.0  # seconds
 
 
 @dataclass(frozen=True, eq=False)
-class SyntheticSystems:
+class SyntheticSystems(Result):
     """Labels, and natural log-posteriors of four systems, from :func:`gaussian_classes`.
 
     Attributes
@@ -59,7 +60,7 @@ class SyntheticSystems:
 
 
 @dataclass(frozen=True, eq=False)
-class TrialList:
+class TrialList(Result):
     """Scored trials of speaker verification, from :func:`trial_list`.
 
     Attributes
@@ -84,7 +85,7 @@ class TrialList:
 
 
 @dataclass(frozen=True, eq=False)
-class ChallengeList:
+class ChallengeList(Result):
     """Trials scored by two systems, the development or evaluation list of :func:`challenge`.
 
     Attributes

@@ -3,13 +3,17 @@
 import contextlib
 import importlib
 import pkgutil
+import sys
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 
 import fastpsr
 from fastpsr.cli.compiling import compile_all
 from fastpsr.kernels.signatures import listed
+
+sys.path.append(str(Path(__file__).parents[1]))  # for tools; the package may be installed elsewhere
 
 # doctests, found by their paths, would load another copy
 for module in pkgutil.walk_packages(fastpsr.__path__, "fastpsr."):
@@ -24,6 +28,13 @@ def pytest_sessionstart(session):
     if getattr(config.option, "numprocesses", None) and "tests" in config.args:
         for _ in compile_all(listed()):
             pass
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Look for no doctests in tests: pytest would skip a file that cannot be imported."""
+    collectors = yield
+    return [each for each in collectors if type(each) is pytest.Module]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -16,8 +16,8 @@ from fastpsr.cli import warmup
 from fastpsr.kernels import signatures as kernel_signatures
 from fastpsr.kernels.compiler import is_plain
 from fastpsr.kernels.signatures import Signature, listed
-from tests import signatures
 from tests.commands import INTERRUPTIBLE, program, succeed, surroundings
+from tools import signatures
 
 compiled = pytest.mark.skipif(is_plain(), reason="nothing is compiled")
 
@@ -42,21 +42,6 @@ def called(*names):
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
-
-@compiled
-@pytest.mark.slow
-def test_the_list_is_what_everything_calls():
-    """If not: python -m tests.signatures."""
-    signatures.write_files()
-    names = [*signatures.COMMANDS, *signatures.CALLS, "everything"]
-    found = {each for each in called(*names) if each not in LISTED or not LISTED[each].is_part}
-    assert found == {each for each in LISTED if not LISTED[each].is_part}
-
-
-@compiled
-def test_the_list_has_what_is_used():
-    assert called("uses") - set(LISTED) == set()
 
 
 # kernels that are compiled, those apart that are only parts of others

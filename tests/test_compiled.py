@@ -1,7 +1,6 @@
 """`fastpsr.compiled`: its functions in compiled code of users, against slow versions."""
 
 import math
-import sys
 
 import numba
 import numpy as np
@@ -9,17 +8,17 @@ import pytest
 
 import fastpsr as fp
 from fastpsr import compiled
-from fastpsr.kernels.compiler import is_plain
 from tests import reference
-from tests.reference_bootstrap import assert_uniform
-from tests.processes import run
+from tests.commands import program
 
 LOG_ODDS = [0.0, 1.5, -1.5, 40.0, -40.0, 800.0, -800.0, math.inf, -math.inf]
 
 
-def user_code(**options):
-    """Loops as users may write them."""
-
+# A caller's fastmath must not reach into the functions: that would assume away infinities.
+@pytest.mark.parametrize(
+    ("options", "dtype"), [({"fastmath": True}, np.bool_), ({"error_model": "numpy"}, np.int64)]
+)
+def test_losses(options, dtype):
     @numba.njit(**options)
     def losses(log_odds, y):
         out = np.empty((2, log_odds.size))
@@ -28,43 +27,27 @@ def user_code(**options):
             out[1, i] = compiled.brier_loss(log_odds[i], y[i])
         return out
 
-    return losses
-
-
-# A caller's fastmath must not reach into the functions: that would assume away infinities.
-@pytest.mark.in_turn(3)
-@pytest.mark.parametrize("options", [{}, {"fastmath": True}, {"error_model": "numpy"}])
-@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.bool_])
-def test_losses(options, dtype):
     log_odds = np.repeat(LOG_ODDS, 2)
     y = np.arange(log_odds.size) % 2
-    found = user_code(**options)(log_odds, y.astype(dtype))
-    wrong = [reference.log_sigmoid_columns(z)[0, 1 - c] for z, c in zip(log_odds, y, strict=True)]
-    right = [reference.log_sigmoid_columns(z)[0, c] for z, c in zip(log_odds, y, strict=True)]
-    np.testing.assert_allclose(found[0], -np.array(right), 1e-15)
-    np.testing.assert_allclose(found[1], np.exp(wrong) ** 2, 1e-14)
-    data = fp.Predictions.from_logits(y, log_odds)
-    assert found[0].mean() == fp.CrossEntropy(normalized=False)(data) == math.inf
-    finite = np.isfinite(log_odds)
-    mean = found[1][finite].mean()
-    assert mean == pytest.approx(fp.BrierScore(normalized=False)(data[finite]), rel=1e-14)
+    log_loss, brier_loss = losses(log_odds, y.astype(dtype))
+    columns = [reference.log_sigmoid_columns(z)[0] for z in log_odds]
+    right = [column[c] for column, c in zip(columns, y, strict=True)]
+    wrong = [column[1 - c] for column, c in zip(columns, y, strict=True)]
+    np.testing.assert_allclose(log_loss, -np.array(right), 1e-15)
+    np.testing.assert_allclose(brier_loss, np.exp(wrong) ** 2, 1e-14)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_isotonic_fit(seed):
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(1, 30))
-    negatives, positives = rng.integers(0, 4, (2, n)) * (0.7 if seed % 2 else 1.0)
-    found = compiled.isotonic_fit(negatives.astype(float), positives.astype(float))
-    scores = np.tile(np.arange(n), 2)
-    y = np.repeat([0, 1], n)
-    blocks = reference.pool_adjacent_violators(scores, y, np.concatenate([negatives, positives]))
-    if not blocks:
-        assert np.isnan(found).all()
-        return
-    expected = [reference.frequency(reference.apply_blocks(blocks, k)) for k in range(n)]
-    np.testing.assert_allclose(found, expected, 1e-14)
-    assert (np.diff(found) >= 0.0).all()
+def test_isotonic_fit():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(1, 30))
+        negatives, positives = rng.integers(0, 4, (2, n)) * (0.7 if seed % 2 else 1.0)
+        posteriors = compiled.isotonic_fit(negatives.astype(float), positives.astype(float))
+        scores, y = np.tile(np.arange(n), 2), np.repeat([0, 1], n)
+        weights = np.concatenate([negatives, positives])
+        blocks = reference.pool_adjacent_violators(scores, y, weights)
+        expected = [reference.frequency(reference.apply_blocks(blocks, k)) for k in range(n)]
+        np.testing.assert_allclose(posteriors, expected, 1e-14)
 
 
 def test_isotonic_fit_of_nothing():
@@ -103,18 +86,13 @@ def test_places(name):
 
 
 @pytest.mark.parametrize(
-    ("edges", "message"),
-    [
-        ([[0.0, 1.0]], "^edges must have one dimension, not 2"),
-        ([0.0, 1.0, 1.0], r"^edges must ascend, .*: 1\.0 in row 2 does not: pass np\.unique"),
-        ([0.0, math.nan], "nan in row 1"),
-        ([math.nan], "nan in row 0"),
-        (["a"], "^edges must be an array of real numbers"),
-    ],
+    ("edges", "index"),
+    [([[0.0, 1.0]], None), ([0.0, 1.0, 1.0], 2), ([0.0, math.nan], 1), (["a"], None)],
 )
-def test_bad_edges(edges, message):
-    with pytest.raises(fp.ArgumentError, match=message):
+def test_bad_edges(edges, index):
+    with pytest.raises(fp.ArgumentError) as refusal:
         compiled.as_edges(edges)
+    assert (refusal.value.argument, refusal.value.index) == ("edges", index)
 
 
 # Random numbers
@@ -170,29 +148,11 @@ def test_integers_are_those_of_the_counter(n):
     assert draws(1, n, 3, 1, 0, 40).tolist() == expected
 
 
-def test_integers_are_uniform():
-    assert_uniform(draws(1, 11, 5, 0, 0, 2_000 if is_plain() else 50_000).astype(int), 11)
-
-
 def test_binomial_counts():
     for n in (3, 100):  # by inversion, and by rejection
-        size = 500 if is_plain() else 20_000
-        found = draws(2, n, 5, 0, 0, size)
-        deviation = abs(found.mean() - 0.3 * n) / math.sqrt(0.21 * n / size)
-        assert deviation < 4.0
-        assert 0.8 < found.var() / (0.21 * n) < 1.25
-
-
-def test_functions_can_be_called_in_python():
-    state = compiled.random_stream(1, 2, 3)
-    assert int(state) == stream(1, 2, 3)
-    number, state = compiled.draw_uniform(state)
-    assert 0.0 <= number < 1.0
-    place, state = compiled.draw_integer(10, state)
-    count, _ = compiled.draw_binomial(10, 0.5, state)
-    assert 0 <= place < 10
-    assert 0 <= count <= 10
-    assert compiled.log_loss(0.0, 1) == math.log(2.0)
+        counts = draws(2, n, 5, 0, 0, 20_000)
+        assert abs(counts.mean() - 0.3 * n) < 4.0 * math.sqrt(0.21 * n / counts.size)
+        assert 0.95 < counts.var() / (0.21 * n) < 1.05
 
 
 # A loop of a user's own
@@ -213,31 +173,24 @@ def bootstrapped(log_odds, y, seed, n_resamples):
 
 def test_a_parallel_bootstrap():
     rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 50 if is_plain() else 500)
+    y = rng.integers(0, 2, 500)
     log_odds = rng.normal(size=y.size) + y
-    n = 40 if is_plain() else 4_000
-    found = bootstrapped(log_odds, y, 1, n)
+    means = bootstrapped(log_odds, y, 1, 4_000)
     drawn = [np.array(draws(1, y.size, 1, replicate, 0, y.size), int) for replicate in range(3)]
     losses = (1.0 / (1.0 + np.exp(np.where(y, log_odds, -log_odds)))) ** 2
-    np.testing.assert_allclose(found[:3], [losses[i].mean() for i in drawn], 1e-12)
+    np.testing.assert_allclose(means[:3], [losses[rows].mean() for rows in drawn], 1e-12)
     data = fp.Predictions.from_logits(y, log_odds)
-    ours = fp.bootstrap(fp.BrierScore(normalized=False), data, n_resamples=n, seed=2)
-    if not is_plain():
-        assert found.std() == pytest.approx(ours.standard_error, rel=0.1)
-        threads = numba.get_num_threads()
-        numba.set_num_threads(1)
-        assert bootstrapped(log_odds, y, 1, n).tobytes() == found.tobytes()
-        numba.set_num_threads(threads)
+    result = fp.bootstrap(fp.BrierScore(normalized=False), data, n_resamples=4_000, seed=2)
+    assert means.std() == pytest.approx(result.standard_error, rel=0.1)
 
 
 def test_numba_is_imported_on_request_only():
     code = "import sys, fastpsr; print('numba' in sys.modules); import fastpsr.compiled"
-    assert run(f"{code}; print('numba' in sys.modules)") == ["False", "True"]
-    assert "fastpsr.compiled" in sys.modules
+    process = program(code=f"{code}; print('numba' in sys.modules)")
+    assert process.stdout.split() == ["False", "True"]
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(is_plain(), reason="nothing is compiled")
 def test_a_cached_function_of_a_user(tmp_path):
     """A second process takes it from the cache, with the same bits."""
     (tmp_path / "own.py").write_text(
@@ -251,7 +204,7 @@ from own import own
 print(own(0.3).hex(), sum(own.stats.cache_hits.values()))
 """
     places = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    first, second = run(code, **places), run(code, **places)
+    first, second = (program(code=code, **places).stdout.split() for _ in range(2))
     assert (first[1], second[1]) == ("0", "1")
     assert first[0] == second[0]
 

@@ -146,8 +146,8 @@ def test_no_metrics(empty):
 
 @pytest.mark.parametrize(
     "metrics",
-    [fp.CrossEntropy(), "NCE", ["none"], [None], {"a": "none"}, 5, {1: fp.CrossEntropy()}],
-    ids=["a metric", "a word", "words", "None", "word in a dict", "number", "number as name"],
+    ["none", ["none"], [None], {"a": "none"}, 5, {1: fp.CrossEntropy()}],
+    ids=["a word", "words", "None", "word in a dict", "number", "number as name"],
 )
 def test_what_is_no_collection_of_metrics(metrics):
     with pytest.raises(ValueError, match=r"^metrics must"):

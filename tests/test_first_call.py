@@ -10,16 +10,13 @@ import pytest
 from fastpsr.kernels.signals import held_back
 
 pty = pytest.importorskip("pty")
-pytestmark = pytest.mark.skipif(
-    os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="nothing is compiled"
-)
 
 CALL = "import fastpsr as fp; fp.AUC()([0, 1, 1], [0.1, 0.4, 0.3]); fp.EER()([0, 1], [0.1, 0.2])"
-SAID = "fastpsr: compiling what is used for the first time"
+LINE = "fastpsr: compiling what is used for the first time"
 
 
-def said(folder, code=CALL):
-    """What a process prints on a stderr that is a terminal."""
+def printed_to_terminal(folder, code=CALL):
+    """Return what a process prints on a stderr that is a terminal."""
     main, other = pty.openpty()
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
     with os.fdopen(main, "rb", buffering=0) as terminal:
@@ -30,21 +27,22 @@ def said(folder, code=CALL):
     return text.decode()
 
 
+def printed_to_pipes(folder, code=CALL):
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(folder)},
+    )  # fmt: skip
+    assert process.stderr == ""
+    return process.stdout
+
+
 @pytest.mark.slow
-def test_it_is_said_once_and_only_when_something_is_compiled(tmp_path):
-    assert said(tmp_path).count(SAID) == 1
-    assert said(tmp_path) == ""
+def test_terminals_are_told_once_and_only_when_something_is_compiled(tmp_path):
+    assert printed_to_pipes(tmp_path / "other") == ""
+    assert printed_to_terminal(tmp_path).count(LINE) == 1
+    assert printed_to_terminal(tmp_path) == ""
     of_others = f"{CALL}; import numba; numba.njit(lambda x: x + 1)(1)"
-    assert said(tmp_path, of_others) == ""
-
-
-@pytest.mark.slow
-def test_nothing_is_said_to_pipes(tmp_path):
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", CALL], capture_output=True, text=True, env=environment, check=True
-    )
-    assert done.stdout + done.stderr == ""
+    assert printed_to_terminal(tmp_path, of_others) == ""
 
 
 INTERRUPTED = """
@@ -77,15 +75,9 @@ for call in range(100):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_signal_while_a_kernel_is_compiled_or_loaded_comes_after(name, tmp_path):
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     for _ in ("compiled", "loaded"):
-        done = subprocess.run(
-            [sys.executable, "-c", INTERRUPTED.format(name=name)],
-            capture_output=True, text=True, env=environment, check=True,
-        )  # fmt: skip
-        *stopped, value = done.stdout.split()
+        *stopped, value = printed_to_pipes(tmp_path, INTERRUPTED.format(name=name)).split()
         assert (set(stopped), float(value)) == ({"stopped"}, 1)
-        assert done.stderr == ""
 
 
 def test_all_signals_that_came_are_handled_after():

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from tests import pages
+from tools import pages
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAPER = DOCS / "paper"
@@ -201,4 +201,4 @@ def test_the_page_shows_what_the_scripts_print(body, folder):
         pytest.skip("FASTPSR_DATA is not set")
     with mock.patch.dict(os.environ, pages.SURROUNDINGS):
         printed = pages.console(body)
-    assert printed == body, "if this is right: python -m tests.pages docs/paper/README.md"
+    assert printed == body, "if this is right: python -m tools.pages docs/paper/README.md"

@@ -160,7 +160,7 @@ def test_what_an_interval_says_of_itself():
         "name": "<i>AUC</i>", "value": found.value, "low": found.interval.low,
         "high": found.interval.high, "standard_error": found.standard_error, "bias": found.bias,
         "n_undefined": 0, "confidence_level": 0.9, "method": "basic", "seed": 0,
-        "degrees_of_freedom": None, "corrected": None,
+        "degrees_of_freedom": None, "corrected": None, "caution": "",
         "resampling": "Stratified", "n_resamples": 40, "fastpsr": fp.__version__,
         "unit": "probability",
     }  # fmt: skip

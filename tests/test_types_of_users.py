@@ -41,13 +41,13 @@ CHECKERS = {
 
 def classes_of_the_page():
     """Return the examples of the page that define classes with types, and what these import."""
-    found = [
-        each.source
-        for each in doctest.DocTestParser().get_examples(PAGE.read_text("utf-8"))
-        if " -> " in each.source or each.source.startswith("from ")
+    sources = [
+        example.source
+        for example in doctest.DocTestParser().get_examples(PAGE.read_text("utf-8"))
+        if " -> " in example.source or example.source.startswith("from ")
     ]
-    assert sum("class " in source for source in found) == 3
-    return "".join(found)
+    assert sum("class " in source for source in sources) == 3
+    return "".join(sources)
 
 
 def check(checker, file, text):
@@ -56,8 +56,8 @@ def check(checker, file, text):
         pytest.skip(f"{checker} is not installed")
     file.write_text(text, "utf-8")
     command = [sys.executable, "-m", *CHECKERS[checker], file]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[1])
-    assert done.returncode == 0, done.stdout + done.stderr
+    process = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[1])
+    assert process.returncode == 0, process.stdout + process.stderr
 
 
 @pytest.mark.parametrize("checker", CHECKERS)

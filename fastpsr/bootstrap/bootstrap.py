@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, NoReturn, overload
 
 import numpy as np
 
-from fastpsr.bootstrap.evidence import Evidence, gather, warn_of_few
+from fastpsr.bootstrap.evidence import Evidence, gather, settings_of, warn_of_few
 from fastpsr.bootstrap.intervals import Method, simultaneous_level
 from fastpsr.bootstrap.job import Job, Progress, Sum, as_number
 from fastpsr.bootstrap.resampling import Resampling
@@ -32,7 +32,7 @@ def bootstrap(  # type: ignore[overload-overlap]  # a text is a sequence of text
     metrics: NamedMetric,
     predictions: Data,
     *,
-    n_resamples: int = ...,
+    n_resamples: int | None = ...,
     confidence_level: float = ...,
     method: Method = ...,
     resampling: Resampling | None = ...,
@@ -46,7 +46,7 @@ def bootstrap(
     metrics: Metrics,
     predictions: Data,
     *,
-    n_resamples: int = ...,
+    n_resamples: int | None = ...,
     confidence_level: float = ...,
     method: Method = ...,
     resampling: Resampling | None = ...,
@@ -60,7 +60,7 @@ def bootstrap(
     metrics: NamedMetric | Metrics,
     predictions: Data,
     *,
-    n_resamples: int = 1000,
+    n_resamples: int | None = None,
     confidence_level: float = 0.95,
     method: Method = "auto",
     resampling: Resampling | None = None,
@@ -77,8 +77,9 @@ def bootstrap(
         replicates only differ in their weights.
     predictions : Predictions or PartitionedPredictions
         Labeled.
-    n_resamples : int
-        Number of replicates.
+    n_resamples : int, optional
+        Number of replicates, by default 1000; 200, or what the confidence level needs, if no
+        interval is computed from replicates, as by subsampling.
     confidence_level : float
         Between 0 and 1.
     method : {"auto", "percentile", "basic", "bca", "normal", "subsampling"}
@@ -144,7 +145,8 @@ def bootstrap(
     chosen = _named(metrics, "metrics", predictions)
     look_at_llrs(predictions)
     jobs = [Job(metric, predictions) for _, metric in chosen]
-    intervals = Intervals.of(n_resamples, confidence_level, method, resampling, seed)
+    settings = confidence_level, method, resampling, seed
+    intervals = settings_of(_alone(jobs), n_resamples, *settings)
     names = [name for name, _ in chosen]
     values = values_of(names, jobs)
     subjects = [Subject(metric=name) for name in names]
@@ -244,7 +246,7 @@ def compare(  # type: ignore[overload-overlap]  # as above
     a: Data,
     b: Data,
     *,
-    n_resamples: int = ...,
+    n_resamples: int | None = ...,
     confidence_level: float = ...,
     method: Method = ...,
     resampling: Resampling | None = ...,
@@ -259,7 +261,7 @@ def compare(
     a: Data,
     b: Data,
     *,
-    n_resamples: int = ...,
+    n_resamples: int | None = ...,
     confidence_level: float = ...,
     method: Method = ...,
     resampling: Resampling | None = ...,
@@ -274,7 +276,7 @@ def compare(
     a: Data,
     b: Data,
     *,
-    n_resamples: int = 1000,
+    n_resamples: int | None = None,
     confidence_level: float = 0.95,
     method: Method = "auto",
     resampling: Resampling | None = None,
@@ -319,12 +321,13 @@ def compare(
         look_at_llrs(side)
     chosen = _named(metric, "metric", a, b)
     jobs = [Job(metric, side) for _, metric in chosen for side in (a, b)]
-    intervals = Intervals.of(n_resamples, confidence_level, method, resampling, seed)
-    values = values_of([name for name, _ in chosen for _ in (a, b)], jobs)
     pairs = [
         Pair(Subject(metric=name, pair="a - b"), 2 * k, 2 * k + 1)
         for k, (name, _) in enumerate(chosen)
     ]
+    settings = confidence_level, method, resampling, seed
+    intervals = settings_of(_differences(pairs, jobs), n_resamples, *settings)
+    values = values_of([name for name, _ in chosen for _ in (a, b)], jobs)
     results = intervals_of_differences(pairs, jobs, values, intervals, as_progress(progress))
     return results[0] if _is_one(metric) else results
 

@@ -11,10 +11,19 @@ from fastpsr.bootstrap.intervals import Interval, UsedMethod
 from fastpsr.bootstrap.inverted_test import InvertedTest
 from fastpsr.bootstrap.jackknife import Jackknife
 from fastpsr.bootstrap.job import Job, Progress, Sum
-from fastpsr.bootstrap.methods import Basic, BCa, Computed, IntervalMethod, Need, Normal, Percentile
+from fastpsr.bootstrap.methods import (
+    Basic,
+    BCa,
+    Computed,
+    EstimateMethod,
+    IntervalMethod,
+    Need,
+    Normal,
+    Percentile,
+)
 from fastpsr.bootstrap.replicates import draw_replicates
 from fastpsr.bootstrap.result import BootstrapResult
-from fastpsr.bootstrap.settings import Intervals
+from fastpsr.bootstrap.settings import Intervals, least_resamples
 from fastpsr.bootstrap.silence import in_silence
 from fastpsr.bootstrap.subsampling import Subsampling
 from fastpsr.bootstrap.units import Units
@@ -23,7 +32,7 @@ from fastpsr.metrics.base import Metric
 from fastpsr.plans import Plan, run
 from fastpsr.predictions import Floats
 
-__all__ = ["Evidence", "gather", "warn_of_few"]
+__all__ = ["Evidence", "gather", "settings_of", "warn_of_few"]
 
 _METHODS: dict[UsedMethod, IntervalMethod] = {
     method.name: method
@@ -33,6 +42,8 @@ _METHODS: dict[UsedMethod, IntervalMethod] = {
 }  # fmt: skip
 
 _FEW = 8.0  # degrees of freedom
+_DEFAULT_RESAMPLES = 1000
+_FOR_STANDARD_ERROR = 200  # replicates, where intervals are not computed from them
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,11 +86,12 @@ class Evidence:
         defined = replicates[~np.isnan(replicates)]
         n_undefined = replicates.size - defined.size
         method, computed, problem = self._computed(terms, value, defined)
+        caution = _uninformative(terms, value, computed)
         problems = {
             "undefined": _undefined(n_undefined, replicates.size),
             "constant": _constant(jobs, value, defined),
             problem.partition(":")[0]: problem,
-            "uninformative": _uninformative(terms, value, computed),
+            "uninformative": caution and f"has {caution}; test more samples",
         }
         for kind, each in problems.items():
             if each:
@@ -98,7 +110,7 @@ class Evidence:
             confidence_level=settings.confidence_level, method=method, seed=settings.seed,
             resampling=settings.drawn, unit=getattr(jobs[0].metric, "unit", ""),
             degrees_of_freedom=computed.degrees_of_freedom,
-            corrected=_within(computed.corrected, value_range),
+            corrected=_within(computed.corrected, value_range), caution=caution,
         )  # fmt: skip
 
     def total(self, terms: Sum) -> tuple[float, Floats]:
@@ -144,7 +156,7 @@ def _range_of(terms: Sum) -> tuple[float, float]:
 
 
 def _uninformative(terms: Sum, value: float, computed: Computed) -> str:
-    """Return a message about an interval that too few data bound on no side, or on one; else "".
+    """Describe an interval that too few data bound on no side, or on one; else "".
 
     On a logarithmic scale an end is far beyond the data where the half-width is more than the
     center; there the range alone bounds it.
@@ -165,8 +177,8 @@ def _uninformative(terms: Sum, value: float, computed: Computed) -> str:
     else:
         return ""
     return (
-        f"has an interval {reached}, the range of the metric, which is not to be used: too few "
-        "samples determine the value; test more samples"
+        f"an interval {reached}, the range of the metric, which is not to be used: too few "
+        "samples determine the value"
     )
 
 
@@ -262,6 +274,19 @@ def gather(
 
     with in_silence():
         return run(plan)
+
+
+def settings_of(
+    sums: Sequence[Sum], n_resamples: int | None, confidence_level: float, *settings: Any
+) -> Intervals:
+    """Return settings as :meth:`Intervals.of`, with the default of the number of replicates."""
+    n = _DEFAULT_RESAMPLES if n_resamples is None else n_resamples
+    intervals = Intervals.of(n, confidence_level, *settings)
+    methods = [_method_of(intervals, terms) for terms in sums]
+    if n_resamples is not None or not all(isinstance(one, EstimateMethod) for one in methods):
+        return intervals
+    n = max(_FOR_STANDARD_ERROR, least_resamples(confidence_level))
+    return replace(intervals, n_resamples=n)
 
 
 def _method_of(intervals: Intervals, terms: Sum) -> IntervalMethod:

@@ -15,6 +15,7 @@ from fastpsr.bootstrap.rows import CountDraws, DrawnTotals, RowDraws
 from fastpsr.bootstrap.shares import SubsetDraws
 from fastpsr.bootstrap.units import Units
 from fastpsr.kernels.blocks import thread_count
+from fastpsr.kernels.sizes import LANES
 from fastpsr.plans import Data, PartitionedPredictions, Plan
 from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats
@@ -24,6 +25,7 @@ __all__ = ["draw_replicates", "values_under"]
 
 _BYTES_AT_ONCE = 1 << 22  # of counts, that stay in the cache
 _SHARE_OF_COUNTS = 8  # of the memory budget, for counts of groups
+_N_REPORTS = 10  # of progress, at least
 _NUMBERS_SIDE_BY_SIDE = 1 << 20  # weights of the samples in replicates that are refitted at once
 
 
@@ -233,12 +235,18 @@ def _sum_units(
     if isinstance(data, PartitionedPredictions):
         chunks = chunks_of(n_replicates, data, n_numbers)
     else:
-        chunks = ranges(n_replicates, draws.at_once(sum(one.n_numbers for one in layouts)))
+        fitting = draws.at_once(sum(one.n_numbers for one in layouts))
+        chunks = ranges(n_replicates, min(fitting, _between_reports(n_replicates)))
     for chunk in chunks:
         (totals,) = yield [draws.totals(layouts, chunk.start, len(chunk)).over(*beside)]
         for bundle, of_bundle in zip(bundles, totals, strict=True):
             yield from bundle.write(of_bundle, chunk.start, draws, out)
             advance(len(chunk))
+
+
+def _between_reports(n_replicates: int) -> int:
+    """Return the most replicates, in whole lanes, between two reports of progress."""
+    return -(-n_replicates // (_N_REPORTS * LANES)) * LANES
 
 
 def _go_to_samples(
@@ -264,6 +272,7 @@ def _go_to_samples(
             advance(1)
 
     side_by_side = max(thread_count(), _NUMBERS_SIDE_BY_SIDE // max(len(data), 1))
+    side_by_side = min(side_by_side, _between_reports(n_replicates))
     for chunk in chunks_of(n_replicates, data, n_numbers, in_lanes=False):
         for place, job in jobs.items():
             if not job.refits:

@@ -57,6 +57,8 @@ class BootstrapResult(Result):
         The value, corrected for the optimism of having been optimized or fitted on these samples,
         where the interval is by subsampling; else nan. The interval is around it, and for a small
         value of a large optimism it may not contain the value itself.
+    caution : str
+        Why the interval is not to be used, where only the range of the metric bounds it; else "".
     unit : str
         Of the value: "fraction", "percent", "probability", "nats", "bits", or "" for ratios.
 
@@ -83,6 +85,7 @@ class BootstrapResult(Result):
     unit: str = ""
     degrees_of_freedom: float = float("nan")
     corrected: float = float("nan")
+    caution: str = ""
 
     @property
     def n_resamples(self) -> int:
@@ -133,7 +136,7 @@ class BootstrapResult(Result):
         return (
             f"<{self.name}: {self.value:.4g}, {100.0 * self.confidence_level:.6g}% interval "
             f"{low:.4g} to {high:.4g} ({self.method}, {drawn_for(self.method, self.n_resamples)})"
-            f"{self._beside}>"
+            f"{self._beside}{'; ' * bool(self.caution)}{self.caution}>"
         )
 
 

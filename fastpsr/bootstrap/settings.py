@@ -16,7 +16,7 @@ from fastpsr.bootstrap.rows import IID
 from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data
 
-__all__ = ["Intervals", "as_progress"]
+__all__ = ["Intervals", "as_progress", "least_resamples"]
 
 _QUIET_SECONDS = 1.0  # before a line that nobody asked for
 _SECONDS_BETWEEN = 0.2
@@ -59,7 +59,7 @@ class Intervals:
         """Validate settings, and fill in defaults."""
         confidence_level = checks.as_level(confidence_level)
         checks.check_choice("method", method, METHODS)
-        least = _least_resamples(confidence_level)
+        least = least_resamples(confidence_level)
         if not isinstance(n_resamples, (int, np.integer)) or n_resamples < least:
             raise ArgumentError(
                 "n_resamples",
@@ -123,7 +123,7 @@ class Intervals:
 
     def check_simultaneous(self, n_intervals: int) -> None:
         """Raise where replicates are too few for so many intervals that hold jointly."""
-        least = _least_resamples(1.0 - (1.0 - self.confidence_level) / n_intervals)
+        least = least_resamples(1.0 - (1.0 - self.confidence_level) / n_intervals)
         if self.n_resamples < least:
             raise ArgumentError(
                 "n_resamples",
@@ -169,7 +169,7 @@ def _check_method(method: Method, resampling: Resampling) -> None:
         )
 
 
-def _least_resamples(confidence_level: float) -> int:
+def least_resamples(confidence_level: float) -> int:
     """Return how many replicates have one beyond each end of an interval."""
     return int(np.ceil(2.0 / (1.0 - confidence_level) * (1.0 - 1e-12)))
 
@@ -207,7 +207,6 @@ class _ProgressLine:
         if not is_due and not (done == total and self._is_shown):
             return
         self._last, self._is_shown = now, True
-        left = (now - self._begun) * (total - done) / max(done, 1)
-        end = "\n" if done == total else ""
-        print(f"\r{done:,} of {total:,} replicates, {left:.0f} s left ", end=end, file=sys.stderr,
-              flush=True)  # fmt: skip
+        left = f"{(now - self._begun) * (total - done) / max(done, 1):.0f} s left"
+        left, end = (left, "") if done < total else ("now the intervals", "\n")
+        print(f"\r{done:,} of {total:,} replicates, {left} ", end=end, file=sys.stderr, flush=True)

@@ -354,12 +354,12 @@ def deal_samples(data: Data, n_folds: int, seed: int) -> Folds:
     present = np.flatnonzero(sizes)
     fewest = int(present[sizes[present].argmin()])
     if sizes[fewest] < n_folds:
-        remedy = (
-            "or give the fold of each sample, such as "
-            f"CrossFit(folds=np.arange(n_samples) % {n_folds})"
-        )
-        if data.n_classes == 2 and sizes[fewest] == 1:  # without which no fold can train
+        of_samples = f"such as CrossFit(folds=np.arange(n_samples) % {n_folds})"
+        remedy = f"pass CrossFit({sizes[fewest]}), or give the fold of each sample, {of_samples}"
+        if sizes[fewest] == 1:  # without which no fold can train, except for a scale alone
             remedy = "add samples of this class, or train on others with HeldOut(predictions)"
+            if data.n_classes > 2:
+                remedy += f", or fit TemperatureScaling() to the folds of samples, {of_samples}"
         raise ArgumentError(
             "folds",
             f"must not outnumber the samples of any class: class {fewest} has {sizes[fewest]}, "

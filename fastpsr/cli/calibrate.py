@@ -174,7 +174,7 @@ def _maps(fitted: Any, scale: str, name: str = "") -> Iterator[str]:
         offset = float(fitted.bias_[1] - fitted.bias_[0])
         target = "LLR" if scale in names else "log-odds"
         yield (
-            f"  {name}{target} = {slope:.6g} * {names.get(scale, target)} "
+            f"  {name}calibrated {target} = {slope:.6g} * {names.get(scale, target)} as read "
             f"{'-' if offset < 0.0 else '+'} {abs(offset):.6g} (natural logarithm)"
         )
 

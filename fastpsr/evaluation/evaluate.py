@@ -48,7 +48,7 @@ from fastpsr.predictions import Kind, Predictions
 
 __all__ = ["Metrics", "evaluate", "evaluate_systems", "named_metrics"]
 
-Metrics = Mapping[str, NamedMetric] | Sequence[NamedMetric]
+Metrics = NamedMetric | Mapping[str, NamedMetric] | Sequence[NamedMetric]
 _Sides = tuple[Task, Task]
 _MOST_SECONDS = 20.0  # of an interval in a default table
 
@@ -94,7 +94,7 @@ def evaluate(
     ----------
     predictions : Predictions, or dict of name to Predictions
         Labeled predictions, in memory or in parts; or a dict of several systems.
-    metrics : dict of name to metric, or list of metrics, optional
+    metrics : metric, dict of name to metric, or list of metrics, optional
         Metrics of this package, their names in default tables (such as "NCE" and "minDCF", in any
         case), or callables that take predictions and return a float. By default the kind of the
         scores decides. For posteriors, and for several classes: normalized cross-entropy, Brier
@@ -513,8 +513,11 @@ def named_metrics(
     kind = common_kind(kinds)
     if metrics is None:
         return default_metrics(n_classes, kind, **options)
-    if not isinstance(metrics, Mapping | Sequence) or isinstance(metrics, str):
-        raise ArgumentError("metrics", f"must be a dict or a list of metrics, not {metrics!r}")
+    if isinstance(metrics, str) or callable(metrics):
+        metrics = [metrics]
+    if not isinstance(metrics, Mapping | Sequence):
+        rule = f"must be a metric, or a dict or a list of them, not {metrics!r}"
+        raise ArgumentError("metrics", rule)
     if not metrics:
         raise ArgumentError("metrics", "must not be empty")
     if isinstance(metrics, Mapping):

@@ -54,7 +54,7 @@ def evaluate_fusion(
         As for :meth:`LinearFusion.fit`; labeled. Of a list, names are places.
     fusion : LinearFusion, or ByCondition of one, optional
         By default ``LinearFusion()``.
-    metrics : dict of name to metric, or list of metrics, optional
+    metrics : metric, dict of name to metric, or list of metrics, optional
         As for :func:`fastpsr.evaluate`. By default EER, minDCF and actDCF at a prior of 0.01, Cllr
         and minCllr; for several classes normalized cross-entropy and error rate.
     by : dict of name to array-like of shape (N,), optional

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fastpsr.bootstrap import BootstrapResult
     from fastpsr.bootstrap.settings import Intervals
     from fastpsr.evaluation.comparison import Difference
-    from fastpsr.evaluation.table import Evaluation
+    from fastpsr.evaluation.table import Evaluation, Row
 
 __all__ = [
     "POOLED",
@@ -246,20 +247,24 @@ def gaps(evaluation: "Evaluation") -> list[str]:
 
 
 def remarks(evaluation: "Evaluation") -> list[str]:
-    """Return lines on intervals that leave out many replicates, and on the best calibrators."""
+    """Return lines on intervals that are not to be used, or leave out many replicates.
+
+    Lines on the best calibrators follow.
+    """
     intervals = evaluation.intervals
     lines, in_doubt = [], set()
+    drawn: list[tuple[tuple[str | None, str | None], str, Row | BootstrapResult]]
+    drawn = [((row.system, row.group), row.metric, row) for row in evaluation.rows]
+    drawn += [((d.place, d.name), d.metric, d.result) for d in evaluation.differences if d.result]
+    for place, metric, each in drawn:
+        about = f"{', '.join(filter(None, place))}: ".removeprefix(": ") + metric
+        if undefined := counted_if_many(each.n_undefined, intervals):
+            lines.append(f"{about} is {undefined}")
+        if each.caution:
+            lines.append(f"{about} has {each.caution}")
     for row in evaluation.rows:
-        if undefined := counted_if_many(row.n_undefined, intervals):
-            place = ", ".join(name for name in (row.system, row.group) if name)
-            lines.append(f"{place}{': ' * bool(place)}{row.metric} is {undefined}")
-            if row.role == "RCL":
-                in_doubt.add((row.system, row.group))
-    for each in evaluation.differences:
-        n_undefined = 0 if each.result is None else each.result.n_undefined
-        if undefined := counted_if_many(n_undefined, intervals):
-            place = ", ".join(name for name in (each.place, each.name) if name)
-            lines.append(f"{place}: {each.metric} is {undefined}")
+        if row.role == "RCL" and counted_if_many(row.n_undefined, intervals):
+            in_doubt.add((row.system, row.group))
     for group in evaluation.groups:
         if group.best_calibrator is not None:
             system = f"{group.system}: " if group.system else ""

@@ -145,7 +145,7 @@ class Selection(Result):
         rows = [candidate._content() for candidate in self.table]
         return {name: [row[name] for row in rows] for name in rows[0]}
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         """Return the table, and what was chosen."""
         with_intervals = self.n_resamples > 0
         has_rcl = not all(np.isnan(each.rcl) for each in self.table)  # raw scores have none
@@ -254,7 +254,8 @@ def select(
     -----
     The nested score is that of a procedure, of which the result may differ from fold to fold.
     Fits are shared: with F folds there are F + F (F - 1) / 2 for each candidate. Where losses
-    follow from sums, samples are read once for all of them.
+    follow from sums, samples are read once for all of them. A fit of ``Spline`` is as many fits as
+    penalties are tried, so that it takes most of the time of replicates.
 
     Intervals of differences are those of the same draws for all, with calibrators fitted again and
     the choice held fixed: ``difference +- t x standard error``, with t the quantile of the largest

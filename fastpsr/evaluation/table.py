@@ -62,6 +62,8 @@ class Row:
     corrected : float or None
         As ``BootstrapResult.corrected``: the value without the optimism of having been optimized on
         these samples; None where the interval is not by subsampling.
+    caution : str
+        As ``BootstrapResult.caution``: why the interval is not to be used; in files part of `note`.
     note : str
         Description of the metric; the reason if the value is nan or infinite.
     unit : str
@@ -91,6 +93,7 @@ class Row:
     method: str | None = None
     degrees_of_freedom: float | None = None
     corrected: float | None = None
+    caution: str = ""
     note: str = ""
     unit: str = ""
     reference_value: float | None = None
@@ -110,9 +113,10 @@ class Row:
     def to_dict(self) -> dict[str, Any]:
         """Return a dict of plain numbers and strings."""
         first = {"system": self.system, "group": self.group}
-        hidden = {*first, "state", "error", "role"}
+        hidden = {*first, "caution", "state", "error", "role"}
         names = [part.name for part in fields(self) if part.name not in hidden]
-        return first | {name: getattr(self, name) for name in names}
+        note = "; ".join(filter(None, [self.note, self.caution]))
+        return first | {name: getattr(self, name) for name in names} | {"note": note}
 
 
 @dataclass(frozen=True, eq=False)

@@ -130,8 +130,8 @@ class Task:
                 f"has no samples of class {empty}: group by a column whose values have samples of "
                 "both classes"
             )
-            remedy = "or pass by=fp.SharedTargets(ids), which gives all targets to each group"
-            remedy = remedy if empty == 1 else ""
+            shared = f"{{{self.grouping!r}: fp.SharedTargets(ids)}}"
+            remedy = f"to give all targets to each group, pass by={shared}" if empty == 1 else ""
             error = ArgumentError("by", rule, name=str(self.group), remedy=remedy)
             self.values = {
                 name: outcome if _is_finite(outcome) else Outcome(None, error)
@@ -217,6 +217,7 @@ class Task:
             row, low=low, high=high, bias=found.bias, n_undefined=found.n_undefined,
             method=found.method, degrees_of_freedom=df,
             corrected=None if math.isnan(found.corrected) else found.corrected,
+            caution=found.caution,
         )  # fmt: skip
 
     def _describe(self) -> Plan[Group]:

@@ -1,4 +1,4 @@
-"""Types of the kernels, written by ``python -m tests.exports``."""
+"""Types of the kernels, written by ``python -m tools.exports``."""
 
 from fastpsr.kernels.axis import *  # noqa: F403
 from fastpsr.kernels.binning import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""The module of each kernel, written by ``python -m tests.exports``."""
+"""The module of each kernel, written by ``python -m tools.exports``."""
 
 MODULE_OF = {
     "add_masked": "axis",

@@ -1,6 +1,6 @@
 """The list of all kernels with the types that they are called with, and their compilation.
 
-``python -m tests.signatures`` writes the list, by which kernels are compiled before they are
+``python -m tools.signatures`` writes the list, by which kernels are compiled before they are
 called. Numba is imported only where that is done.
 """
 

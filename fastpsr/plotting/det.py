@@ -23,7 +23,7 @@ from fastpsr.predictions import Floats, Predictions
 __all__ = ["det"]
 
 _LOWEST = 1e-5  # of the axes' lower ends, however many samples there are
-_TOPS = (0.5, 0.7, 0.9, 0.99)  # upper ends of the axes
+_TOP, _TOP_OF_CHANCE = 0.5, 0.99  # upper ends of the axes
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 
 OperatingPoint = MinDCF | ActDCF
@@ -76,8 +76,9 @@ def det(
     Notes
     -----
     Rates of 0 and 1 lie beyond the axes, infinitely far: curves run out of the axes towards them.
-    The axes reach down to the smallest rate above 0, but not below 0.001 %, and up to 50 % or more.
-    Operating points with a rate of 0, too, lie beyond the axes.
+    The axes reach down to the smallest rate above 0, but not below 0.001 %, and up to 50 %, or to
+    99 % for systems that hardly rank. Operating points do not widen them; a text has the rates of
+    those beyond, except for rates of 0 and 1.
     Curves keep the vertices that can be told apart on any screen.
 
     References
@@ -115,6 +116,7 @@ def det(
         canvas.ax.set_xscale(ProbitScale(canvas.ax.xaxis))
         canvas.ax.set_yscale(ProbitScale(canvas.ax.yaxis))
     limits = [] if fresh else [canvas.ax.get_xlim() + canvas.ax.get_ylim()]
+    marked: list[tuple[str, str, float, float]] = []
     for name, curve in curves:
         kept = thin(curve.p_fa, curve.p_miss, rate_grid(), rate_grid())
         style = canvas.style(name)
@@ -122,13 +124,18 @@ def det(
         if name in bands:
             low, high = bands[name].low, bands[name].high
             shade(canvas, name, bands[name], low.p_fa, low.p_miss, high.p_miss, line.get_color())
-        marked = _mark(canvas, name, curve, given[name], operating_points, style)
+        marked += _mark(canvas, name, curve, given[name], operating_points, style)
         if not ((curve.p_fa > 0.0) & (curve.p_miss > 0.0)).any():
             canvas.note(name, "a threshold parts the classes: no errors to draw")
-        limits.append(_limits(curve, marked))
+        limits.append(_limits(curve))
     ends = np.array(limits or [(1e-3, 0.5, 1e-3, 0.5)])
-    canvas.ax.set_xlim(ends[:, 0].min(), ends[:, 1].max())
-    canvas.ax.set_ylim(ends[:, 2].min(), ends[:, 3].max())
+    left, right = canvas.ax.set_xlim(ends[:, 0].min(), ends[:, 1].max())
+    low, high = canvas.ax.set_ylim(ends[:, 2].min(), ends[:, 3].max())
+    for name, called, p_fa, p_miss in marked:
+        is_shown = left <= p_fa <= right and low <= p_miss <= high
+        if not is_shown and 0.0 < min(p_fa, p_miss) <= max(p_fa, p_miss) < 1.0:
+            canvas.note(name, f"{called} is beyond the axes: {p_fa:.3%} false alarms, "
+                        f"{p_miss:.3%} misses")  # fmt: skip
     canvas.guide("equal rates", [LEAST, 1.0 - LEAST], [LEAST, 1.0 - LEAST], linestyle=":")
     canvas.ax.grid(visible=True, color="0.9", linewidth=0.6)
     canvas.ax.set_axisbelow(True)
@@ -145,10 +152,10 @@ def _mark(
     given: Roc | Predictions,
     points: Sequence[OperatingPoint],
     style: Mapping[str, Any],
-) -> Floats:
-    """Mark the operating points of a curve, and return their rates, (P, 2)."""
+) -> list[tuple[str, str, float, float]]:
+    """Mark the operating points of a curve, and return system, name and rates of each."""
     places = list(dict.fromkeys(str(cost) for point in points for cost in point.costs))
-    marked: list[tuple[float, float]] = []
+    marked = []
     for point in points:
         try:
             rates = _rates(point, curve, given)
@@ -166,8 +173,8 @@ def _mark(
                            label=f"_{called}", **look)  # fmt: skip
             gray = "white" if fill == "white" else GRAY
             canvas.key(called, **look, markeredgecolor=GRAY, markerfacecolor=gray)
-            marked.append((p_fa, p_miss))
-    return np.array(marked).reshape(-1, 2)
+            marked.append((name, called, p_fa, p_miss))
+    return marked
 
 
 def _rates(
@@ -186,15 +193,12 @@ def _rates(
     return [(p_fa, p_miss) for p_miss, p_fa in each]
 
 
-def _limits(curve: Roc, marked: Floats) -> tuple[float, float, float, float]:
-    """Return the ends of both axes for a curve and the operating points on it."""
+def _limits(curve: Roc) -> tuple[float, float, float, float]:
+    """Return the ends of both axes for a curve."""
     nearest = np.argmin(np.abs(curve.p_fa - curve.p_miss))
     hardly = max(curve.p_fa[nearest], curve.p_miss[nearest]) > 0.3
-    top = _TOPS[-1] if hardly else _TOPS[0]
-    within = marked[(marked < _TOPS[-1]).all(axis=1)]
-    top = max(top, min(end for end in _TOPS if end > within.max(initial=0.0)))
-    p_fa, p_miss = np.append(curve.p_fa, marked[:, 0]), np.append(curve.p_miss, marked[:, 1])
-    return _low(p_fa, top), top, _low(p_miss, top), top
+    top = _TOP_OF_CHANCE if hardly else _TOP
+    return _low(curve.p_fa, top), top, _low(curve.p_miss, top), top
 
 
 def _low(rates: Floats, top: float) -> float:

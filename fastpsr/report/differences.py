@@ -6,7 +6,7 @@ from typing import Any
 from fastpsr.evaluation import Difference
 from fastpsr.evaluation.layout import difference_with_interval, simultaneous
 from fastpsr.report.content import Report
-from fastpsr.report.tables import Cell, Table, narrow_tables, undefined
+from fastpsr.report.tables import Cell, Table, narrow_tables, small_print
 
 __all__ = ["difference_tables", "differences"]
 
@@ -56,6 +56,6 @@ def _cell(each: Difference) -> Cell:
     shown, interval = difference_with_interval(each)
     answers = {None: "", True: "excludes 0", False: "includes 0"}
     answer = "" if each.is_equal else answers[each.excludes_zero]
-    left_out = undefined(0 if each.result is None else each.result.n_undefined)
-    parts = tuple(part for part in (interval, answer, *left_out) if part)
+    more = () if each.result is None else small_print(each.result)
+    parts = tuple(part for part in (interval, answer, *more) if part)
     return Cell(shown, each.value, parts)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fastpsr.bootstrap import BootstrapResult
 from fastpsr.evaluation import Row
 from fastpsr.evaluation.layout import number, with_interval
 from fastpsr.report.content import Report, Result
@@ -17,7 +18,7 @@ __all__ = [
     "narrow_tables",
     "normalized",
     "operating_points",
-    "undefined",
+    "small_print",
     "value_cell",
     "without_conditions",
 ]
@@ -81,7 +82,7 @@ def _of_one(result: Result) -> Table:
         value, interval = with_interval(row.value, row.low, row.high, row.unit)
         cells = [Cell(row.metric), Cell(value, row.value)]
         if has_intervals:
-            cells.append(Cell(interval, row.low, undefined(row.n_undefined)))
+            cells.append(Cell(interval, row.low, small_print(row)))
         lines.append([*cells, Cell(row.note)])
     header = ["metric", "value", *(["interval"] if has_intervals else []), "meaning"]
     return Table(f"Metrics of {_counted(result)}", header, lines)
@@ -163,12 +164,13 @@ def without_conditions(table: Table) -> Table:
 def value_cell(row: Row) -> Cell:
     """Return the value of a row, above its interval."""
     value, interval = with_interval(row.value, row.low, row.high, row.unit)
-    return Cell(value, row.value, (*([interval] if interval else []), *undefined(row.n_undefined)))
+    return Cell(value, row.value, (*([interval] if interval else []), *small_print(row)))
 
 
-def undefined(n_replicates: int) -> tuple[str, ...]:
-    """Return small print on replicates that an interval leaves out."""
-    return (f"undefined replicates: {n_replicates:,}",) if n_replicates else ()
+def small_print(found: Row | BootstrapResult) -> tuple[str, ...]:
+    """Return small print on replicates that an interval leaves out, and if it is not to be used."""
+    undefined = f"undefined replicates: {found.n_undefined:,}" if found.n_undefined else ""
+    return tuple(filter(None, [undefined, found.caution and "interval not to be used"]))
 
 
 def _counted(result: Result) -> str:

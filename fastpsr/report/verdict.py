@@ -89,7 +89,7 @@ def _judge(result: Result, rcl: Row, bound: float | None, intervals: Intervals |
     if undefined := counted_if_many(rcl.n_undefined, intervals):
         change = f"calibration would save {_percent(rcl.value)} of the cross-entropy"
         change = change if rcl.value > 0.0 else _worse(rcl.value)
-        text = f"These data are too few to tell: {change}, but that is {undefined}."
+        text = f"These data are too few to tell: {change}, but {rcl.metric} is {undefined}."
         return Verdict(result, "cannot tell", (text,))
     short, sentence = _of_loss(rcl, intervals)
     words = [sentence, *_gain(rcl, nce), *_best(result)]

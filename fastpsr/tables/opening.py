@@ -131,16 +131,17 @@ def _header_of(path: Path) -> list[str]:
         raise _wrong(path, "must be UTF-8 text, not UTF-16: save it again as UTF-8")
     if begin.startswith(b"sep="):
         raise _wrong(path, "must begin with a header, but line 1 is 'sep=...': remove this line")
-    line = polars.read_csv(
-        path, has_header=False, n_rows=1, infer_schema_length=0, glob=False,
+    lines = polars.read_csv(
+        path, has_header=False, n_rows=2, infer_schema_length=0, glob=False,
         truncate_ragged_lines=True,
     )  # fmt: skip
-    names = [str(name or "").strip() for name in line.row(0)]
-    for separator in ";", "\t":
-        if len(names) == 1 and separator in names[0]:
-            rule = f"must have commas between its columns, but line 1 has {separator!r}"
+    first, *others = ([str(cell or "").strip() for cell in row] for row in lines.rows())
+    for separator in ";", "\t", " ":
+        if len(first) == 1 and all(separator in line[0] for line in (first, *others)):
+            seen = "blanks" if separator == " " else repr(separator)
+            rule = f"must have commas between its columns, but line 1 has {seen}"
             raise _wrong(path, f"{rule}: save it again with commas, and points in numbers")
-    return names
+    return first
 
 
 def _as_written(path: Path, name: str, words: "Series") -> NDArray[Any]:

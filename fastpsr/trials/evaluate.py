@@ -66,7 +66,7 @@ def evaluate(
     ----------
     sets : TrialSet, or dict of name to TrialSet
         Labeled trials of a system, or of several.
-    metrics : dict of name to metric, or list of metrics, optional
+    metrics : metric, dict of name to metric, or list of metrics, optional
         As for :func:`fastpsr.evaluate`; of lists with spoofed trials a-DCF too.
         ``MinADCF("spoof")`` is of the spoofed trials of the list. Cross-fitting keeps known
         speakers apart, unless its `groups` are given.

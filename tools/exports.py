@@ -1,6 +1,6 @@
 """Write what is exported: names of ``fastpsr`` and ``fastpsr.kernels``, with their modules.
 
-``python -m tests.exports`` writes `exports.py` of both, by which the module of a name is found
+``python -m tools.exports`` writes `exports.py` of both, by which the module of a name is found
 without importing it, and `__init__.pyi`, by which type checkers and editors find its type. That of
 the package also has the names that the help of commands lists.
 """
@@ -15,7 +15,7 @@ from fastpsr.calibration import quality
 
 PACKAGE = Path(fastpsr.__file__).parent
 KERNELS = PACKAGE / "kernels"
-_HEAD = '"""{}, written by ``python -m tests.exports``."""\n\n'
+_HEAD = '"""{}, written by ``python -m tools.exports``."""\n\n'
 _NO_KERNELS = {
     "__init__", "blocks", "cache", "compiler", "exports", "notice", "signals", "signatures",
     "sizes", "types",

@@ -1,7 +1,7 @@
 """Pages of examples: run them in order, and put what they print below them.
 
 A page has Python sessions, consoles, and Python files that the text says are "Saved as `NAME`". To
-renew pages in place: python -m tests.pages docs/how-to/*.md
+renew pages in place: python -m tools.pages docs/how-to/*.md
 """
 
 import contextlib
@@ -37,8 +37,8 @@ def changes(name, page):
     lines = difflib.unified_diff(
         page.splitlines(), renewed(page).splitlines(), name, "now", lineterm=""
     )
-    said = "\n".join(lines)
-    return said and f"{said}\nIf this is right: python -m tests.pages {name}"
+    difference = "\n".join(lines)
+    return difference and f"{difference}\nIf this is right: python -m tools.pages {name}"
 
 
 def renewed(page):
@@ -53,7 +53,7 @@ def renewed(page):
         new = console(body) if kind == "console" else session(body, names)
         return block[0] if settled(new) == settled(body) else block[0].replace(body, new)
 
-    width = int(SURROUNDINGS["COLUMNS"])  # which a console reads only when it is made
+    width = int(SURROUNDINGS["COLUMNS"])  # a console reads it only when it is created
     with (
         mock.patch.dict(os.environ, SURROUNDINGS),
         mock.patch.object(show.console, "_width", width),
@@ -70,20 +70,20 @@ def settled(text):
 
 def console(body):
     """Run the commands of a console: lines from "$ " on, and those from "> " on that follow."""
-    made = []
+    shown = []
     for entry in re.findall(r"^\$ .*\n(?:> .*\n)*", body, re.M):
         printed = run("".join(line[2:] for line in entry.splitlines(keepends=True)).rstrip("\n"))
-        made += [entry, *(f"{line.rstrip()}\n" for line in printed.splitlines())]
-    return "".join(made)
+        shown += [entry, *(f"{line.rstrip()}\n" for line in printed.splitlines())]
+    return "".join(shown)
 
 
 def run(command):
     """Run a command; fastpsr's in this process, what follows it in a shell."""
     command = command.replace("\\\n", " ")
-    own = COMMAND.fullmatch(command)
-    if own is None:
+    match = COMMAND.fullmatch(command)
+    if match is None:
         return in_shell(command)
-    arguments, merged, rest = own.groups()
+    arguments, merged, rest = match.groups()
     out = io.StringIO()
     err = out if merged or not rest else io.StringIO()  # which the shell would show at once
     with (
@@ -97,29 +97,29 @@ def run(command):
     return ("" if merged else err.getvalue()) + in_shell(f"cat {rest}", out.getvalue())
 
 
-def in_shell(command, given=None):
+def in_shell(command, stdin=None):
     if os.name != "posix":
         pytest.skip("needs a shell and its programs")
-    done = subprocess.run(
+    process = subprocess.run(
         ["bash", "-c", command],
-        input=given,
+        input=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
     )
-    return done.stdout
+    return process.stdout
 
 
 def session(body, names):
     """Run a Python session."""
-    made = []
+    shown = []
     for piece in doctest.DocTestParser().parse(body):
         if isinstance(piece, str):
-            made.append(piece)
+            shown.append(piece)
             continue
-        first, *more = piece.source.splitlines()
-        made += [f">>> {first}\n", *(f"... {line}".rstrip() + "\n" for line in more)]
+        first, *following = piece.source.splitlines()
+        shown += [f">>> {first}\n", *(f"... {line}".rstrip() + "\n" for line in following)]
         out = io.StringIO()
         try:
             with contextlib.redirect_stdout(out):
@@ -127,10 +127,10 @@ def session(body, names):
         except Exception as error:
             if piece.exc_msg is None:
                 raise  # a failure is the test's
-            said = "".join(traceback.format_exception_only(error))
-            out.write(f"Traceback (most recent call last):\n    ...\n{said}")
-        made.append(out.getvalue())
-    return "".join(made)
+            message = "".join(traceback.format_exception_only(error))
+            out.write(f"Traceback (most recent call last):\n    ...\n{message}")
+        shown.append(out.getvalue())
+    return "".join(shown)
 
 
 def main(paths):

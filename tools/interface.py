@@ -1,6 +1,6 @@
 """Write `docs/public_api.txt`, the list of what a version promises: see docs/versions.md.
 
-After a change on purpose: python -m tests.interface
+After a change on purpose: python -m tools.interface
 """
 
 import ast
@@ -19,7 +19,7 @@ import fastpsr as fp
 from fastpsr import calibration, evaluation, results
 from fastpsr.cli import app
 from fastpsr.exports import CALIBRATORS, FORMATS, PRESETS, QUALITY_TERMS, SUBPACKAGES, WITH_EXTRAS
-from tests import exports
+from tools import exports
 
 FILE = Path(__file__).parents[1] / "docs" / "public_api.txt"
 #: Modules that are imported by their own names.
@@ -69,7 +69,7 @@ def text() -> str:
         "Environment variables": sorted({*re.findall(r"\bFASTPSR_[A-Z]\w+\b", sources)}),
     }
     listed = ("\n".join(["", title, "", *lines, ""]) for title, lines in sections.items())
-    return "What a version promises, written by python -m tests.interface\n" + "".join(listed)
+    return "What a version promises, written by python -m tools.interface\n" + "".join(listed)
 
 
 def _functions() -> Iterator[str]:

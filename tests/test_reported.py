@@ -1,0 +1,159 @@
+"""What public reports and new users ran into, through public calls."""
+
+import json
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import fastpsr as fp
+from tests.commands import succeed
+
+NOT_TO_BE_USED = "an interval down to 0, the range of the metric, which is not to be used"
+
+
+def normal(n, distance, seed=1):
+    """LLRs of `n` samples of each class."""
+    rng, y = np.random.default_rng(seed), np.repeat([0, 1], n)
+    return fp.Predictions.from_llrs(y, rng.normal(size=2 * n) + distance * (y - 0.5))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_an_interval_that_only_the_range_bounds_says_so_wherever_it_is(tmp_path):
+    few = normal(20, 2.8)
+    assert NOT_TO_BE_USED in repr(fp.bootstrap("AUC", few, seed=0))
+    table = fp.evaluate(few, "AUC", n_resamples=40, seed=0)
+    assert table.rows[0].low == 0.0
+    assert f"AUC has {NOT_TO_BE_USED}" in str(table)
+    assert NOT_TO_BE_USED in table.to_frame()["note"][0]
+    table.write(tmp_path / "t.json")
+    assert NOT_TO_BE_USED in json.loads((tmp_path / "t.json").read_text())["rows"][0]["note"]
+    table.to_report(tmp_path / "t.html", few)
+    assert "interval not to be used" in (tmp_path / "t.html").read_text()
+    systems = fp.evaluate({"a": few, "b": few}, "AUC", n_resamples=40, seed=0)
+    assert f"b: AUC has {NOT_TO_BE_USED}" in str(systems)
+    file = tmp_path / "s.npz"
+    np.savez(file, label=few.labels, q=few.scores)
+    options = ["--columns", "q", "--scores-are", "raw", "--metrics", "AUC", "--resamples", "40"]
+    assert NOT_TO_BE_USED in succeed("evaluate", file, *options, "--seed", "0")
+
+
+def test_replicates_are_fewer_by_default_where_no_interval_needs_them():
+    data = normal(200, 1.0)
+    by_subsampling, by_percentile = (
+        fp.compare("AUC", data, normal(200, 1.0, 2), method=method, seed=0)
+        for method in ("auto", "percentile")
+    )
+    assert (by_subsampling.n_resamples, by_percentile.n_resamples) == (200, 1000)
+    many = fp.compare("AUC", data, normal(200, 1.0, 2), n_resamples=1000, seed=0)
+    assert many.interval == by_subsampling.interval
+    assert many.n_resamples == 1000
+    assert fp.bootstrap("AUC", data, confidence_level=0.995, seed=0).n_resamples == 400
+    assert fp.bootstrap(["AUC", fp.Cllr()], data, seed=0)[0].n_resamples == 1000
+
+
+def test_progress_of_refits_is_told_in_steps():
+    data = normal(80, 1.0)
+    done = []
+    fp.select(
+        data, {"spline": fp.Spline()}, n_resamples=100, seed=0,
+        progress=lambda now, total: done.append(now / total),
+    )  # fmt: skip
+    assert np.diff([0.0, *done]).max() <= 0.2
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_remedies_for_one_sample_of_a_class_work(n_classes):
+    rng = np.random.default_rng(0)
+
+    def data_of(sizes):
+        y = np.repeat(np.arange(n_classes), sizes)
+        gammas = rng.gamma(1.0 + 2.0 * np.eye(n_classes)[y])
+        return fp.Predictions.from_posteriors(y, gammas / gammas.sum(axis=1, keepdims=True))
+
+    sizes = [20] * (n_classes - 1)
+    one, two, others = (data_of([*sizes, last]) for last in (1, 2, 20))
+
+    def loss(data, *settings):
+        return fp.CalibrationLoss(fp.rules.Log(), *settings)(data)
+
+    note = fp.evaluate(one, "RCL").rows[0].note
+    assert "add samples of this class, or train on others with HeldOut(predictions)" in note
+    assert np.isfinite(loss(others, fp.DirectionPreserving()))
+    assert np.isfinite(loss(one, fp.DirectionPreserving(), fp.HeldOut(others)))
+    assert ("or fit TemperatureScaling() to the folds of samples" in note) == (n_classes > 2)
+    if n_classes > 2:
+        folds = fp.CrossFit(folds=np.arange(len(one)) % 5)
+        assert np.isfinite(loss(one, fp.TemperatureScaling(), folds))
+    with pytest.raises(fp.ArgumentError) as refused:
+        loss(two, fp.TemperatureScaling())
+    assert "pass CrossFit(2)" in refused.value.remedy
+    assert np.isfinite(loss(two, fp.TemperatureScaling(), fp.CrossFit(2)))
+
+
+@pytest.mark.parametrize(
+    ("separator", "seen"), [(" ", "blanks"), ("   ", "blanks"), (";", "';'"), ("\t", r"'\t'")]
+)
+def test_separators_of_tables_are_named(tmp_path, separator, seen):
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(separator.join(line) for line in (["label", "q"], ["0", ".2"])))
+    with pytest.raises(fp.ArgumentError, match="save it again with commas") as refused:
+        fp.read_table(path)
+    assert f"line 1 has {seen}" in refused.value.rule
+
+
+def test_a_name_may_hold_blanks(tmp_path):
+    (tmp_path / "t.csv").write_text("P of 1\n.25\n.5\n")
+    with pytest.raises(fp.ArgumentError, match="has no labels"):
+        fp.read_table(tmp_path / "t.csv")
+
+
+def test_operating_points_do_not_widen_the_axes_of_the_det():
+    rng, y = np.random.default_rng(0), np.repeat([0, 1], 500)
+    data = fp.Predictions.from_llrs(y, rng.normal(size=1000) + 2.0 * y - 2.5)
+    plain, marked = (
+        fp.plotting.det(data, ax=Figure().subplots(), operating_points=points)
+        for points in ((), (fp.MinDCF(0.5), fp.ActDCF(0.5)))
+    )
+    assert marked.get_xlim() == plain.get_xlim()
+    assert marked.get_ylim() == plain.get_ylim()
+    notes = [fp.plotting.notes.notes_of(ax) for ax in (plain, marked)]
+    assert ["actDCF(0.5) is beyond the axes" in " ".join(each.split()) for each in notes] == [
+        False, True,
+    ]  # fmt: skip
+
+
+def test_the_sides_of_a_saved_map_are_named(tmp_path):
+    data = normal(50, 1.0)
+    np.savez(tmp_path / "s.npz", label=data.labels, q=data.scores)
+    options = ["--columns", "q", "--scores-are", "raw", "--save", tmp_path / "m.json"]
+    shown = succeed("calibrate", tmp_path / "s.npz", *options)
+    saved = fp.load_calibrator(tmp_path / "m.json")
+    assert f"  calibrated LLR = {saved.scale_:.6g} * score as read" in shown
+
+
+def test_a_metric_needs_no_list():
+    data = fp.Predictions.from_posteriors([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
+    table = str(fp.evaluate(data, ["NCE"]))
+    assert str(fp.evaluate(data, "NCE")) == str(fp.evaluate(data, fp.CrossEntropy())) == table
+    with pytest.raises(fp.ArgumentError, match="must be a metric, or a dict or a list of them"):
+        fp.evaluate(data, 3)
+
+
+def test_the_remedy_for_conditions_without_targets_works():
+    data, room = normal(10, 1.0), np.repeat(["x", "y", "all"], [5, 5, 10])
+    note = fp.evaluate(data, "AUC", by={"room": room}).row((None, "room=x", "AUC")).note
+    assert note.endswith("pass by={'room': fp.SharedTargets(ids)}")
+    shared = fp.evaluate(data, "AUC", by={"room": fp.SharedTargets(room)})
+    assert np.isfinite(shared[None, "room=x", "AUC"])
+
+
+def test_a_prompt_shows_no_long_arrays():
+    data = normal(100, 1.0)
+    chosen = fp.select(data, {"none": None})
+    assert repr(chosen) == str(chosen)
+    for each in (fp.roc(data), fp.bayes_error(data), fp.simulate.trial_list(20, 200, seed=0)):
+        assert "shape (" in repr(each)
+        assert len(repr(each)) < 800
+    point = repr(fp.EER().operating_point(data))
+    assert point.startswith("OperatingPoint(threshold=")

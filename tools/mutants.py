@@ -1,0 +1,416 @@
+"""Put bugs into the package, and see which of them the quick tests find.
+
+``python -m tools.mutants --markdown docs/mutants.md`` puts bugs into a copy of the project one by
+one, those of mutants.toml and others that are drawn by rule, and runs the quick tests until one
+fails: first those that are likely to, then all others. Results are kept in ``build/mutants.jsonl``,
+so that a run that is interrupted continues; delete the file to begin anew.
+"""
+
+import argparse
+import ast
+import hashlib
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from queue import SimpleQueue
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "fastpsr"
+RESULTS = ROOT / "build" / "mutants.jsonl"
+SEED = 1
+LONGEST = 3600  # seconds of a run: a bug may loop for ever
+PLAUSIBLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A bug: what is put in place of what in a module of the package, which starts at `place`."""
+
+    module: str
+    kind: str
+    old: str
+    new: str
+    place: int
+    seen: str = ""
+
+    def text(self):
+        """Return the module with the bug."""
+        source = (PACKAGE / self.module).read_text("utf-8")
+        return source[: self.place] + self.new + source[self.place + len(self.old) :]
+
+    def shown(self):
+        """Return what the bug is, in Markdown."""
+        if self.seen:
+            return self.seen
+        source = (PACKAGE / self.module).read_text("utf-8")
+        number = source.count("\n", 0, self.place)
+        line = source.splitlines()[number].strip()
+        old, new = (" ".join(code.split())[:60] for code in (self.old, self.new))
+        return f"line {number + 1}, `{line}`: " + (f"`{new}` for `{old}`" if new else f"no `{old}`")
+
+    @property
+    def key(self):
+        """What identifies it among results: the change in the module as it is."""
+        digest = hashlib.sha256(f"{self.place} {self.new} {self.text()}".encode()).hexdigest()
+        return f"{self.module} {digest[:12]}"
+
+
+def plausible():
+    """Return the mutants of mutants.toml; raise unless the old text is in the module once."""
+    mutants = []
+    for entry in PLAUSIBLE["mutant"]:
+        source = (PACKAGE / entry["module"]).read_text("utf-8")
+        if source.count(entry["old"]) != 1:
+            raise ValueError(f"{entry['module']}: the old text of mutants.toml must be there once")
+        mutants.append(Mutant(**entry, place=source.index(entry["old"])))
+    return mutants
+
+
+# Mutants by rule
+
+
+SWAPPED = {
+    "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-", "-": "+",
+    "*": "/", "/": "*", "and": "or", "or": "and", "min": "max", "max": "min",
+    "minimum": "maximum", "maximum": "minimum", "is": "is not", "is not": "is",
+}  # fmt: skip
+#: Functions of words, and modules of what is drawn or said: a bug there is a matter of taste.
+_OF_WORDS = re.compile(r"__repr__|__str__|_repr_|message|remedy|label|meaning|described|wording")
+_COSMETIC = re.compile(r"^(plotting|report|cli/options)/|(^|/)(wording|html|version|exports)\.py$")
+_ERRORS = re.compile(r"\w*(Error|Warning|warn)$")
+
+
+def drawn(n):
+    """Return n mutants, each in another module, none of which mutants.toml has."""
+    skipped = {entry["module"] for entry in PLAUSIBLE["mutant"]}
+    modules = {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py")} - skipped
+    mutants = []
+    for module in sorted(
+        modules, key=lambda name: hashlib.sha256(f"{SEED} {name}".encode()).digest()
+    ):
+        by_kind = {}
+        for mutant in _mutants_of(module):
+            by_kind.setdefault(mutant.kind, []).append(mutant)
+        if by_kind and len(mutants) < n:
+            choice = random.Random(f"{SEED} {module}")
+            mutants.append(choice.choice(by_kind[choice.choice(sorted(by_kind))]))
+    return mutants
+
+
+def _mutants_of(module):
+    source = (PACKAGE / module).read_text("utf-8")
+    starts = [0]
+    for line in source.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    lines = source.splitlines(keepends=True)
+
+    def place(line, column):  # the columns of ast are bytes
+        return starts[line - 1] + len(lines[line - 1].encode()[:column].decode())
+
+    for node in _nodes_with_effect(ast.parse(source)):
+        for kind, first, last, change in _changes(node, _COSMETIC.search(module)):
+            start = place(*first)
+            old = source[start : place(*last)]
+            new = change(old)
+            mutant = Mutant(module, kind, old, new, start)
+            if new != old and _is_python(mutant.text()):
+                yield mutant
+
+
+def _nodes_with_effect(node, in_function=False):
+    """Yield nodes of code that computes: no types, no errors, no texts."""
+    is_function = isinstance(node, ast.FunctionDef)
+    if isinstance(node, (ast.Raise, ast.Assert, ast.JoinedStr)):
+        return
+    if isinstance(node, ast.Call) and _ERRORS.match(ast.unparse(node.func).split(".")[-1]):
+        return
+    if is_function and _OF_WORDS.search(node.name):
+        return
+    if in_function:
+        yield node
+    for field, value in ast.iter_fields(node):
+        if field in ("annotation", "returns", "decorator_list", "args") and not isinstance(
+            node, ast.Call
+        ):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                yield from _nodes_with_effect(child, in_function or is_function)
+
+
+def _changes(node, is_cosmetic):
+    """Yield kind, start and end of a piece of code, and what it is changed to."""
+    start, end = _start(node), _end(node)
+    match node:
+        case ast.Compare(left=left, comparators=[right]):
+            yield "comparison", _end(left), _start(right), _swap
+        case ast.BinOp(left=left, right=right, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div()):
+            if not (is_cosmetic or _is_text(left) or _is_text(right)):
+                yield "arithmetic", _end(left), _start(right), _swap
+        case ast.BoolOp(values=[left, right]):
+            yield "and, or", _end(left), _start(right), _swap
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            yield "dropped not", start, _start(operand), lambda old: ""
+        case ast.Constant(value=bool()):
+            yield "flag", start, end, lambda old: str(old == "False")
+        case ast.Constant(value=0 | 1 | 2) if not is_cosmetic:
+            yield "constant", start, end, _next_number
+        case ast.Call(func=ast.Name() | ast.Attribute() as function, args=arguments):
+            line, column = _end(function)
+            yield "min, max", (line, column - len(_name(function))), (line, column), _swap
+            match arguments:
+                case [ast.Name() as one, ast.Name() as other] if _name(function) != "isinstance":
+                    swapped = f"{other.id}, {one.id}"
+                    yield "swapped arguments", _start(one), _end(other), lambda old: swapped
+        case ast.If(test=test):
+            yield "negated if", _start(test), _end(test), lambda old: f"not ({old})"
+        case ast.AugAssign() if not is_cosmetic:
+            yield "deleted statement", start, end, _blank
+        case ast.Expr(value=ast.Call()) if not is_cosmetic:
+            yield "deleted statement", start, end, _blank
+
+
+def _start(node):
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+
+
+def _end(node):
+    return getattr(node, "end_lineno", 0), getattr(node, "end_col_offset", 0)
+
+
+def _name(function):
+    return function.id if isinstance(function, ast.Name) else function.attr
+
+
+def _is_text(node):
+    return isinstance(node, (ast.JoinedStr, ast.List, ast.Tuple)) or (
+        isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+
+
+def _swap(old):
+    """Swap an operator or a name, between parentheses and spaces."""
+    return re.sub(r"[^\s()]+( not)?", lambda word: SWAPPED.get(word[0], word[0]), old, count=1)
+
+
+def _next_number(old):
+    return (
+        old.replace("0", "1", 1) if old.startswith("0") else {"1": "2", "2": "1"}[old[0]] + old[1:]
+    )
+
+
+def _blank(old):
+    return "pass" + "\n" * old.count(
+        "\n"
+    )  # the lines of other functions stay, by which they are cached
+
+
+def _is_python(text):
+    try:
+        compile(text, "", "exec")
+    except SyntaxError:
+        return False
+    return True
+
+
+# The copy, and the tests
+
+
+class Copy:
+    """A copy of the project with its compiled kernels."""
+
+    def __init__(self, number):
+        self.root = Path(tempfile.gettempdir()) / "fastpsr-mutants" / str(number)
+        self.kernels = self.root / "fastpsr" / "kernels"
+        self.compiled = self.root.with_suffix(".compiled")
+        shutil.rmtree(self.root, ignore_errors=True)
+        shutil.rmtree(self.compiled, ignore_errors=True)
+        unwanted = (".venv", ".git", ".*cache", ".hypothesis", "*.egg-info", "build")
+        shutil.copytree(ROOT, self.root, ignore=shutil.ignore_patterns(*unwanted))
+        self._run([sys.executable, "-m", "fastpsr", "warmup"])
+        shutil.copytree(self.kernels / "__pycache__", self.compiled)
+
+    def first_failure(self, mutant, n_processes):
+        """Return the test that finds a bug, None if all pass; raise if it fails without the bug."""
+        likely = _likely_tests(mutant.module)
+        others = [f"--ignore={path}" for path in likely]
+        self._put(mutant)
+        try:
+            test = self._failure(likely, n_processes) or self._failure(others, n_processes)
+        finally:
+            ignore = shutil.ignore_patterns("__pycache__")
+            shutil.rmtree(self.root / "fastpsr")
+            shutil.copytree(PACKAGE, self.root / "fastpsr", ignore=ignore)
+            shutil.copytree(self.compiled, self.kernels / "__pycache__")
+        if test and "::" in test and self._failure([test], 0):
+            raise RuntimeError(f"{test} fails without the bug in {mutant.module}")
+        return test
+
+    def _put(self, mutant):
+        path = self.root / "fastpsr" / mutant.module
+        path.write_text(mutant.text(), "utf-8")
+        if path.parent == self.kernels:
+            # compiled code is valid for the sources of all kernels: here, of those it is made of
+            compiler = self.kernels / "compiler.py"
+            sources = sorted((PACKAGE / "kernels").glob("*.py"))
+            digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+            text = compiler.read_text("utf-8")
+            assert text.count("_DIGEST = _sources_digest()") == 1
+            compiler.write_text(text.replace("= _sources_digest()", f'= "{digest}"'), "utf-8")
+            for user in _users(path.stem):
+                for code in (self.kernels / "__pycache__").glob(f"{user}.*.nbc"):
+                    code.unlink()
+            self._run([sys.executable, "-m", "fastpsr", "warmup"])  # of which some may not compile
+
+    def _failure(self, arguments, n_processes):
+        options = ["-x", "-q", "--tb=no", "-p", "no:cacheprovider", "--timeout=300"]
+        options += ["--timeout-method=thread", "-n", str(n_processes)]
+        code, output = self._run([sys.executable, "-m", "pytest", *options, *arguments])
+        if code == 0:
+            return None
+        failed = re.search(r"^(?:FAILED|ERROR) (\S+?(?:\[.*?\])?)(?: - .*)?$", output, re.M)
+        return failed[1] if failed else "no end" if code is None else f"no start: {output[-300:]}"
+
+    def _run(self, command):
+        environment = {**os.environ, "PYTHONPATH": str(self.root), "PYTEST_ADDOPTS": ""}
+        for name in ("NUMBA_CACHE_DIR", "PYTHONDONTWRITEBYTECODE"):
+            environment.pop(name, None)
+        process = subprocess.Popen(
+            command, cwd=self.root, env=environment, text=True, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        try:
+            output, _ = process.communicate(timeout=LONGEST)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return None, process.communicate()[0]
+        return process.returncode, output
+
+
+def _likely_tests(module):
+    """Return the examples of a module, tests of a like name, the golden and the contract suite."""
+    words = _words(module.removesuffix(".py"))
+    files = sorted((ROOT / "tests").glob("test_*.py"))
+    alike = {path: len(words & _words(path.stem)) for path in files}
+    first = sorted((path for path in files if alike[path]), key=lambda path: -alike[path])[:8]
+    paths = [*first, ROOT / "tests" / "test_golden.py", ROOT / "tests" / "contract"]
+    paths = [PACKAGE / module, *paths]
+    return [path.relative_to(ROOT).as_posix() for path in paths if path.exists()]
+
+
+def _words(name):
+    return {word.rstrip("s") for word in re.split(r"[_/]", name)} - {"test", "base", "", "__init__"}
+
+
+def _users(kernel):
+    """Return a module of kernels, and all that import it, directly or not."""
+    imports = {path.stem: _imports(path) for path in (PACKAGE / "kernels").glob("*.py")}
+    users = {kernel}
+    while more := {name for name, imported in imports.items() if imported & users} - users:
+        users |= more
+    return users
+
+
+def _imports(path):
+    pattern = r"from fastpsr\.kernels(?:\.(\w+))? import \(?([\w, \n]+)"
+    groups = re.findall(pattern, path.read_text("utf-8"))
+    return {name for module, names in groups for name in [module, *re.findall(r"\w+", names)]}
+
+
+# Results
+
+
+def results():
+    """Return what is known of mutants by their keys."""
+    lines = RESULTS.read_text("utf-8").splitlines() if RESULTS.exists() else []
+    return {entry["key"]: entry["test"] for entry in map(json.loads, lines)}
+
+
+def page(mutants, known):
+    """Return the list of mutants, with who found them, as Markdown."""
+    reasons = {(e["module"], e["old"], e["new"]): e["reason"] for e in PLAUSIBLE["equivalent"]}
+    rows, n_found, n_equivalent = [], 0, 0
+    for mutant in mutants:
+        test = known.get(mutant.key, "not run")
+        reason = reasons.get((mutant.module, mutant.old, mutant.new))
+        n_found += test is not None
+        n_equivalent += test is None and reason is not None
+        missed = f"equivalent: {reason}" if reason else "**none**"
+        by = f"`{test.removeprefix('tests/')}`" if test else missed
+        cells = [f"`{mutant.module}`", mutant.kind, mutant.shown(), by]
+        rows.append(" | ".join(cell.replace("|", r"\|") for cell in cells))
+    table = "\n".join(f"| {row} |" for row in rows)
+    n = len(mutants) - n_equivalent
+    n_plausible = len(PLAUSIBLE["mutant"])
+    return f"""# Mutants
+
+Made by `python -m tools.mutants --markdown docs/mutants.md`; nothing here is typed by hand.
+
+{len(mutants)} bugs, each in another module, are put into a copy of the project one by one:
+{n_plausible} plausible ones, which [tools/mutants.toml](../tools/mutants.toml) lists, and
+{len(mutants) - n_plausible} that are drawn by rule at random places. All quick tests run, until one
+fails. They find {n_found} of {n} ({100 * n_found / n:.0f} %). {n_equivalent} more change no result.
+
+| module | kind | bug | found by |
+| --- | --- | --- | --- |
+{table}
+"""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--drawn", type=int, default=60, metavar="N", help="how many by rule")
+    parser.add_argument("--only", action="append", metavar="MODULE", help="may be repeated")
+    parser.add_argument("--first", type=int, metavar="N", help="of those that have not been run")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="mutants at a time")
+    parser.add_argument("--list", action="store_true", help="print the mutants, run none")
+    parser.add_argument("--markdown", type=Path, help="write the list")
+    options = parser.parse_args()
+    mutants = [*plausible(), *drawn(options.drawn)]
+    chosen = [each for each in mutants if each.module in (options.only or [each.module])]
+    known = results()
+    todo = [each for each in chosen if each.key not in known][: options.first]
+    if options.list:
+        for mutant in chosen:
+            print(f"{mutant.module} | {mutant.kind} | {mutant.shown()}")
+    elif todo:
+        run(todo, options.jobs)
+    known = results()
+    if options.markdown:
+        options.markdown.write_text(page(mutants, known), "utf-8")
+
+
+def run(todo, n_jobs):
+    """Run mutants, some at a time, and append the results to the file."""
+    RESULTS.parent.mkdir(exist_ok=True)
+    copies = SimpleQueue()
+    for number in range(n_jobs):
+        copies.put(Copy(number))
+    n_processes = max(1, (os.cpu_count() or 1) // n_jobs)
+
+    def find(mutant):
+        copy = copies.get()
+        test = copy.first_failure(mutant, n_processes)
+        copies.put(copy)
+        with RESULTS.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"key": mutant.key, **asdict(mutant), "test": test}) + "\n")
+        print(
+            f"{mutant.module}, {mutant.kind}, {mutant.shown()}: {test or 'NOT FOUND'}", flush=True
+        )
+
+    with ThreadPoolExecutor(n_jobs) as pool:
+        list(pool.map(find, todo))
+
+
+if __name__ == "__main__":
+    main()
