@@ -203,7 +203,7 @@ def _sorted_text(pair):
 CASES = [Case(**choices, seed=seed) for seed, choices in enumerate(pairwise(CHOICES))]
 #: Beyond the sizes at which other ways are taken: sums on an axis, buckets, sampled ranges.
 LARGE = [
-    Case(n=16_385, cuts="sorted", weights="fractions"),
+    Case(n=40_001, cuts="sorted", weights="fractions"),
     Case("logits", "infinite", n=16_384, cuts="many parts", from_functions=True),
     Case("posteriors", n=20_000, cuts="by class", has_priors=True, positives=0.02),
     Case("raw scores", "tied", n=20_000, cuts="in ties", positives=0.02),

@@ -17,14 +17,14 @@ COUNTED = {
     "DevPAV", "BayesRisk", "ActDCF", "MinADCF", "ActADCF", "roc", "pav_steps", "bayes_error",
     "tippett", "score_histogram", "risk_curve", "PAV",
 }  # fmt: skip
-FITTED = ("CalibrationLoss", "ExpectedDivergence", "CrossFit")
+FITTED = ("CalibrationLoss", "ExpectedDivergence")
 
 
 def with_cases(names):
     """Parametrize by names, each with some of the cases: all of these in turn."""
     chosen = []
     for i, name in enumerate(names):
-        few = CASES[i::30] if name in FITTED else CASES[i % 8 :: 8]
+        few = CASES[i::40] if name in FITTED else CASES[i % 8 :: 8]
         large = [LARGE[i % len(LARGE)]] if name != "ExpectedDivergence" else []  # slow
         chosen.append((name, few + large))
     return pytest.mark.parametrize(("name", "cases"), chosen, ids=[*names])
@@ -103,7 +103,7 @@ def test_trainings(name, cases):
 # Memory and reads
 
 LITTLE = {
-    "balanced": Case("logits", "plain", "fractions", n=9_000, cuts="many parts"),
+    "balanced": Case("logits", "plain", "fractions", n=6_000, cuts="many parts"),
     "rare targets": Case("LLRs", "tied", "zeros", n=9_000, positives=0.02, from_functions=True),
     "3 classes": Case("posteriors of 3 classes", n=9_000, from_functions=True),
 }
