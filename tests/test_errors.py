@@ -1,18 +1,13 @@
 """Errors with fields, and what the command line makes of them."""
 
-import ast
 import copy
 import pickle
-import re
-from pathlib import Path
 
 import pytest
 
 import fastpsr as fp
 from fastpsr.cli import app, wording
 from fastpsr.cli.wording import in_options, worded
-
-PACKAGE = Path(fp.__file__).parent
 
 
 def error(argument="q", rule="must lie in 0 to 1", **fields):
@@ -52,27 +47,6 @@ def test_other_names():
     assert (made.argument, made.index, made.column) == ("q", 7, "b")
 
 
-@pytest.mark.parametrize(
-    ("make", "fields"),
-    [
-        (
-            lambda: fp.Predictions.from_posteriors([0, 1], [[0.5, 0.5], [1.5, -0.5]]),
-            ("q", 1, 0, "1.5"),
-        ),
-        (lambda: fp.Predictions.from_llrs([0, 2], [1.0, 2.0]), ("y_true", 1, None, "2")),
-        (lambda: fp.Predictions.from_llrs([0, 1], [1.0]), ("y_true", None, None, "")),
-        (lambda: fp.CostMatrix([[0, 1], [float("inf"), 0]]), ("costs", 1, 0, "inf")),
-        (lambda: fp.CrossFit(folds=1), ("folds", None, None, "")),
-        (lambda: fp.trials.read("none", "none", missing="no"), ("missing", None, None, "")),
-    ],
-)
-def test_fields(make, fields):
-    with pytest.raises(fp.ArgumentError) as refused:
-        make()
-    found = refused.value
-    assert (found.argument, found.index, found.column, found.value) == fields
-
-
 def test_rows_carry_the_error():
     data = fp.Predictions.from_posteriors([0, 0, 1, 1] * 5, [0.1, 0.2, 0.8, 0.9] * 5)
     rows = fp.evaluate(data).rows
@@ -84,15 +58,6 @@ def test_rows_carry_the_error():
 
 
 # In the words of the command line
-
-
-def test_no_message_of_the_library_names_an_option():
-    for path in PACKAGE.rglob("*.py"):
-        if path.relative_to(PACKAGE).parts[0] in ("cli", "report"):
-            continue
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                assert not re.search(r"(?<![\w-])--[a-z]", node.value), f"{path}:{node.lineno}"
 
 
 def test_options_exist():

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import fastpsr as fp
 from tests.commands import data, program, read, succeed, surroundings, write, write_trials
 
 pytestmark = pytest.mark.usefixtures("_here")
@@ -71,7 +69,6 @@ sys.exit(app.run())
 """
 
 
-@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_file_as_standard_input_is_read_once_where_it_is_not_opened_anew(packed):
     write_trials()
@@ -124,7 +121,6 @@ def test_no_encoding_is_that_of_the_locale():
         assert b"\r" not in Path(path).read_bytes()
 
 
-@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("encoding", ["cp1252", "cp437"])
 def test_a_console_of_windows(encoding):
     """Letters that it has are shown, others as Python writes them."""
@@ -164,70 +160,3 @@ def test_tables_in_the_other_order_of_bytes(ending):
     assert found[0][:2] == found[1][:2]
     for name, values in found[0][2].items():
         np.testing.assert_array_equal(values, found[1][2][name])
-
-
-@pytest.mark.parametrize("kind", ["npz", "hdf5"])
-def test_trials_in_the_other_order_of_bytes(kind):
-    made = write_trials()
-    printed = []
-    for order in (np.asarray, swapped):
-        write_swapped = {"npz": _write_npz, "hdf5": _write_hdf5}[kind]
-        write_swapped(made, order)
-        run = ["evaluate", "--key", f"key.{kind}", "--scores", f"s.{kind}", "--metrics", "EER,Cllr"]
-        if kind == "npz":
-            run += ["--by", "session", "--speaker-columns", "by,of", "--ci", "0.9"]
-            run += ["--resamples", "40"]
-        printed.append(re.sub(r"\d+\.\d s", "", succeed(*run)))
-    assert printed[0] == printed[1]
-
-
-def _write_npz(made, order):
-    sides = {"enroll": made.made.enroll, "test": made.made.test}
-    ids = {name: order(side) for name, side in sides.items()}
-    more = {"session": made.session.astype(int), "by": made.made.enroll_speaker}
-    more |= {"of": made.made.test_speaker}
-    columns = {name: order(column) for name, column in more.items()}
-    np.savez("key.npz", target=order(made.made.y_true), **ids, **columns)
-    np.savez("s.npz", score=order(made.llrs["a"].astype("f4")), **ids)
-
-
-def _write_hdf5(made, order):
-    h5py = pytest.importorskip("h5py")
-    enroll, row = np.unique(made.made.enroll, return_inverse=True)
-    enroll = np.append(enroll, enroll[-1] + 1)  # no square: rows are models
-    test, column = np.unique(made.made.test, return_inverse=True)
-    shape = (enroll.size, test.size)
-    key, scores = np.zeros(shape, "i2"), np.zeros(shape)
-    key[row, column] = np.where(made.made.y_true == 1, 1, -1)
-    scores[row, column] = made.llrs["a"]
-    ids = {"modelset": enroll, "segset": test}
-    for name, parts in {
-        "key": {"trial_mask": key},
-        "s": {"score_mask": (key != 0).astype("i2"), "scores": scores},
-    }.items():
-        with h5py.File(f"{name}.hdf5", "w") as file:
-            for part, values in parts.items():
-                file[part] = order(values)
-            for part, values in ids.items():
-                file[part] = values.astype("S")
-
-
-def test_arguments_other_than_scores_in_the_other_order_of_bytes():
-    y, z, weights = data()
-    ids = np.arange(y.size) % 60
-    found = []
-    for order in (np.asarray, swapped):
-        predictions = fp.Predictions.from_logits(
-            order(y), z, sample_weight=order(weights), priors=order(np.array([0.7, 0.3]))
-        )
-        clusters = fp.Clusters(order(ids))
-        table = fp.evaluate(
-            predictions, ["NCE", "ECE"], by={"parity": order(ids % 2)}, n_resamples=40,
-            resampling=clusters, seed=0,
-        )  # fmt: skip
-        train = fp.CrossFit(groups=order(ids))
-        mapped = fp.cross_fit(fp.DirectionPreserving(), predictions, train)
-        costs = fp.CostMatrix(order(np.array([[0.0, 1.0], [5.0, 0.0]])))
-        risk = fp.BayesRisk(costs)(mapped)
-        found.append((str(table), mapped.log_odds.tolist(), risk))
-    assert found[0] == found[1]

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from scipy.stats import qmc
 
 import fastpsr as fp
 from tests import reference
@@ -112,39 +111,6 @@ def test_named_beta_rules(a):
     )
 
 
-@pytest.mark.parametrize("K", [2, 3, 5])
-def test_weight_one_is_the_log_rule(K):
-    q = np.random.default_rng(K).dirichlet(np.ones(K), 20)
-    y = np.arange(20) % K
-    losses = fp.rules.Weighted(lambda a: np.ones(len(a))).loss(y, np.log(q))
-    np.testing.assert_allclose(losses, fp.rules.Log().loss(y, np.log(q)), rtol=1e-10)
-
-
-def test_weight_of_the_brier_rule():
-    q = np.random.default_rng(0).dirichlet([1, 1], 20)
-    y = np.arange(20) % 2
-    losses = fp.rules.Weighted(lambda a: 6 * a[:, 0] * a[:, 1]).loss(y, np.log(q))
-    np.testing.assert_allclose(losses, 3 * fp.rules.Brier().loss(y, np.log(q)), rtol=1e-10)
-
-
-def test_weights_on_the_simplex_of_three_classes():
-    # The mean over uniform a of W(a) C_a(h, decision), by brute force; W bounds the integrand.
-    exponentials = -np.log1p(-qmc.Sobol(3, seed=0).random_base2(16))
-    a = exponentials / exponentials.sum(axis=1, keepdims=True)
-    q = np.random.default_rng(3).dirichlet([1, 1, 1], 12)
-    y = np.arange(12) % 3
-
-    def weight(a):
-        return 60 * a[:, 0] * a[:, 1] * a[:, 2]
-
-    expected = [
-        np.mean(weight(a) * ((q[i] / a).argmax(axis=1) != y[i]) / (2 * a[:, y[i]]))
-        for i in range(12)
-    ]
-    losses = fp.rules.Weighted(weight).loss(y, np.log(q))
-    np.testing.assert_allclose(losses, expected, rtol=0.02, atol=1e-3)
-
-
 @seldom
 @given(st.data(), st.sampled_from([2, 4]))
 def test_the_mean_minimizes_every_expected_divergence(data, K):
@@ -241,39 +207,6 @@ def test_scores_are_integrals_of_bayes_risks(data):
     assert uniform == pytest.approx(fp.CrossEntropy(normalized=False)(predictions), rel=1e-10)
     beta = integrate_risks(predictions, lambda a: a * (1 - a) / (1 / 6))  # B(2, 2) = 1/6
     assert beta == pytest.approx(3 * fp.BrierScore(normalized=False)(predictions), rel=1e-10)
-
-
-@seldom
-@given(
-    binary_data(most=12),
-    st.sampled_from([(0.5, 0.5), (1.0, 2.0), (3.0, 1.0), (2.5, 4.0), (7.0, 7.0)]),
-)
-def test_beta_rules_are_integrals_of_bayes_risks(data, parameters):
-    a, b = parameters
-    y, q, w = data
-    predictions = fp.Predictions.from_posteriors(y, q, sample_weight=w)
-    constant = math.gamma(a + b) / math.gamma(a) / math.gamma(b)
-
-    def integral(p, lowest, highest, n=60):
-        """Gauss-Legendre after t = sin^2: smooth also where the density is not."""
-        nodes, shares = np.polynomial.legendre.leggauss(n)
-        start, stop = np.arcsin(np.sqrt([lowest, highest]))
-        angle = (start + stop) / 2 + (stop - start) / 2 * nodes
-        t = np.sin(angle) ** 2
-        jacobian = 2 * np.sin(angle) * np.cos(angle) * (stop - start) / 2
-        return float(
-            (shares * jacobian * constant * t ** (a - 1) * (1 - t) ** (b - 1) * p(t)).sum()
-        )
-
-    losses = [
-        # class 0 loses 1/t where its posterior is under t; class 1 loses 1/(1-t) where not
-        integral(lambda t: 1 / t, 1 - p, 1.0)
-        if h == 0
-        else integral(lambda t: 1 / (1 - t), 0.0, 1 - p)
-        for h, p in zip(y, q, strict=True)
-    ]
-    score = fp.ExpectedScore(fp.rules.Beta(a, b), normalized=False)(predictions)
-    assert score == pytest.approx(np.average(losses, weights=w), rel=1e-9)
 
 
 # Decompositions, normalization

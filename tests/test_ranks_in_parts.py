@@ -28,6 +28,12 @@ from tests.test_pav_blocks import KINDS, make_scores
 BUDGETS = ["2KB", "20KB", "1GB"]
 
 
+def alternating(*lists):
+    """Return tuples in which each value of each list occurs."""
+    n = max(len(values) for values in lists)
+    return [tuple(values[i % len(values)] for values in lists) for i in range(n)]
+
+
 def cut_into_parts(data, rng, n_parts=7):
     """Slices, some of them empty; the first and last row are parts of their own."""
     inner = np.sort(rng.integers(0, len(data) + 1, n_parts - 1))
@@ -69,10 +75,7 @@ def assert_equal_fields(found, expected):
         )
 
 
-@pytest.mark.in_turn(2)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("budget", BUDGETS)
-@pytest.mark.parametrize("few", [0, 1 << 11])
+@pytest.mark.parametrize(("kind", "budget", "few"), alternating(KINDS, BUDGETS, [0, 1 << 11]))
 def test_blocks_against_naive_pooling(kind, budget, few, monkeypatch):
     monkeypatch.setattr(buckets, "_FEW", few)
     monkeypatch.setenv("FASTPSR_MEMORY", budget)
@@ -90,10 +93,9 @@ def test_blocks_against_naive_pooling(kind, budget, few, monkeypatch):
             np.testing.assert_array_equal([fit.lowest, fit.negatives, fit.positives], expected)
 
 
-@pytest.mark.in_turn(3)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("budget", BUDGETS)
-@pytest.mark.parametrize("how", ["as it is", "sorted", "by class"])
+@pytest.mark.parametrize(
+    ("kind", "budget", "how"), alternating(KINDS, BUDGETS, ["as it is", "sorted", "by class"])
+)
 def test_large_fits_are_refined_to_the_same_bits(kind, budget, how, monkeypatch):
     rng = np.random.default_rng(5)
     scores, y = make_scores(kind, 30_000, rng)
@@ -195,10 +197,12 @@ def test_cells_are_those_in_memory(share, weighted, how):
         assert_equal_fields(found, expected)
 
 
-@pytest.mark.in_turn(2)
-@pytest.mark.parametrize("kind", ["plain", "ties", "apart", "infinite", "far", "equal"])
-@pytest.mark.parametrize("share", [0.02, 0.5])
-@pytest.mark.parametrize("n", [2, 900, 30_000])
+@pytest.mark.parametrize(
+    ("kind", "share", "n"),
+    alternating(
+        ["plain", "ties", "apart", "infinite", "far", "equal"], [0.02, 0.5], [2, 900, 30_000]
+    ),
+)
 def test_runs_against_scores_in_order(n, share, kind):
     """A run ends where the next score is of the other class, or either score is of both."""
     rng = np.random.default_rng(n)
@@ -247,26 +251,14 @@ def test_weight_of_cells_does_not_depend_on_order():
         assert_equal_fields(found, expected)
 
 
-def test_ranks_beyond_the_budget_are_refused(monkeypatch):
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 10_000).astype(np.uint8)
-    scores = rng.normal(y)
-    monkeypatch.setenv("FASTPSR_MEMORY", "10KB")
-    fine = cut_into_parts(fp.Predictions.from_raw_scores(y, scores), rng)
-    for call in (fp.roc, lambda data: run(lambda: fp.PavPosterior(0.3).sums(data))):
-        with pytest.raises(fp.ArgumentError, match=r"FASTPSR_MEMORY.*sample"):
-            call(fine)
-    weighted = fp.Predictions.from_raw_scores(y, scores, sample_weight=rng.random(y.size))
-    with pytest.raises(fp.ArgumentError, match="FASTPSR_MEMORY"):
-        fp.EER()(cut_into_parts(weighted, rng))
-    rounded = fp.Predictions.from_raw_scores(y, scores.round(1))  # of which there are few
-    assert fp.AUC()(cut_into_parts(rounded, rng)) == fp.AUC()(rounded)
-
-
-@pytest.mark.in_turn(3)
-@pytest.mark.parametrize("kind", ["plain", "ties", "apart", "infinite", "far", "spike"])
-@pytest.mark.parametrize("share", [0.03, 0.5])
-@pytest.mark.parametrize("how", ["as it is", "sorted", "by class"])
+@pytest.mark.parametrize(
+    ("kind", "share", "how"),
+    alternating(
+        ["plain", "ties", "apart", "infinite", "far", "spike"],
+        [0.03, 0.5],
+        ["as it is", "sorted", "by class"],
+    ),
+)
 def test_ranges_of_runs_against_all(kind, share, how, monkeypatch):
     """What is kept of ranges, a read of some at a time, is that of all runs to the last bit."""
     rng = np.random.default_rng(3)
@@ -307,7 +299,6 @@ def test_ranges_of_runs_against_all(kind, share, how, monkeypatch):
             assert found == wanted
 
 
-@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("scheme", [fp.IID, fp.Stratified], ids=["iid", "stratified"])
 def test_replicates_by_ranges(scheme, monkeypatch):
     """Subsets are those in memory to the last bit, and replicates are of the same law."""
@@ -331,26 +322,6 @@ def test_replicates_by_ranges(scheme, monkeypatch):
         assert abs(one.replicates.mean() - other.replicates.mean()) < 5.0 * error
         spread = one.replicates.std() / other.replicates.std()
         assert abs(np.log(spread)) < 5.0 / np.sqrt(n_resamples)
-
-
-def test_rows_beyond_the_budget_are_refused(monkeypatch):
-    """Clusters are drawn by cells, which fit or do not."""
-    rng = np.random.default_rng(1)
-    y = rng.integers(0, 2, 4_000).astype(np.uint8)
-    data = fp.Predictions.from_llrs(y, rng.normal(2.0 * y - 1.0))
-    ids = rng.integers(0, 40, 4_000)
-    parts = fp.from_parts(
-        (data[rows], {"speaker": ids[rows]}) for rows in (slice(0, 1_500), slice(1_500, None))
-    )
-    options = {"n_resamples": 40, "seed": 2, "method": "percentile"}
-    expected = fp.bootstrap(fp.AUC(), data, resampling=fp.Clusters(ids), **options)
-    monkeypatch.setenv("FASTPSR_MEMORY", "40KB")  # of which the scores of a class take 16
-    found = fp.bootstrap(fp.AUC(), parts, resampling=fp.Clusters("speaker"), **options)
-    np.testing.assert_allclose(found.replicates, expected.replicates, rtol=1e-12)
-    monkeypatch.setenv("FASTPSR_MEMORY", "8KB")
-    with pytest.raises(fp.ArgumentError, match=r"FASTPSR_MEMORY.*sample"):
-        fp.bootstrap(fp.AUC(), parts, resampling=fp.Clusters("speaker"), **options)
-    fp.bootstrap(fp.AUC(), parts, resampling=fp.IID(), **options)
 
 
 def test_cells_are_counted_in_place():
@@ -419,10 +390,7 @@ def log_odds(predictions):
     return predictions.log_odds
 
 
-@pytest.mark.in_turn(3)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("budget", BUDGETS)
-@pytest.mark.parametrize("n", [1, 7, 20_000])
+@pytest.mark.parametrize(("kind", "budget", "n"), alternating(KINDS, BUDGETS, [1, 7, 20_000]))
 def test_order_statistics(kind, budget, n, monkeypatch):
     monkeypatch.setenv("FASTPSR_MEMORY", budget)
     rng = np.random.default_rng(n)
@@ -443,10 +411,7 @@ def begun(data, plan):
     return (yield from plan())
 
 
-@pytest.mark.in_turn(3)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("budget", BUDGETS)
-@pytest.mark.parametrize("n", [1, 7, 20_000])
+@pytest.mark.parametrize(("kind", "budget", "n"), alternating(KINDS, BUDGETS, [1, 7, 20_000]))
 def test_weighted_quantiles(kind, budget, n, monkeypatch):
     monkeypatch.setenv("FASTPSR_MEMORY", budget)
     rng = np.random.default_rng(n)
@@ -465,123 +430,7 @@ def test_weighted_quantiles(kind, budget, n, monkeypatch):
         np.testing.assert_array_equal(found, expected)
 
 
-# Everything, on hostile parts
-
-METRICS = [
-    fp.EER(), fp.EER("crossing"), fp.EER("nearest"), fp.MissRate(0.01), fp.FalseAlarmRate(0.2),
-    fp.Threshold(fp.EER("nearest")), fp.Threshold(fp.MissRate(0.0)), fp.AUC(),
-    fp.MinDCF(0.01), fp.MinDCF(0.3, 10.0, 1.0), fp.MinCllr(), fp.MinCllr(0.1),
-    fp.DevPAV(), fp.PavPosterior(0.3), fp.PavPosterior(-np.inf),
-    fp.ECE(), fp.ECE(binning="quantile"), fp.ECE(40, on="confidence", norm=2, binning="quantile"),
-]  # fmt: skip
-CURVES = {
-    "bayes_error": fp.bayes_error,
-    "roc": fp.roc,
-    "pav_steps": fp.pav_steps,
-    "tippett": fp.tippett,
-    "score_histogram": fp.score_histogram,
-    "score_histogram on edges": lambda data: fp.score_histogram(data, [-2.0, 0.0, 0.1, 5.0]),
-    "risk_curve": lambda data: fp.risk_curve(data, [0.9, 0.2, 0.5]),
-    "divergence_curve": lambda data: fp.divergence_curve(data, fp.rules.Brier(), [0.2, 0.6]),
-    "divergence_curve of L1": lambda data: fp.divergence_curve(data, fp.rules.l1_distance, [0.2]),
-    "consistency_band": lambda data: fp.consistency_band(data, n_resamples=2, seed=1),
-}
-
-
-def make_data(kind, scores, y, weights, priors):
-    if kind == "llrs":
-        prior = None if priors is None else priors[1]
-        return fp.Predictions.from_llrs(y, scores, prior=prior, sample_weight=weights)
-    if kind == "raw scores":
-        return fp.Predictions.from_raw_scores(y, scores, sample_weight=weights)
-    if kind == "logits":
-        return fp.Predictions.from_logits(y, scores, priors=priors, sample_weight=weights)
-    with np.errstate(over="ignore"):
-        q = 1.0 / (1.0 + np.exp(-scores))
-    return fp.Predictions.from_posteriors(y, q, priors=priors, sample_weight=weights)
-
-
-def value_or_error(call, data):
-    try:
-        return call(data)
-    except ValueError as error:
-        return str(error)
-
-
-def assert_alike(found, expected, is_exact):
-    if isinstance(expected, str) or isinstance(found, str):
-        assert found == expected
-    elif dataclasses.is_dataclass(expected):
-        for field in dataclasses.fields(expected):
-            one, other = getattr(found, field.name), getattr(expected, field.name)
-            assert_alike(one, other, is_exact)
-    elif is_exact or np.asarray(expected).dtype.kind != "f":
-        np.testing.assert_array_equal(found, expected)
-    else:
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
-
-
-FORMS = [
-    (kind, weighted, priors)
-    for kind, weighted in itertools.product(("llrs", "raw scores", "logits", "posteriors"),
-                                            (False, True))
-    for priors in ((None,) if kind == "raw scores" else (None, [0.8, 0.2]))
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("kind", "weighted", "priors", "how"),
-    [pytest.param(*form, how, marks=[] if place % 2 == 0 and place % 3 == order
-                  else [pytest.mark.slow])
-     for place, form in enumerate(FORMS)
-     for order, how in enumerate(("as it is", "sorted", "by class"))],
-)  # fmt: skip
-def test_metrics_and_curves_in_parts(kind, weighted, priors, how):
-    rng = np.random.default_rng(7)
-    for n, shape in [(2, "plain"), (40, "tied"), (3_000, "infinite"), (9_000, "plain")]:
-        scores, y = make_scores(shape, n, rng)
-        y[:2] = 0, 1
-        weights = None
-        if weighted:
-            weights = rng.random(n) * (rng.random(n) < 0.7)
-            weights[:2] = 1.0
-        data = ordered(make_data(kind, scores, y, weights, priors), how, rng)
-        parts = cut_into_parts(data, rng, 25)
-        for metric in METRICS:
-            found, expected = (value_or_error(metric, d) for d in (parts, data))
-            assert_alike(found, expected, not isinstance(metric, fp.ECE))
-        for curve in CURVES.values():
-            found, expected = (value_or_error(curve, d) for d in (parts, data))
-            assert_alike(found, expected, False)
-
-
-def test_risk_on_the_simplex_in_parts():
-    rng = np.random.default_rng(0)
-    data = fp.Predictions.from_logits(rng.integers(0, 3, 900), rng.normal(size=(900, 3)))
-    points = [[0.2, 0.3, 0.5], [0.1, 0.8, 0.1]]
-    found = fp.risk_curve(cut_into_parts(data, rng), points)
-    np.testing.assert_array_equal(found.risk, fp.risk_curve(data, points).risk)
-
-
-def test_confidences_of_many_classes_in_parts():
-    rng = np.random.default_rng(0)
-    for weights in (None, rng.random(9_000)):
-        data = fp.Predictions.from_logits(
-            rng.integers(0, 3, 9_000), rng.normal(size=(9_000, 3)), sample_weight=weights
-        )
-        metric = fp.ECE(on="confidence", binning="quantile")
-        assert metric(cut_into_parts(data, rng)) == pytest.approx(metric(data), rel=1e-12)
-
-
-def test_band_of_many_distinct_posteriors_in_parts():
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 70_000)
-    data = fp.Predictions.from_llrs(y, rng.normal(2.0 * y))
-    found, expected = (
-        fp.consistency_band(d, n_resamples=3, seed=2) for d in (cut_into_parts(data, rng), data)
-    )
-    np.testing.assert_array_equal(found.low, expected.low)
-    np.testing.assert_array_equal(found.high, expected.high)
+# Steps
 
 
 def test_steps_are_plain_data():
@@ -620,15 +469,3 @@ def test_accumulators_merge():
         expected = step.finish(step.add(step.start(), prepared, whole))
         for found, wanted in zip(merged, expected, strict=True):
             np.testing.assert_array_equal(found, wanted)
-
-
-@pytest.mark.parametrize("threads", ["1", "3"])
-def test_numbers_do_not_depend_on_threads(threads, monkeypatch):
-    rng = np.random.default_rng(2)
-    scores, y = make_scores("plain", 60_000, rng)
-    weights = rng.random(y.size)
-    data = fp.Predictions.from_raw_scores(y, scores, sample_weight=weights)
-    expected = run(lambda: rank_cells(data))
-    monkeypatch.setenv("FASTPSR_NUM_THREADS", threads)
-    fresh = fp.Predictions.from_raw_scores(y, scores, sample_weight=weights)
-    assert_equal_fields(run(lambda: rank_cells(fresh)), expected)

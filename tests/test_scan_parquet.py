@@ -95,10 +95,13 @@ def test_llrs(write):
     assert joined.llrs.tobytes() == in_memory().llrs.tobytes()
 
 
-@pytest.mark.in_turn(2)
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("given", [False, True])
-@pytest.mark.parametrize("what", ["posteriors", "logits", "llrs", "raw_scores"])
+@pytest.mark.parametrize(
+    ("what", "given", "weighted"),
+    [
+        ("posteriors", False, True), ("posteriors", True, False), ("logits", True, True),
+        ("llrs", False, True), ("llrs", True, False), ("raw_scores", False, True),
+    ],
+)  # fmt: skip
 def test_one_column(write, what, given, weighted):
     held = columns()
     names = {"posteriors": "q", "logits": "llr", "llrs": "llr", "raw_scores": "other"}
@@ -186,10 +189,13 @@ def test_classes(write, coded):
 # Parts
 
 
-@pytest.mark.in_turn(4)
-@pytest.mark.parametrize("compression", ["none", "snappy"])
-@pytest.mark.parametrize("part_bytes", [1, 700, 8_000, 20_000, 1 << 25])
-@pytest.mark.parametrize("row_group_size", [pytest.param(1, marks=pytest.mark.slow), 7, 333, 1_000])
+@pytest.mark.parametrize(
+    ("row_group_size", "part_bytes", "compression"),
+    [
+        (7, 1, "none"), (7, 8_000, "snappy"), (333, 700, "snappy"), (333, 20_000, "none"),
+        (1_000, 8_000, "none"), (1_000, 700, "snappy"), (1_000, 1 << 25, "none"),
+    ],
+)  # fmt: skip
 def test_row_groups_are_split_and_fused(
     tmp_path, monkeypatch, part_bytes, row_group_size, compression
 ):
@@ -427,7 +433,6 @@ def test_null_ids(write):
         run(lambda: (yield [Ids("speaker").over(data)]))
 
 
-@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [

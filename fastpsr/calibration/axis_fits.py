@@ -402,9 +402,9 @@ def _has_axis(data: Data) -> bool:
 
 def _make_axis(map_: SmoothMap, data: Data, most: int) -> Plan[PlannedFits | None]:
     span, start = yield [ScoreRange().over(data), rough_fit(map_, data)]
-    low, high, floor = span.low, span.high, 0.0
+    low, high, floor = span.finite_low, span.finite_high, 0.0
     if not span.is_finite:
-        low, high, floor = span.finite_low, span.finite_high, LOG_FLOOR
+        floor = LOG_FLOOR
         if map_.chooses_among_fits or not floor < low <= high < -floor:
             return None
         if start is None:

@@ -134,7 +134,7 @@ class CrossEntropy(ExpectedScore):
     0.4445
     """
 
-    rule: ScoringRule = field(default_factory=Log, init=False)
+    rule: ScoringRule = field(default_factory=Log, init=False, repr=False)
     normalized: bool = True
 
     interval_rule = OF_LOSSES
@@ -164,7 +164,7 @@ class BrierScore(ExpectedScore):
     0.145
     """
 
-    rule: ScoringRule = field(default_factory=Brier, init=False)
+    rule: ScoringRule = field(default_factory=Brier, init=False, repr=False)
     normalized: bool = True
 
     interval_rule = OF_LOSSES

@@ -217,8 +217,8 @@ def takes_predictions(function: Callable[_P, _Result]) -> Callable[_P, _Result]:
 
     @wraps(function)
     def checked(*args: _P.args, **options: _P.kwargs) -> _Result:
-        if args:
-            check_data(args[0])
+        if args or "predictions" in options:
+            check_data(args[0] if args else options["predictions"])
         return function(*args, **options)
 
     return checked
