@@ -82,13 +82,6 @@ def test_trials(scheme):
     assert re.search(" +".join(["(?m)^EER", *map(re.escape, shown), answer]) + " *$", out)
 
 
-def test_usual_settings():
-    trials = write_trials(100, 500)
-    succeed(*TRIALS, "--metrics", "Cllr", "--json", "t.json")
-    systems = {name: trials.predictions(name) for name in "ab"}
-    check_differences(fp.evaluate(systems, ["Cllr"], differences="first", n_resamples=1000, seed=0))
-
-
 def test_three_systems_by_condition():
     trials = write_trials(100, 500)
     write_third()
@@ -150,42 +143,6 @@ def test_trials_that_not_all_systems_score():
     check_refusal({}, [*TRIALS, "--missing", "drop"], words)
 
 
-def test_no_target_in_common():
-    y = write_trials(100, 500).made.y_true
-    for name, labels in (("a", y), ("b", y[::-1])):  # odd rows of the one are even in the other
-        lines = Path(name).read_text("utf-8").splitlines(keepends=True)
-        kept = [line for k, line in enumerate(lines) if labels[k] == 0 or k % 2]
-        Path(name).write_text("".join(kept), "utf-8")
-    words = ["the trials that have a score in a and b have no targets"]
-    check_refusal({}, [*TRIALS, "--missing", "drop"], words)
-
-
-def test_trials_that_differ_by_side_alone():
-    rng = np.random.default_rng(0)
-    y = np.arange(200) % 2
-    llrs = {name: np.round(rng.normal(size=200) + y, 3) for name in "ab"}
-    ids = [f"m{k // 40}\ts{k // 2 % 20}\t{'ab'[k % 2]}" for k in range(200)]
-    rows = [f"{trial}\t{('non', '')[k]}target\n" for trial, k in zip(ids, y, strict=True)]
-    Path("key").write_text("modelid\tsegmentid\tside\ttargettype\n" + "".join(rows), "utf-8")
-    for name, order in (("a", np.arange(3, 200)), ("b", np.arange(200)[::-1])):
-        lines = [f"{ids[k]}\t{llrs[name][k]}\n" for k in order]
-        Path(name).write_text("modelid\tsegmentid\tside\tLLR\n" + "".join(lines), "utf-8")
-    succeed(*TRIALS, *FEW, "--metrics", "EER,Cllr", "--missing", "drop", "--json", "t.json")
-    systems = {name: fp.Predictions.from_llrs(y[3:], llrs[name][3:]) for name in "ab"}
-    settings = {"n_resamples": 40, "method": "percentile", "seed": 0}
-    check_differences(fp.evaluate(systems, ["EER", "Cllr"], differences="first", **settings))
-
-
-def test_a_system_and_itself():
-    write_trials(100, 500)
-    Path("c").write_bytes(Path("a").read_bytes())
-    run = ["compare", "--key", "key", "a", "c", "--metrics", "EER", *FEW, "--json", "t.json"]
-    assert re.search(r"(?m)^EER .* equal *$", succeed(*run))
-    (row,) = strict_json("t.json")["differences"]
-    assert (row["difference"], row["low"], row["high"]) == (0.0, 0.0, 0.0)
-    assert (row["excludes_zero"], row["equal"]) == (False, True)
-
-
 def test_what_has_no_value():
     trials = write_trials(100, 500)
     lines = Path("a").read_text("utf-8").splitlines(keepends=True)
@@ -211,22 +168,6 @@ def test_small_differences_are_not_shown_as_0():
     (line,) = (line for line in succeed(*run).splitlines() if line.startswith("NCE "))
     small = r"-?(\d\.\de-0\d|0\.0+[1-9]\d+)"
     assert re.search(rf" {small} +\[{small}, {small}\] +(yes|no)$", line)
-
-
-def test_kinds_of_scores_of_each_system():
-    trials = write_trials(100, 500)
-    write_third()
-    kinds = ["--scores-are", "llr", "--scores-are", "raw", "--scores-are", "log10-llr"]
-    succeed("compare", "--key", "key", "a", "c", "b", *kinds, *FEW, "--json", "t.json")
-    content = strict_json("t.json")
-    assert content["scores_are"] == "llr, raw, log10-llr"
-    ranks = ["EER", "minDCF(0.01)", "minCllr", "AUC"]
-    assert [row["metric"] for row in content["differences"]] == ranks * 2
-    kinds = [group["kind"] for group in content["groups"]]
-    assert kinds == ["likelihoods", "raw scores", "likelihoods"]
-    llrs = fp.Predictions.from_llrs(trials.made.y_true, np.log(10.0) * trials.llrs["b"])
-    values = {(r["system"], r["metric"]): r["value"] for r in content["rows"]}
-    assert values["b", "AUC"] == pytest.approx(fp.AUC()(llrs))
 
 
 @pytest.mark.parametrize("ending", [".npz", ".npy", ".csv", ".parquet"])

@@ -143,15 +143,6 @@ def test_a_process_compiles_ahead_until_the_command_ends(call):
         assert (done.stdout, done.stderr) == (expected, "")
 
 
-@compiled
-@pytest.mark.slow
-@pytest.mark.parametrize("without", ["FASTPSR_NUM_THREADS", "NUMBA_DISABLE_JIT"])
-def test_no_process_compiles_ahead_where_it_does_not_help(without):
-    environment = {"NUMBA_CACHE_DIR": "cache", "FASTPSR_NUM_THREADS": "2", without: "1"}
-    done = program(code=COMMAND.format(call="call"), **environment)
-    assert (done.stdout, done.stderr) == ("0\n[]\n", "")
-
-
 def test_it_compiles_from_the_last_kernel_to_the_first(monkeypatch):
     done = []
     monkeypatch.setattr(kernel_signatures, "_end_with_stdin", lambda: None)
