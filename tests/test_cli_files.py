@@ -138,28 +138,6 @@ def test_standard_input_and_output():
         assert "standard input (-) can be read once" in refused.err
 
 
-@pytest.mark.slow
-def test_all_else_through_pipes():
-    write_files()
-    scores = Path("a.txt").read_text("utf-8")
-    succeed("calibrate", "--key", "key", "--scores", "a.txt", "--save", "m.json")
-    done = program("calibrate", "--key", "key", "--scores", "-", "--save", "-", stdin=scores)
-    assert done.stdout == Path("m.json").read_text("utf-8")
-    load = ["calibrate", "--load", "m.json", "--apply"]
-    succeed(*load, "a.txt", "--output", "o")
-    done = program(*load, "-", "--output", "-", stdin=scores)
-    assert done.stdout == Path("o").read_text("utf-8")
-    run = ["fuse", "--key", "key", "--scores", "a.txt", "b.txt", "--metrics", "EER"]
-    run += ["--resamples", "40", "--output"]
-    succeed(*run, "o")
-    assert program(*run, "-").stdout == Path("o").read_text("utf-8")
-    run = ["compare", "--key", "key", "a.txt", "-", "--metrics", "Cllr", "--resamples", "40"]
-    done = program(*run, "--csv", "-", stdin=Path("b.txt").read_text("utf-8"))
-    header, *rows = (line.split(",") for line in done.stdout.splitlines())
-    names = [rows[-1][header.index(name)] for name in ("row", "system_a", "system_b")]
-    assert names == ["difference", "a.txt", "/dev/stdin"]
-
-
 # Where results are written
 
 
