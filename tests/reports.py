@@ -58,10 +58,6 @@ def all_equal():
     return fp.Predictions.from_llrs([0, 1, 0, 1], [0.5] * 4)
 
 
-def one():
-    return fp.Predictions.from_llrs([1], [1.0], prior=0.5)
-
-
 def many_classes(n=200):
     rng = np.random.default_rng(0)
     return fp.Predictions.from_logits(
@@ -127,26 +123,53 @@ def grid(n=400):
 
 
 class Page(HTMLParser):
-    """Elements, their attributes and the text of a page."""
+    """Elements, their attributes, and the texts of a page by where they stand.
+
+    ``cells`` are the texts of the lines of all tables, and ``best`` those of the tables by caption,
+    each with whether it is marked as the best.
+    """
 
     def __init__(self, html):
         super().__init__()
         self.elements, self.texts, self.html = [], [], html
-        self._inside = []
+        self.headings, self.figures, self.captions = [], [], []
+        self.cells, self.best = [], {}
+        self._open = []
         self.feed(html)
 
     def handle_starttag(self, tag, attributes):
-        self.elements.append((tag, dict(attributes)))
-        if tag in ("script", "style"):
-            self._inside.append(tag)
+        attributes = dict(attributes)
+        self.elements.append((tag, attributes))
+        if tag in ("script", "style", "h1", "h2", "h3", "caption", "th", "td", "small"):
+            self._open.append(tag)
+        if tag == "tr":
+            self.cells.append([])
+            if self.captions and self.cells:
+                self.best.setdefault(self.captions[-1], []).append([])
+        if tag in ("th", "td"):
+            self.cells[-1].append("")
+            is_best = "best" in (attributes.get("class") or "").split()
+            self.best[self.captions[-1]][-1].append(("", is_best))
 
     def handle_endtag(self, tag):
-        if tag in ("script", "style"):
-            self._inside.pop()
+        if self._open and tag == self._open[-1]:
+            self._open.pop()
 
     def handle_data(self, data):
-        if not self._inside:
-            self.texts.append(data)
+        place = self._open[-1] if self._open else ""
+        if place in ("script", "style"):
+            return
+        self.texts.append(data)
+        if place in ("h1", "h2", "h3"):
+            self.headings.append(data)
+        if place == "h3":
+            self.figures.append(data)
+        if place == "caption":
+            self.captions.append(data)
+        if place in ("th", "td", "small"):
+            self.cells[-1][-1] = " ".join(filter(None, [self.cells[-1][-1], data]))
+            text, is_best = self.best[self.captions[-1]][-1][-1]
+            self.best[self.captions[-1]][-1][-1] = (text + data, is_best)
 
     @property
     def text(self):

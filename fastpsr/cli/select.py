@@ -154,6 +154,8 @@ def _check_options(
     """Raise if options do not go together; return the settings of intervals."""
     of_trials = options.of_trials
     if train is not None and of_trials:
+        if options.scores is None:
+            raise ValueError(f"--key needs --scores FILE: without it {train} is a table")
         raise ValueError(f"--scores takes one file: {train} is one too many")
     if train is None and not of_trials:
         raise ValueError("give a table of scores with labels, or --key and --scores")

@@ -1,0 +1,179 @@
+"""What the command line refuses: one line that names the culprit, and nothing left behind."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import polars
+import pytest
+
+import fastpsr as fp
+from tests.commands import FOLDER, GOOD, Q, Y, check_refusal, fastpsr, npz, packed
+
+RUN = ("evaluate", "s.npz")
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def changed(values, place, value):
+    values = np.array(values, float)
+    values[place] = value
+    return values
+
+
+def csv(*rows):
+    return "\n".join(["label,score", *rows]).encode()
+
+
+PARQUET = packed(lambda file: polars.DataFrame({"label": Y, "score": Q}).write_parquet(file))
+TABLES = {  # the content of a table, its ending, and words of the message
+    "no file": (None, ".csv", ["No such file", "s.csv"]),
+    "folder": (FOLDER, ".npy", ["s.npy"]),
+    "other ending": (b"0 1", ".text", [".npz, .npy, .csv or .parquet"]),
+    "truncated .npz": (GOOD[:-200], ".npz", ["s.npz", "whole .npz"]),
+    "truncated .npy": (packed(np.save, Q)[:-9], ".npy", ["s.npy", "whole .npy"]),
+    "truncated .parquet": (PARQUET[:-50], ".parquet", ["s.parquet", "Parquet"]),
+    "empty .csv": (b"", ".csv", ["s.csv", "empty"]),
+    "archive as .npy": (GOOD, ".npy", ["s.npy", "archive"]),
+    "objects": (npz(score=np.array([None] * 40)), ".npz", ["s.npz"]),
+    "labels alone": (packed(np.savez, label=Y), ".npz", ["s.npz", "column of scores"]),
+    "no labels": (packed(np.savez, score=Q), ".npz", ["--labels"]),
+    "several arrays": (npz(other=Q), ".npz", ["--columns", "score, other"]),
+    "ragged rows": (csv("0,0.5", "1,0.5,0.5"), ".csv", ["s.csv"]),
+    "text among scores": (csv("0,0.5", "1,high"), ".csv", ["score", "high", "row 1"]),
+    "missing score": (csv("0,0.5", "1,", "1,0.5"), ".csv", ["score[1]"]),
+    "no header": (b"0,-1\n1,2\n0,-2\n", ".csv", ["the first line must be a header", "'-1'"]),
+    "too large": (csv("0,0.5", "1,1e400"), ".csv", ["score[1] is 1e400"]),
+    "nan": (npz(score=changed(Q, 7, np.nan)), ".npz", ["score[7] is nan"]),
+    "label 2": (npz(label=changed(Y, 7, 2)), ".npz", ["label", "[7]", "0 to 1"]),
+    "over 1": (npz(score=changed(Q, 7, 1.5)), ".npz", ["score[7] is 1.5", "--scores-are"]),
+    "lengths": (npz(label=Y[:9]), ".npz", ["label", "40", "9"]),
+    "weight": (npz(weight=changed(Q, 7, -1)), ".npz", ["weight", "[7]", "-1"]),
+}
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # NumPy leaves a
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # truncated .npz file open
+@pytest.mark.parametrize("name", TABLES)
+def test_tables(name):
+    content, ending, words = TABLES[name]
+    files = {} if content is None else {f"s{ending}": content}
+    check_refusal(files, ["evaluate", f"s{ending}"], words)
+
+
+COSTS = {
+    "folder": (FOLDER, ".json", ["c.json"]),
+    "truncated": (b"[[0, 1], [1", ".json", ["c.json", "JSON"]),
+    "object": (b'{"a": 1}', ".json", ["c.json", "matrix"]),
+    "ragged .json": (b"[[0, 1], [1]]", ".json", ["must have 2 costs, but row 1 has 1"]),
+    "ragged .csv": (b"0\n1,0\n", ".csv", ["must have 2 costs, but row 0 has 1"]),
+    "a row and a number": (b"[[0, 1], 1]", ".json", ["but row 1 is 1"]),
+    "a cost of several": (b"[[0, [1]], [1, 0]]", ".json", ["costs[0, 1] is [1]"]),
+    "nan": (b"0,1\nnan,0\n", ".csv", ["costs[1, 0]", "nan"]),
+    "huge number": (b"[[0, 1" + b"0" * 400 + b"], [1, 0]]", ".json", ["c.json"]),
+    "nested deeply": (b"[" * 100_000, ".json", ["c.json"]),
+}
+
+
+@pytest.mark.parametrize("name", COSTS)
+def test_costs(name):
+    content, ending, words = COSTS[name]
+    check_refusal({"s.npz": GOOD, f"c{ending}": content}, [*RUN, "--costs", f"c{ending}"], words)
+
+
+@pytest.mark.parametrize("name", ["unknown", "text", "labels", "nan"])
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_columns_of_systems(name, in_parts, monkeypatch):
+    column, words = {
+        "unknown": ("col_c", "t.parquet has no column 'col_c'"),
+        "text": ("word", "column 'word'"),
+        "labels": ("x=label", "must not be the labels, column 'label'"),
+        "nan": ("gap", "gap must not be nan, but gap[3] is nan"),
+    }[name]
+    word, gap = np.where(Y, "no", "yes"), np.where(np.arange(40) == 3, np.nan, Q)
+    columns = {"label": Y, "q": Q, "word": word, "gap": gap}
+    polars.DataFrame(columns).write_parquet("t.parquet")
+    if in_parts:
+        monkeypatch.setenv("FASTPSR_MEMORY", "1KB")
+    run = ["compare", "t.parquet", "--score", "q", "--score", column, "--scores-are", "llr"]
+    outcome = fastpsr(*run, "--csv", "out.csv")
+    assert outcome.code == 2
+    message = outcome.err.splitlines()[-1]  # others say that the file is read in parts
+    assert message.startswith("error: ")
+    assert words in message
+    assert not Path("out.csv").exists()
+
+
+def test_saved_calibrators():
+    fp.save_calibrator(fp.DirectionPreserving().fit(fp.Predictions.from_posteriors(Y, Q)), "f.json")
+    text = Path("f.json").read_bytes()
+    files = {
+        "s.npz": GOOD, "cut.json": text[:150], "a.json": b'{"a": 1}',
+        "foo.json": text.replace(b"DirectionPreserving", b"Foo"),
+    }  # fmt: skip
+    use = ["--apply", "s.npz", "--output", "o.npz"]
+    for path, words in (
+        ("s.npz", ["s.npz", "calibrator saved by"]), ("cut.json", ["cut.json", "calibrator saved"]),
+        ("a.json", ["a.json", "saved by fastpsr"]), ("foo.json", ["must be one of", "not 'Foo'"]),
+        ("f.json", ["posteriors", "likelihoods"]),
+    ):  # fmt: skip
+        options = ["--scores-are", "llr"] if path == "f.json" else []
+        check_refusal(files, ["calibrate", "--load", path, *use, *options], words)
+        files = {}
+
+
+USAGE = {
+    "valuate": "No such command 'valuate'",
+    "evaluate s.npz --folds two": "--folds",
+    "evaluate s.npz --scores-are tea": "--scores-are': 'tea' is ",
+    "evaluate s.npz --color red": "--color",
+    "evaluate s.npz --transpose --no-transpose": "--transpose must be given once, not 2 times",
+    "evaluate s.npz --folds=2 --folds 2": "--folds must be given once, not 2 times",
+    "simulate nothing": "nothing",
+    "simulate trials": "'output'",
+    "simulate classes o.npz --seed 1 --seed 2": "--seed must be given once, not 2 times",
+    "calibrate": "give a file to train on, or --key and --scores, or --load with --apply",
+    "calibrate s.npz --key key --output o": "--key needs --scores FILE: without it s.npz is a",
+    "calibrate s.npz --scores t --output o": "--scores takes one file: s.npz is one too many",
+    "calibrate s.npz --load m --apply t --output o": "--load leaves nothing to train",
+    "calibrate s.npz --load m --output o": "--apply with the scores to calibrate, not s.npz to tr",
+    "calibrate s.npz --targets t --nontargets n --output o": "s.npz is one file too many",
+    "calibrate s.npz --save o --folds 3": "--folds is for cross-fitting: --output without --apply",
+    "calibrate s.npz --output o.npz --nan drop": "--nan is for trials",
+    "compare": "FILE must name two systems or more, not none",
+    "compare s.npz b": "b must end in .npz, .npy, .csv or .parquet to be a table",
+    "compare --key key --scores a": "--scores must name two systems or more, not a alone",
+    "evaluate --score a": "--score needs one FILE without a name, a table, not none",
+    "evaluate s.npz --bins 2 --bins 3 --by a": "--bins must be given once, or once for each",
+    "evaluate s.npz --bins a=2 --bins a=3 --by a": "--bins must be given once, or once for each",
+    "evaluate s.npz --dcf .01,.05": "give --dcf once for each operating point",
+}
+
+
+@pytest.mark.parametrize("line", USAGE)
+def test_usage(line):
+    """Refused before the file is read."""
+    check_refusal({"s.npz": b"cannot be read"}, line.split(), [USAGE[line]])
+
+
+def test_the_environment_is_not_an_error_of_a_file(monkeypatch):
+    monkeypatch.setenv("FASTPSR_NUM_THREADS", "abc")
+    message = "error: FASTPSR_NUM_THREADS must be a positive integer, not 'abc'\n"
+    Path("s.npz").write_bytes(GOOD)
+    assert fastpsr(*RUN).err == message
+
+
+def test_a_file_that_may_not_be_read():
+    Path("s.npz").write_bytes(GOOD)
+    Path("s.npz").chmod(0)
+    if os.access("s.npz", os.R_OK):
+        pytest.skip("this user reads all files")
+    outcome = fastpsr(*RUN)
+    assert (outcome.code, outcome.err.startswith("error: "), "s.npz" in outcome.err) == (
+        2,
+        True,
+        True,
+    )
