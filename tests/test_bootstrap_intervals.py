@@ -165,10 +165,11 @@ def values_without(metrics, data, scheme, ids):
     strata, units = reference.units_of(scheme, data.y_true, weights, ids)
     weights = np.ones(len(data)) if weights is None else weights
     return [
-        values_at(metrics, data, [[0.0 if unit in own else w for own, w in zip(units, weights)]
-                                  for unit in stratum])
+        values_at(
+            metrics, data, [weights * [unit not in of_row for of_row in units] for unit in stratum]
+        )
         for stratum in strata
-    ]  # fmt: skip
+    ]
 
 
 def assert_bca_by_the_jackknife(metrics, data, scheme, ids=None, n_resamples=4_000):

@@ -94,9 +94,7 @@ def test_intervals_follow_the_formulas(scheme, weights, level, n_resamples):
     )  # fmt: skip
     for (metric, is_log), result in zip(MEANS.items(), results, strict=True):
         without = without_each(metric, data, scheme)
-        assert_interval(
-            result, expected_interval(metric(data), without, level, is_log=is_log)
-        )
+        assert_interval(result, expected_interval(metric(data), without, level, is_log=is_log))
 
 
 @pytest.mark.parametrize("scheme", schemes())
