@@ -224,7 +224,7 @@ def test_replicates_without_a_fold_are_defined():
 
 def test_refits_where_single_samples_are_drawn_have_the_law_of_a_naive_loop():
     n, n_resamples = 300, 250
-    data, rng = binary(n=n), np.random.default_rng(0)
+    data, rng = binary(n=n), np.random.default_rng(99)
     metric = fp.CalibrationLoss(BRIER, fp.DirectionPreserving(), folds_of(n), relative=False)
     result = fp.bootstrap(metric, data, n_resamples=n_resamples, method="percentile", seed=0)
     times = rng.multinomial(n, np.full(n, 1.0 / n), n_resamples).astype(float)
