@@ -82,3 +82,27 @@ def values_at(metrics, data, weights):
                 with contextlib.suppress(ValueError):  # undefined
                     values[m, k] = metric(drawn)
     return values
+
+
+class Subsets:
+    """Recorded weights: of the whole, of halves and quarters, and without each unit."""
+
+    def __init__(self, weights, units_kept):
+        self.weights = list({units_kept(each): each for each in weights}.values())
+        self.kept = kept = [units_kept(each) for each in self.weights]
+        everything = max(kept, key=len)
+        self.n_units = n = len(everything)
+        self.whole = kept.index(everything)
+        of_units = {units: k for k, units in enumerate(kept)}
+        self.without = [k for k, units in enumerate(kept) if 0.8 * n < len(units) < n]
+        self.halves = [k for k, units in enumerate(kept) if everything - units in of_units]
+        self.quarters = [k for k, units in enumerate(kept) if len(units) < 0.4 * n]
+        self.pairs = {frozenset((k, of_units[everything - kept[k]])) for k in self.halves}
+        # the three ways in which a half was divided into quarters
+        self.ways = {
+            half: {
+                frozenset((k, of_units[kept[half] - kept[k]])) for k in self.quarters
+                if kept[k] < kept[half] and kept[half] - kept[k] in of_units
+            }
+            for half in self.halves
+        }  # fmt: skip

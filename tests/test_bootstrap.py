@@ -502,13 +502,13 @@ def test_one_cluster_of_positive_weight():
 def test_bad_metrics(metrics, argument):
     with pytest.raises(fp.ArgumentError, match=f"^{argument}"):
         fp.bootstrap(metrics, DATA)
-    with pytest.raises(fp.ArgumentError, match="^metric"):
+    with pytest.raises(fp.ArgumentError, match=r"^metric"):
         fp.compare(metrics, DATA, DATA)
 
 
 @pytest.mark.parametrize("bad", [None, np.ones(3), "data"], ids=str)
 def test_data_of_the_wrong_type(bad):
-    with pytest.raises(ValueError, match="^predictions must be Predictions"):
+    with pytest.raises(ValueError, match=r"^predictions must be Predictions"):
         fp.bootstrap(fp.BrierScore(), bad)
     for a, b, which in ((bad, DATA, "a"), (DATA, bad, "b")):
         with pytest.raises(ValueError, match=f"^{which} must be Predictions"):

@@ -10,7 +10,7 @@ from scipy import stats
 
 import fastpsr as fp
 from tests import reference
-from tests.replicates import quietly, recorded, values_at
+from tests.replicates import Subsets, quietly, recorded, values_at
 
 A = 1.0 / (2.0 ** (2.0 / 3.0) - 1.0)
 ONE_TERM = (1.0 + A, -A, 0.0)
@@ -96,28 +96,8 @@ def units_kept(weights, scheme):
     return frozenset(enroll[rows].tolist())
 
 
-class Subsets:
-    """Recorded weights: of the whole, of halves and quarters, and without each unit."""
-
-    def __init__(self, weights, scheme):
-        self.weights = list({units_kept(each, scheme): each for each in weights}.values())
-        self.kept = kept = [units_kept(each, scheme) for each in self.weights]
-        everything = max(kept, key=len)
-        self.n_units = n = len(everything)
-        self.whole = kept.index(everything)
-        of_units = {units: k for k, units in enumerate(kept)}
-        self.without = [k for k, units in enumerate(kept) if 0.8 * n < len(units) < n]
-        self.halves = [k for k, units in enumerate(kept) if everything - units in of_units]
-        self.quarters = [k for k, units in enumerate(kept) if len(units) < 0.4 * n]
-        self.pairs = {frozenset((k, of_units[everything - kept[k]])) for k in self.halves}
-        # the three ways in which a half was divided into quarters
-        self.ways = {
-            half: {
-                frozenset((k, of_units[kept[half] - kept[k]])) for k in self.quarters
-                if kept[k] < kept[half] and kept[half] - kept[k] in of_units
-            }
-            for half in self.halves
-        }  # fmt: skip
+def subsets_of(weights, scheme):
+    return Subsets(weights, lambda of_samples: units_kept(of_samples, scheme))
 
 
 def expected_intervals(rule, values, subsets, drawn, *, is_difference, level, df):
@@ -222,7 +202,7 @@ def test_intervals_follow_the_formulas(scheme, weights, level):
         metrics, data, resampling=scheme_of(scheme), method="subsampling", n_resamples=40, seed=5,
         confidence_level=level,
     )  # fmt: skip
-    subsets = Subsets(subsets, scheme)
+    subsets = subsets_of(subsets, scheme)
     values = values_at(metrics, data, subsets.weights)
     for rule, result, of_metric in zip(rules, results, values, strict=True):
         assert_follows_the_formulas(rule, result, of_metric, subsets, scheme)
@@ -240,7 +220,7 @@ def test_differences_are_paired(scheme, weights):
     results, _, subsets = recorded(
         metrics, a, b, resampling=scheme_of(scheme), method="subsampling", n_resamples=40, seed=5
     )
-    subsets = Subsets(subsets, scheme)
+    subsets = subsets_of(subsets, scheme)
     values = np.subtract(*(values_at(metrics, data, subsets.weights) for data in (a, b)))
     for name, result, of_metric in zip(names, results, values, strict=True):
         assert_follows_the_formulas(
@@ -273,7 +253,7 @@ def test_units_are_dealt_to_equal_shares(scheme):
     _, _, subsets = recorded(
         [], data, resampling=scheme_of(scheme), method="subsampling", n_resamples=40, seed=3
     )
-    subsets = Subsets(subsets, scheme)
+    subsets = subsets_of(subsets, scheme)
     assert len(subsets.halves) == 8 * 14
     assert len(subsets.quarters) == 8 * 28
     n = subsets.n_units
@@ -404,7 +384,7 @@ def test_undefined_subsets_are_left_out():
         [fp.EER()], data, resampling=scheme_of("clusters"), method="subsampling", n_resamples=40,
         seed=5,
     )  # fmt: skip
-    subsets = Subsets(subsets, "clusters")
+    subsets = subsets_of(subsets, "clusters")
     (values,) = values_at([fp.EER()], data, subsets.weights)
     assert np.isnan(values[subsets.quarters]).any()
     assert_follows_the_formulas(RULES["EER"], result, values, subsets, "clusters")
