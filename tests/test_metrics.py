@@ -28,30 +28,33 @@ def rules(K):
 
 every_rule = pytest.mark.parametrize("rule_name", ["log", "brier", "cost"])
 every_K = pytest.mark.parametrize("K", samples.CLASS_COUNTS)
-every_scores = pytest.mark.parametrize("scores", samples.SCORES)
-every_weights = pytest.mark.parametrize("weights", samples.WEIGHTS)
-given_priors = pytest.mark.parametrize("priors", [False, True], ids=["frequencies", "priors"])
 normalized = pytest.mark.parametrize("normalized", [False, True], ids=["raw", "normalized"])
+
+
+def combinations():
+    """Class counts, scores, weights, priors and normalization: scores with all weights."""
+    for i, K in enumerate(samples.CLASS_COUNTS):
+        for j, scores in enumerate(samples.SCORES):
+            for k in ((i + j) % 2, (i + j) % 2 + 2, (i + j) % 2 + 4):
+                weights = samples.WEIGHTS[(k + j) % 6]
+                yield K, scores, weights, (i + k // 2) % 2 == 0, (j + k // 2) % 2 == 0
+
+
+COMBINATIONS = [*combinations()]
 
 
 # Expected scores
 
 
-@pytest.mark.in_turn(4)
-@normalized
-@given_priors
-@every_weights
-@every_scores
-@every_K
-@every_rule
-def test_expected_score(rule_name, K, scores, weights, priors, normalized):
+@pytest.mark.parametrize(("K", "scores", "weights", "priors", "normalized"), COMBINATIONS)
+def test_expected_score(K, scores, weights, priors, normalized):
     sample = samples.make(K, scores=scores, weights=weights, priors=priors)
-    rule, class_losses = rules(K)[rule_name]
-    expected = reference.expected_score(
-        sample.y, sample.log_q, class_losses, normalized=normalized, **sample.options
-    )
-    metric = fp.ExpectedScore(rule, normalized=normalized)
-    assert_close(metric(sample.predictions), expected)
+    for rule, class_losses in rules(K).values():
+        expected = reference.expected_score(
+            sample.y, sample.log_q, class_losses, normalized=normalized, **sample.options
+        )
+        metric = fp.ExpectedScore(rule, normalized=normalized)
+        assert_close(metric(sample.predictions), expected)
 
 
 @normalized
@@ -68,15 +71,13 @@ def test_named_scores_are_expected_scores(K, normalized):
         assert_close(named(sample.predictions), of_rule)
 
 
-@pytest.mark.in_turn(2)
-@every_scores
 @every_K
-@every_rule
-def test_losses(rule_name, K, scores):
-    sample = samples.make(K, scores=scores)
-    rule, class_losses = rules(K)[rule_name]
-    expected = reference.losses(sample.y, sample.log_q, class_losses)
-    assert_close(rule.loss(sample.y, sample.log_q), expected)
+def test_losses(K):
+    for scores in samples.SCORES:
+        sample = samples.make(K, scores=scores)
+        for rule, class_losses in rules(K).values():
+            expected = reference.losses(sample.y, sample.log_q, class_losses)
+            assert_close(rule.loss(sample.y, sample.log_q), expected)
 
 
 @every_K
@@ -125,10 +126,10 @@ def test_sums_over_many_samples(K):
     q = np.exp(log_q)
     own = log_q[np.arange(n), y]
     brier = ((q - np.eye(K)[y]) ** 2).sum(axis=1) / K
-    made = fp.Predictions.from_logits(y, z, sample_weight=w)
+    data = fp.Predictions.from_logits(y, z, sample_weight=w)
     for metric, losses in [(fp.CrossEntropy, -own), (fp.BrierScore, brier)]:
         expected = math.fsum(w * losses) / math.fsum(w)
-        assert metric(normalized=False)(made) == pytest.approx(expected, rel=1e-12)
+        assert metric(normalized=False)(data) == pytest.approx(expected, rel=1e-12)
 
 
 # Infinite losses
@@ -204,8 +205,7 @@ def test_priors_equal_to_the_frequencies_change_nothing():
     assert_close(fp.CrossEntropy()(given), fp.CrossEntropy()(sample.predictions))
 
 
-@pytest.mark.parametrize("K", [2, 3])
-@every_rule
+@pytest.mark.parametrize(("rule_name", "K"), [("log", 3), ("brier", 2), ("cost", 3)])
 def test_the_system_that_outputs_the_priors_scores_one(rule_name, K):
     sample = samples.make(K, weights="wild", priors=True)
     rows = np.tile(sample.priors, (sample.y.size, 1))
@@ -231,27 +231,18 @@ METRICS = {
     ),
     "divergence": fp.ExpectedDivergence(fp.rules.Brier(), fp.HistogramBinning(), fp.TrainOnTest()),
 }
-every_metric = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS.keys())
 
 
-@every_metric
+@pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS.keys())
 def test_shortcut_takes_labels_and_posteriors(metric):
     sample = samples.make(2)
     q, w, p = np.exp(sample.log_q), np.arange(1.0, 61.0), [0.3, 0.7]
-    made = fp.Predictions.from_posteriors(sample.y, q, priors=p, sample_weight=w)
+    data = fp.Predictions.from_posteriors(sample.y, q, priors=p, sample_weight=w)
     value = metric(sample.y, q, priors=p, sample_weight=w)
-    assert value == metric(made)
+    assert value == metric(data)
     assert type(value) is float
-
-
-@every_metric
-def test_metrics_refuse_unlabeled_data(metric):
     with pytest.raises(ValueError, match="unlabeled"):
         metric(fp.Predictions.from_posteriors(None, [0.2, 0.4]))
-
-
-@every_metric
-def test_metrics_refuse_raw_scores(metric):
     with pytest.raises(ValueError, match=r"raw scores.*calibrate"):
         metric(fp.Predictions.from_raw_scores([0, 1, 0, 1], [0.1, 0.4, 0.35, 0.8]))
 
@@ -259,8 +250,10 @@ def test_metrics_refuse_raw_scores(metric):
 # Bayes decisions and expected costs
 
 
-@every_scores
-@every_K
+@pytest.mark.parametrize(
+    ("K", "scores"),
+    [(2, "plain"), (2, "infinite"), (3, "tied"), (3, "extreme"), (7, "infinite"), (7, "tied")],
+)
 def test_bayes_decisions(K, scores):
     sample = samples.make(K, scores=scores)
     for costs in (samples.COSTS[K], 1.0 - np.eye(K)):
@@ -303,23 +296,15 @@ def test_decisions_where_posteriors_underflow():
     assert fp.bayes_decisions(sure, [[0.0, 0.0], [1.0, 0.0]]).tolist() == [1, 1]
 
 
-@pytest.mark.in_turn(2)
-@normalized
-@given_priors
-@every_weights
-@every_K
-def test_expected_cost(K, weights, priors, normalized):
+@pytest.mark.parametrize(("K", "scores", "weights", "priors", "normalized"), COMBINATIONS[::3])
+def test_expected_cost(K, scores, weights, priors, normalized):
     sample = samples.make(K, weights=weights, priors=priors)
     costs = samples.COSTS[K]
     decisions = np.random.default_rng(K).integers(0, len(costs[0]), sample.y.size)
     value = fp.expected_cost(
-        sample.y,
-        decisions,
-        costs,
-        priors=sample.priors,
-        sample_weight=sample.weights,
+        sample.y, decisions, costs, priors=sample.priors, sample_weight=sample.weights,
         normalized=normalized,
-    )
+    )  # fmt: skip
     expected = reference.expected_cost(
         sample.y, decisions, costs, normalized=normalized, **sample.options
     )
@@ -336,8 +321,9 @@ def test_named_cost_matrices():
 # Risk curves
 
 
-@given_priors
-@every_scores
+@pytest.mark.parametrize(
+    ("scores", "priors"), [("plain", True), ("tied", False), ("extreme", True), ("infinite", False)]
+)
 def test_risk_curve_of_binary_thresholds(scores, priors):
     sample = samples.make(2, 40, scores=scores, weights="integer", priors=priors)
     points = np.array([1e-9, 0.013, 0.25, 0.4999, 0.77, 1 - 1e-9])
@@ -364,14 +350,15 @@ def test_risk_curve_at_a_tie_takes_the_lowest_decision():
     assert_close(fp.risk_curve(at_threshold, [0.25]).risk, [1 / 0.75])
 
 
-@pytest.mark.parametrize("points", [[0.0], [1.0], [0.5, -0.1], [math.nan], []])
-def test_risk_curve_needs_points_inside(points):
-    with pytest.raises(ValueError, match="points"):
-        fp.risk_curve(samples.make(2).predictions, points)
+def test_risk_curve_needs_points_inside():
+    for points in ([0.0], [1.0], [0.5, -0.1], [math.nan], []):
+        with pytest.raises(ValueError, match="points"):
+            fp.risk_curve(samples.make(2).predictions, points)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 10, 300])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    ("n_classes", "dtype"), [(2, np.float32), (3, np.float64), (10, np.float32), (300, np.float64)]
+)
 def test_the_likeliest_class_is_the_decision_of_zero_one_costs(n_classes, dtype):
     rng = np.random.default_rng(n_classes)
     q = rng.dirichlet(np.ones(n_classes), 9_000).astype(dtype)
