@@ -282,28 +282,6 @@ def test_bands_are_results():
     assert np.isnan([raw.value.actual, raw.low.actual, raw.high.actual]).all()
 
 
-@pytest.mark.parametrize(
-    ("curve", "points", "options", "argument"),
-    [
-        (fp.tippett, None, {}, "curve"),
-        ("roc", None, {}, "curve"),
-        ([], None, {}, "curve"),
-        (fp.roc, [0.5, 1.5], {}, "points"),
-        (fp.bayes_error, [601.0], {}, "points"),
-        (fp.risk_curve, [0.0], {}, "points"),
-        (fp.pav_steps, [np.nan], {}, "points"),
-        (fp.roc, None, {"n_resamples": 39}, "n_resamples"),
-        (fp.roc, None, {"confidence_level": 1.0}, "confidence_level"),
-        (fp.roc, None, {"resampling": fp.IID}, "resampling"),
-        (fp.roc, None, {"simultaneous": "yes"}, "simultaneous"),
-    ],
-)
-def test_bands_refuse(curve, points, options, argument):
-    with pytest.raises(fp.ArgumentError) as caught:
-        fp.band(curve, detector(), points, **options)
-    assert caught.value.argument == argument
-
-
 def test_bands_refuse_what_curves_refuse():
     three = fp.Predictions.from_logits([0, 1, 2], np.eye(3))
     for curve in (fp.roc, fp.bayes_error, fp.pav_steps):
@@ -311,5 +289,3 @@ def test_bands_refuse_what_curves_refuse():
             fp.band(curve, three)
     with pytest.raises(ValueError, match="raw scores"):
         fp.band(fp.risk_curve, detector("raw scores"))
-    with pytest.raises(ValueError, match="y_true must be given"):
-        fp.band(fp.roc, fp.Predictions.from_llrs(None, [0.0, 1.0]))

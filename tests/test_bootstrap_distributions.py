@@ -204,7 +204,7 @@ def large(n=5_000):
 
 @pytest.mark.parametrize(
     ("scheme", "weights"),
-    [("iid", True), ("two-way", False), pytest.param("nested", True, marks=pytest.mark.slow)],
+    [("iid", True), ("two-way", False)],
 )
 def test_large_sets_against_a_naive_bootstrap(scheme, weights):
     """Means, counts, bins and ranks: their whole distribution, and the first two moments."""
@@ -254,20 +254,6 @@ def test_the_spread_of_a_mean_is_that_of_theory():
         (values,) = replicates([fp.CrossEntropy(False)], data, n, resampling=resampling, seed=9)
         assert abs(values.mean() - losses.mean()) < 5.0 * np.sqrt(variance / n)
         assert abs(values.var() / variance - 1.0) < 5.0 * np.sqrt(2.0 / n)
-
-
-def test_the_spread_under_clusters_is_that_of_theory():
-    """With clusters of equal size: the variance of their means over their number."""
-    rng = np.random.default_rng(10)
-    ids = np.repeat(np.arange(50), 100)
-    q = np.clip(rng.normal(size=50)[ids] * 0.1 + 0.5 + 0.01 * rng.normal(size=5_000), 0.0, 1.0)
-    data = fp.Predictions.from_posteriors(np.zeros(5_000, int), q)
-    means = (q**2).reshape(50, 100).mean(axis=1)
-    n = 4_000
-    (values,) = replicates([fp.BrierScore(False)], data, n, resampling=fp.Clusters(ids), seed=1)
-    variance = means.var() / 50
-    assert abs(values.mean() - means.mean()) < 5.0 * np.sqrt(variance / n)
-    assert abs(values.var() / variance - 1.0) < 5.0 * np.sqrt(2.0 / n)
 
 
 def test_the_spread_under_nested_draws_is_that_of_theory():

@@ -62,13 +62,6 @@ def test_neighboring_streams_are_unrelated(varied):
         assert_uniform((bits[:-1] - bits[1:]) % 32, 32)
 
 
-def test_units_are_uniform():
-    values = [random.unit_of(x) for x in numbers(random.stream_of(np.uint64(3), 0, 0), 5_000)]
-    assert 0.0 <= min(values) < max(values) < 1.0
-    assert random.unit_of(np.uint64(2**64 - 1)) < 1.0
-    assert stats.kstest(values, "uniform").pvalue > 1e-6
-
-
 @pytest.mark.parametrize(
     ("n", "p"),
     [
@@ -147,11 +140,3 @@ def test_picks_stay_in_their_place():
         resampling._pick(np.uint64(1), size, n_draws, places)
         assert (places[:n_draws] >= 0).all()
         assert (places[n_draws + 5 :] == -7).all()
-
-
-def test_more_picks_begin_with_the_fewer():
-    few, many = np.empty(105, np.int32), np.empty(1005, np.int32)
-    for size in (100, 4096):
-        resampling._pick(np.uint64(9), size, 100, few)
-        resampling._pick(np.uint64(9), size, 1000, many)
-        np.testing.assert_array_equal(few[:100], many[:100])
