@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from tests.reference_bootstrap import assert_same_distribution
 from tests.replicates import quietly, recorded, values_at
 from tests.samples import make
 
@@ -186,27 +185,6 @@ def test_pairs_train_no_sample_that_shares_a_speaker():
         assert not trained & calibrated
 
 
-@pytest.mark.parametrize("calibrator", [fp.PAV(0.01), fp.DirectionPreserving()], ids=str)
-def test_held_out_calibrators_are_frozen(calibrator):
-    data, held_out = binary(n=200), binary(n=400, seed=9)
-    calibrated = calibrator.fit(held_out).transform(data).posteriors
-    errors_before, errors_after = (
-        np.where(data.y_true == 1, 1.0 - q[:, 1], q[:, 1]) ** 2
-        for q in (data.posteriors, calibrated)
-    )
-    divergences = BRIER.divergence(calibrated, data.posteriors)
-    metrics = [
-        fp.CalibrationLoss(BRIER, calibrator, fp.HeldOut(held_out)),
-        fp.ExpectedDivergence(BRIER, calibrator, fp.HeldOut(held_out)),
-    ]
-    clusters = fp.Clusters(np.arange(200) // 2)
-    (loss, divergence), weights, _ = recorded(metrics, data, **FEW, resampling=clusters)
-    expected = 100.0 * (1.0 - (weights @ errors_after) / (weights @ errors_before))
-    np.testing.assert_allclose(loss.replicates, expected, rtol=1e-9)
-    expected = weights @ divergences / weights.sum(axis=1)
-    np.testing.assert_allclose(divergence.replicates, expected, rtol=1e-9)
-
-
 def test_replicates_without_a_fold_are_defined():
     """Clusters that are folds: one that is not drawn needs no calibrator."""
     folds = np.arange(120) % 4
@@ -220,15 +198,3 @@ def test_replicates_without_a_fold_are_defined():
     assert any(alone)  # one fold four times: it has nothing to train on
     for result in results:
         np.testing.assert_array_equal(np.isnan(result.replicates), alone)
-
-
-def test_refits_where_single_samples_are_drawn_have_the_law_of_a_naive_loop():
-    n, n_resamples = 300, 250
-    data, rng = binary(n=n), np.random.default_rng(99)
-    metric = fp.CalibrationLoss(BRIER, fp.DirectionPreserving(), folds_of(n), relative=False)
-    result = fp.bootstrap(metric, data, n_resamples=n_resamples, method="percentile", seed=0)
-    times = rng.multinomial(n, np.full(n, 1.0 / n), n_resamples).astype(float)
-    (naive,) = values_at([metric], data, times)
-    assert_same_distribution(result.replicates, naive)
-    error = np.sqrt((naive.var() + result.replicates.var()) / n_resamples)
-    assert abs(naive.mean() - result.replicates.mean()) < 5.0 * error

@@ -176,13 +176,6 @@ def test_consistency_bands_are_quantiles_of_isotonic_fits_to_calibrated_labels()
         assert (np.abs(band.high - high) < error).all()
 
 
-@pytest.mark.parametrize("options", [{"n_resamples": 0}, {"confidence_level": 1.0},
-                                     {"points": [0.0]}])  # fmt: skip
-def test_consistency_bands_refuse(options):
-    with pytest.raises(ValueError, match=next(iter(options))):
-        fp.consistency_band(detector(), **options)
-
-
 @pytest.mark.parametrize(
     ("rule", "priors"),
     [(fp.rules.Log(), None), (fp.rules.Brier(), [0.3, 0.7]), (fp.rules.Beta(2, 1), [0.3, 0.7])],
@@ -204,14 +197,6 @@ def test_divergence_curves_have_their_minimum_at_the_mean(rule, priors):
     naive = mass @ rule.divergence(q, [[0.3, 0.7]]) / mass.sum()
     np.testing.assert_allclose(fp.divergence_curve(data, rule, [0.3]).divergence, naive, rtol=1e-9)
     np.testing.assert_allclose(mean, mass @ q[:, 0] / mass.sum())
-
-
-def test_divergence_curves_refuse():
-    data = fp.Predictions.from_posteriors(None, [0.2, 0.4])
-    for wrong in ({"divergence": 3}, {"points": [0.0]}, {"divergence": lambda r, q: [1.0]}):
-        options = {"divergence": fp.rules.Log(), **wrong}
-        with pytest.raises(ValueError, match=next(iter(wrong))):
-            fp.divergence_curve(data, **options)
 
 
 @pytest.mark.parametrize("weights", [False, True])
@@ -236,15 +221,3 @@ def test_score_histograms_of_equal_scores_and_wrong_bins():
             fp.score_histogram(detector(), bins)
     with pytest.raises(ValueError, match="edges"):
         fp.score_histogram(fp.Predictions.from_llrs([0, 1], [-1e308, 1e308]))
-
-
-@pytest.mark.parametrize(
-    "function",
-    [fp.bayes_error, fp.empirical_cross_entropy, fp.tippett, fp.pav_steps, fp.consistency_band],
-)
-def test_both_classes_are_needed(function):
-    with pytest.raises(ValueError, match=r"class|targets"):
-        function(fp.Predictions.from_llrs([0, 0], [1.0, 2.0], prior=0.5))
-    three = fp.Predictions.from_posteriors([0, 1, 2], np.eye(3) * 0.4 + 0.2)
-    with pytest.raises(ValueError, match="binary"):
-        function(three)

@@ -4,13 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from sklearn.metrics import (
-    balanced_accuracy_score,
-    brier_score_loss,
-    log_loss,
-    roc_auc_score,
-    zero_one_loss,
-)
+from sklearn.metrics import roc_auc_score
 
 import fastpsr as fp
 
@@ -229,33 +223,3 @@ def test_classes_that_are_not_there():
     raw = fp.Predictions.from_raw_scores([0, 1], [0.1, 0.4])
     with pytest.raises(fp.ArgumentError, match="raw scores"):
         fp.roc(raw, class_=0)
-
-
-# As scikit-learn has them, docs/from/scikit-learn.md
-
-
-def test_the_table_of_other_packages_holds_for_scikit_learn():
-    data, y = of_four()
-    q = data.posteriors
-    binary = fp.Predictions.from_posteriors(y == 1, q[:, 1])
-    costs = 1.0 - np.eye(4)
-    pairs = [
-        (log_loss(y, q), fp.CrossEntropy(normalized=False)(data)),
-        (brier_score_loss(y == 1, q[:, 1]), fp.BrierScore(normalized=False)(binary)),
-        (
-            ((q - np.eye(4)[y]) ** 2).sum(axis=1).mean(),
-            4 * fp.BrierScore(normalized=False)(data),
-        ),
-        (roc_auc_score(y == 1, q[:, 1]), fp.AUC()(binary)),
-        (zero_one_loss(y, q.argmax(axis=1)), fp.BayesRisk(costs, normalized=False)(data)),
-        (
-            zero_one_loss(y, q.argmax(axis=1)),
-            fp.expected_cost(y, q.argmax(axis=1), costs, normalized=False),
-        ),
-        (
-            1.0 - balanced_accuracy_score(y, q.argmax(axis=1)),
-            fp.expected_cost(y, q.argmax(axis=1), costs, priors=[0.25] * 4, normalized=False),
-        ),
-    ]
-    for theirs, ours in pairs:
-        assert ours == pytest.approx(theirs, rel=1e-12)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr import kernels
 from tests import reference, samples
 
 RTOL, ATOL = 1e-12, 1e-14  # what the contract promises
@@ -55,20 +54,6 @@ def test_expected_score(K, scores, weights, priors, normalized):
         )
         metric = fp.ExpectedScore(rule, normalized=normalized)
         assert_close(metric(sample.predictions), expected)
-
-
-@normalized
-@every_K
-def test_named_scores_are_expected_scores(K, normalized):
-    sample = samples.make(K, weights="integer", priors=True)
-    costs = samples.COSTS[K]
-    for rule, named in [
-        (fp.rules.Log(), fp.CrossEntropy(normalized=normalized)),
-        (fp.rules.Brier(), fp.BrierScore(normalized=normalized)),
-        (fp.rules.Cost(costs), fp.BayesRisk(costs, normalized=normalized)),
-    ]:
-        of_rule = fp.ExpectedScore(rule, normalized=normalized)(sample.predictions)
-        assert_close(named(sample.predictions), of_rule)
 
 
 @every_K
@@ -199,41 +184,25 @@ def test_a_class_of_weight_zero_is_absent():
         fp.CrossEntropy()(sample.y, np.exp(sample.log_q), priors=[0.3, 0.3, 0.4], **options)
 
 
-def test_priors_equal_to_the_frequencies_change_nothing():
-    sample = samples.make(3, 90)
-    given = fp.Predictions.from_log_posteriors(sample.y, sample.log_q, priors=[1 / 3] * 3)
-    assert_close(fp.CrossEntropy()(given), fp.CrossEntropy()(sample.predictions))
-
-
-@pytest.mark.parametrize(("rule_name", "K"), [("log", 3), ("brier", 2), ("cost", 3)])
-def test_the_system_that_outputs_the_priors_scores_one(rule_name, K):
-    sample = samples.make(K, weights="wild", priors=True)
+def test_the_system_that_outputs_the_priors_scores_one():
+    sample = samples.make(3, weights="wild", priors=True)
     rows = np.tile(sample.priors, (sample.y.size, 1))
-    rule, _ = rules(K)[rule_name]
-    value = fp.ExpectedScore(rule)(
-        sample.y, rows, priors=sample.priors, sample_weight=sample.weights
-    )
-    assert_close(value, 1.0)
+    for rule, _ in rules(3).values():
+        value = fp.ExpectedScore(rule)(
+            sample.y, rows, priors=sample.priors, sample_weight=sample.weights
+        )
+        assert_close(value, 1.0)
 
 
-# Shortcuts, and what metrics refuse
+# Shortcuts
 
 
-METRICS = {
-    "cross-entropy": fp.CrossEntropy(),
-    "brier": fp.BrierScore(),
-    "risk": fp.BayesRisk(samples.COSTS[2]),
-    "score": fp.ExpectedScore(fp.rules.Log(), normalized=False),
-    "ece": fp.ECE(),
-    "confidence": fp.ECE(on="confidence", norm=2),
-    "calibration loss": fp.CalibrationLoss(
-        fp.rules.Log(), fp.DirectionPreserving(), fp.TrainOnTest()
-    ),
-    "divergence": fp.ExpectedDivergence(fp.rules.Brier(), fp.HistogramBinning(), fp.TrainOnTest()),
-}
-
-
-@pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS.keys())
+@pytest.mark.parametrize(
+    "metric",
+    [fp.CrossEntropy(), fp.BayesRisk(samples.COSTS[2]), fp.ECE(on="confidence", norm=2),
+     fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving(), fp.TrainOnTest())],
+    ids=lambda metric: metric.label,
+)  # fmt: skip
 def test_shortcut_takes_labels_and_posteriors(metric):
     sample = samples.make(2)
     q, w, p = np.exp(sample.log_q), np.arange(1.0, 61.0), [0.3, 0.7]
@@ -241,10 +210,6 @@ def test_shortcut_takes_labels_and_posteriors(metric):
     value = metric(sample.y, q, priors=p, sample_weight=w)
     assert value == metric(data)
     assert type(value) is float
-    with pytest.raises(ValueError, match="unlabeled"):
-        metric(fp.Predictions.from_posteriors(None, [0.2, 0.4]))
-    with pytest.raises(ValueError, match=r"raw scores.*calibrate"):
-        metric(fp.Predictions.from_raw_scores([0, 1, 0, 1], [0.1, 0.4, 0.35, 0.8]))
 
 
 # Bayes decisions and expected costs
@@ -350,27 +315,10 @@ def test_risk_curve_at_a_tie_takes_the_lowest_decision():
     assert_close(fp.risk_curve(at_threshold, [0.25]).risk, [1 / 0.75])
 
 
-def test_risk_curve_needs_points_inside():
-    for points in ([0.0], [1.0], [0.5, -0.1], [math.nan], []):
-        with pytest.raises(ValueError, match="points"):
-            fp.risk_curve(samples.make(2).predictions, points)
-
-
-@pytest.mark.parametrize(
-    ("n_classes", "dtype"), [(2, np.float32), (3, np.float64), (10, np.float32), (300, np.float64)]
-)
-def test_the_likeliest_class_is_the_decision_of_zero_one_costs(n_classes, dtype):
-    rng = np.random.default_rng(n_classes)
-    q = rng.dirichlet(np.ones(n_classes), 9_000).astype(dtype)
-    q[::7] = 1.0 / n_classes  # ties go to the lowest index
-    q[1::7] = np.eye(n_classes)[rng.integers(0, n_classes, q[1::7].shape[0])]
-    costs = fp.CostMatrix.zero_one(n_classes)
-    slowly = kernels.least_costly_decisions_of_odds(q, *costs.sparse_columns)
-    np.testing.assert_array_equal(kernels.likeliest_classes(q), slowly)
-    np.testing.assert_array_equal(q.argmax(axis=1), slowly)
-    with np.errstate(divide="ignore"):
-        data = fp.Predictions.from_logits(None, np.log(q))
-    np.testing.assert_array_equal(fp.bayes_decisions(data, costs), slowly)
-    assert costs.is_zero_one
-    assert not fp.CostMatrix.zero_one(n_classes, reject=0.5).is_zero_one
-    assert not fp.CostMatrix(2.0 * costs.values).is_zero_one
+def test_the_likeliest_class_is_the_decision_of_zero_one_costs():
+    for n_classes, dtype in ((2, np.float32), (3, np.float64), (10, np.float32), (300, np.float64)):
+        q = np.random.default_rng(n_classes).dirichlet(np.ones(n_classes), 3_000).astype(dtype)
+        q[::7] = 1.0 / n_classes  # ties go to the lowest index
+        costs = fp.CostMatrix.zero_one(n_classes)
+        decisions = fp.bayes_decisions(fp.Predictions.from_posteriors(None, q), costs)
+        np.testing.assert_array_equal(decisions, q.argmax(axis=1))
