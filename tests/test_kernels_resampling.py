@@ -207,20 +207,6 @@ def test_draws_over_parts_come_as_often_as_they_should():
     reference.assert_distributed(list(map(tuple, counts.tolist())), multinomial(n))
 
 
-def test_draws_over_parts_by_stratum():
-    sizes = np.array([[5, 0], [0, 0], [10**6, 3], [0, 10**10]])
-    counts = kernels.divide_over_parts(7, 0, 2_000, sizes)
-    assert counts.shape == (2_000, 4, 2)
-    np.testing.assert_array_equal(counts.sum(axis=1), np.tile(sizes.sum(axis=0), (2_000, 1)))
-    assert not counts[:, sizes == 0].any()
-    for part, stratum in ((0, 0), (2, 1)):
-        mean = counts[:, part, stratum].mean()
-        size = sizes[part, stratum]
-        assert abs(mean - size) < 5.0 * np.sqrt(size / 2_000)  # nearly Poisson
-    assert abs(np.corrcoef(counts[:, 0, 0], counts[:, 2, 1])[0, 1]) < 5.0 / np.sqrt(2_000)
-    np.testing.assert_array_equal(kernels.divide_over_parts(7, 1_500, 9, sizes), counts[1500:1509])
-
-
 def test_draws_in_one_part_of_many():
     """Over all parts, the multinomial; each part is drawn without the others."""
     sizes = np.array([[1, 0, 2], [1, 0, 0], [1, 5, 1]])  # (parts, strata)
