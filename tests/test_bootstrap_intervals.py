@@ -67,9 +67,7 @@ def detector(n=300, weights="none", seed=0, unequal=3):
 # Formulas
 
 
-@pytest.mark.parametrize(
-    ("n", "level"), [(4, 0.5), (40, 0.95), (99, 0.9), (100, 0.9), (500, 0.8), (200, 0.99)]
-)
+@pytest.mark.parametrize(("n", "level"), [(4, 0.5), (40, 0.95), (99, 0.9), (100, 0.9), (200, 0.99)])
 @pytest.mark.parametrize("method", METHODS)
 def test_formulas(method, n, level):
     rng = np.random.default_rng(n)
@@ -172,7 +170,7 @@ def values_without(metrics, data, scheme, ids):
     ]
 
 
-def assert_bca_by_the_jackknife(metrics, data, scheme, ids=None, n_resamples=4_000):
+def assert_bca_by_the_jackknife(metrics, data, scheme, ids=None, n_resamples=2_000):
     resampling = {
         "iid": fp.IID(), "stratified": fp.Stratified(), "clusters": fp.Clusters(ids)
     }[scheme]  # fmt: skip
@@ -200,8 +198,8 @@ def test_acceleration_is_that_of_the_full_jackknife(scheme, weights):
         fp.CrossEntropy(), fp.BrierScore(False), fp.BayesRisk(fp.CostMatrix.zero_one(2)),
         fp.ActDCF(0.4), fp.Cllr(), fp.AUC(), fp.EER(), fp.MinDCF(0.3), fp.MinCllr(),
     ]  # fmt: skip
-    ids = np.random.default_rng(1).integers(0, 50, 160)
-    assert_bca_by_the_jackknife(metrics, detector(160, weights), scheme, ids)
+    ids = np.random.default_rng(1).integers(0, 40, 100)
+    assert_bca_by_the_jackknife(metrics, detector(100, weights), scheme, ids)
 
 
 @pytest.mark.parametrize("scheme", ["iid", "clusters"])
@@ -362,11 +360,11 @@ def test_ece_of_zero_lies_on_a_boundary():
 @pytest.mark.parametrize(
     ("metric", "method", "population", "n_sets"),
     [
-        (fp.BrierScore(False), "percentile", 1.0 / 6.0, 200),  # the mean of q (1 - q)
-        (fp.CrossEntropy(False), "bca", 0.5, 100),  # the mean entropy
-        (fp.ExpectedScore(BRIER, False), "normal", 1.0 / 6.0, 200),
-        (fp.AUC(), "subsampling", 5.0 / 6.0, 60),
-        (fp.EER(), "auto", 0.25, 60),
+        (fp.BrierScore(False), "percentile", 1.0 / 6.0, 150),  # the mean of q (1 - q)
+        (fp.CrossEntropy(False), "bca", 0.5, 60),  # the mean entropy
+        (fp.ExpectedScore(BRIER, False), "normal", 1.0 / 6.0, 100),
+        (fp.AUC(), "subsampling", 5.0 / 6.0, 50),
+        (fp.EER(), "auto", 0.25, 50),
         (fp.ECE(5), "auto", 0.0, 100),
     ],
     ids=str,
