@@ -215,14 +215,13 @@ def test_intervals_follow_the_formulas(scheme, weights, level):
 def test_differences_are_paired(scheme, weights):
     """The centers are those of each metric, also where samples are drawn."""
     a, b = sample(weights=weights), sample(seed=1, weights=weights)
-    names = [*DETECTION, "PAV"] if scheme == "iid" and not weights else DETECTION
-    metrics = [RULES[name].metric for name in names]
+    metrics = [RULES[name].metric for name in DETECTION]
     results, _, subsets = recorded(
         metrics, a, b, resampling=scheme_of(scheme), method="subsampling", n_resamples=40, seed=5
     )
     subsets = subsets_of(subsets, scheme)
     values = np.subtract(*(values_at(metrics, data, subsets.weights) for data in (a, b)))
-    for name, result, of_metric in zip(names, results, values, strict=True):
+    for name, result, of_metric in zip(DETECTION, results, values, strict=True):
         assert_follows_the_formulas(
             RULES[name], result, of_metric, subsets, scheme, is_difference=True
         )
@@ -388,6 +387,29 @@ def test_undefined_subsets_are_left_out():
     (values,) = values_at([fp.EER()], data, subsets.weights)
     assert np.isnan(values[subsets.quarters]).any()
     assert_follows_the_formulas(RULES["EER"], result, values, subsets, "clusters")
+
+
+@pytest.mark.parametrize("undefined_with_both", [True, False])
+def test_half_of_the_subsets_must_be_defined(undefined_with_both):
+    """Two clusters are in about a fifth of the halves, and in fewer of the quarters."""
+    data, (enroll, _) = sample(), ids()
+
+    def mean(predictions):
+        weights = predictions.sample_weight
+        if weights is None:
+            return predictions.log_odds.mean()
+        is_subset = weights.max() == 1.0 and weights.sum() < 0.7 * N
+        has_both = min(weights[enroll == 0].max(), weights[enroll == 1].max()) > 0.0
+        if is_subset and has_both == undefined_with_both:
+            raise ValueError("undefined")
+        return np.average(predictions.log_odds, weights=weights)
+
+    options = {"resampling": scheme_of("clusters"), "method": "subsampling"}
+    if undefined_with_both:
+        low, high = quietly(fp.bootstrap, mean, data, seed=0, n_resamples=40, **options).interval
+        assert low < high
+    else:
+        without_interval(mean, data, "undefined or infinite in most subsets", **options)
 
 
 def test_infinite_subsets_are_left_out():
