@@ -44,16 +44,6 @@ def times_of(drawn, units_of_samples):
     return [math.prod(drawn.get(unit, 0) for unit in units) for units in units_of_samples]
 
 
-def draw(rng, scheme, y, weights=None, ids=None):
-    """One replicate: as many draws from each stratum as it has units."""
-    strata, units_of_samples = units_of(scheme, y, weights, ids)
-    drawn = Counter()
-    for stratum in strata:
-        for _ in stratum:
-            drawn[stratum[rng.integers(len(stratum))]] += 1
-    return np.array(times_of(drawn, units_of_samples))
-
-
 def draw_conditions(rng, conditions):
     """Indices that confidence-intervals 0.0.3 draws where conditions are given, as its code says.
 
@@ -100,10 +90,10 @@ def multinomial(counts):
 
 def distribution(value_at, outcomes):
     """Probability of each value, rounded; nan where it is undefined."""
-    found = Counter()
+    probabilities = Counter()
     for times, probability in outcomes:
-        found[key_of(value_at(times))] += probability
-    return found
+        probabilities[key_of(value_at(times))] += probability
+    return probabilities
 
 
 def key_of(value):

@@ -1,33 +1,16 @@
 """Replicates are distributed as the schemes say: every outcome of small sets, and large ones."""
 
-import itertools
 import warnings
-from collections import Counter
 
 import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.summaries import step_search
 from tests import reference_bootstrap as reference
+from tests.replicates import quietly, values_at
 
 SCHEMES = ("iid", "stratified", "clusters", "nested", "two-way")
 LOG, BRIER = fp.rules.Log(), fp.rules.Brier()
-
-
-SLOW = pytest.mark.slow
-
-
-def by_scheme_and_weights(*quick):
-    """Quick are some schemes, with and without weights in turn."""
-    cases = [
-        pytest.param(
-            scheme, weights, marks=[] if scheme in quick and weights == place % 2 else SLOW
-        )
-        for place, scheme in enumerate(SCHEMES)
-        for weights in (False, True)
-    ]
-    return pytest.mark.parametrize(("scheme", "weights"), cases)
 
 
 def scheme_of(scheme, ids=None):
@@ -41,7 +24,7 @@ def scheme_of(scheme, ids=None):
 
 
 def value_at(metric, predictions):
-    """What a metric is where samples are there so many times: on rows that are repeated."""
+    """Return the function of draw counts that is the metric of rows that are repeated."""
 
     def value(times):
         try:
@@ -55,25 +38,22 @@ def value_at(metric, predictions):
 
 
 def replicates(metrics, predictions, n, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # undefined replicates are meant to be
-        return [r.replicates for r in fp.bootstrap(metrics, predictions, n_resamples=n, **options)]
+    options = {"method": "percentile", **options}
+    results = quietly(fp.bootstrap, metrics, predictions, n_resamples=n, **options)
+    return [result.replicates for result in results]
 
 
-def small(scheme, kind="llrs", weights=False, priors=False):
+def small(scheme, kind="llrs", weights=False):
     """A few samples with ties, with the ids that a scheme needs."""
     y = np.array([0, 1, 0, 1, 1, 0])
     llr = np.array([-1.0, -1.0, 0.5, 2.0, 0.5, -2.5])
     w = np.array([1.0, 2.0, 0.5, 0.0, 1.0, 3.0]) if weights else None
     if kind == "posteriors":
-        p = [0.4, 0.6] if priors else None
-        data = fp.Predictions.from_posteriors(
-            y, 1.0 / (1.0 + np.exp(-llr)), priors=p, sample_weight=w
-        )
+        data = fp.Predictions.from_posteriors(y, 1.0 / (1.0 + np.exp(-llr)), sample_weight=w)
     elif kind == "raw":
         data = fp.Predictions.from_raw_scores(y, llr, sample_weight=w)
     else:
-        data = fp.Predictions.from_llrs(y, llr, prior=0.4 if priors else None, sample_weight=w)
+        data = fp.Predictions.from_llrs(y, llr, sample_weight=w)
     ids = None
     if scheme in ("clusters", "nested"):
         ids = np.array([7, 7, -1, 2, 5, 2])
@@ -97,50 +77,37 @@ OTHERS = [fp.DevPAV(), fp.ECE(2, binning="quantile"),
 
 
 def check_all_outcomes(metrics, data, weights, scheme, ids, n=1_200):
-    found = replicates(metrics, data, n, resampling=scheme_of(scheme, ids), seed=3)
+    drawn = replicates(metrics, data, n, resampling=scheme_of(scheme, ids), seed=3)
     outcomes = list(reference.every_replicate(scheme, data.y_true, weights, ids))
     assert abs(sum(p for _, p in outcomes) - 1.0) < 1e-12
-    for metric, values in zip(metrics, found, strict=True):
+    for metric, values in zip(metrics, drawn, strict=True):
         expected = reference.distribution(value_at(metric, data), outcomes)
         assert len(expected) > 1, metric
         reference.assert_distributed(list(map(reference.key_of, values)), expected)
 
 
-@by_scheme_and_weights("iid", "two-way")
+@pytest.mark.parametrize(
+    ("scheme", "weights"), [("iid", True), ("two-way", True), ("nested", False)]
+)
 def test_every_outcome_of_metrics_of_llrs(scheme, weights):
     data, w, ids = small(scheme, weights=weights)
     check_all_outcomes(RANKS + MEANS + REFITS, data, w, scheme, ids)
 
 
-@pytest.mark.parametrize("scheme", [pytest.param("iid", marks=SLOW), "two-way"])
-def test_every_outcome_at_given_priors(scheme):
-    data, w, ids = small(scheme, priors=True)
-    check_all_outcomes([fp.EER(), *MEANS, *REFITS], data, w, scheme, ids)
-
-
-@pytest.mark.in_turn(3)
-@pytest.mark.parametrize("weights", [False, True])
-@pytest.mark.parametrize("scheme", ["iid", "two-way"])
-def test_every_outcome_of_metrics_of_posteriors(scheme, weights):
-    data, w, ids = small(scheme, "posteriors", weights)
+def test_every_outcome_of_metrics_of_posteriors():
+    data, w, ids = small("iid", "posteriors", weights=True)
     binning = fp.CalibrationLoss(BRIER, fp.HistogramBinning(3), fp.TrainOnTest())
     metrics = [fp.BrierScore(), fp.ECE(3), fp.ECE(4, on="confidence"), fp.AUC(), binning]
-    check_all_outcomes(metrics, data, w, scheme, ids)
+    check_all_outcomes(metrics, data, w, "iid", ids)
 
 
-@pytest.mark.parametrize(
-    "scheme", [*(pytest.param(each, marks=SLOW) for each in SCHEMES[:4]), "two-way"]
-)
-def test_every_outcome_of_metrics_that_need_the_samples(scheme):
-    data, w, ids = small(scheme, weights=scheme == "iid")
-    check_all_outcomes(OTHERS, data, w, scheme, ids, n=600)
+def test_every_outcome_of_metrics_that_need_the_samples():
+    data, w, ids = small("stratified")
+    check_all_outcomes(OTHERS, data, w, "stratified", ids, n=600)
 
 
-@pytest.mark.parametrize("reach", [pytest.param(5.0, marks=SLOW), 0.1])
-@by_scheme_and_weights("stratified", "clusters")
-def test_every_outcome_of_operating_points(scheme, weights, reach, monkeypatch):
-    """Also where most replicates step at scores that were not expected."""
-    monkeypatch.setattr(step_search, "_REACH", reach)
+@pytest.mark.parametrize(("scheme", "weights"), [("iid", True), ("stratified", False)])
+def test_every_outcome_of_operating_points(scheme, weights):
     data, w, ids = small(scheme, weights=weights)
     check_all_outcomes(STEPS, data, w, scheme, ids, n=600)
 
@@ -150,35 +117,15 @@ def test_every_outcome_of_raw_scores():
     check_all_outcomes(RANKS, data, w, "stratified", ids)
 
 
-@pytest.mark.parametrize("scheme", ["iid", "stratified"])
-def test_every_outcome_of_three_classes(scheme):
+def test_every_outcome_of_three_classes():
     y = np.array([0, 1, 2, 1, 2])
     q = np.random.default_rng(0).dirichlet(np.ones(3), 5)
     data = fp.Predictions.from_posteriors(y, q)
-    metrics = [fp.CrossEntropy(), fp.BrierScore(False), fp.ECE(3, on="confidence"),
-               fp.BayesRisk(fp.CostMatrix.zero_one(3), normalized=False)]  # fmt: skip
-    check_all_outcomes(metrics, data, None, scheme, None)
-
-
-@pytest.mark.in_turn(2)
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("metric", [fp.AUC(), fp.BrierScore(False)], ids=lambda m: m.label)
-def test_every_outcome_of_a_comparison(scheme, metric):
-    a, w, ids = small(scheme, weights=True)
-    b = fp.Predictions.from_llrs(
-        a.y_true, np.array([0.0, 1.0, 0.25, -2.0, 0.25, -0.5]), sample_weight=w
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        found = fp.compare(
-            metric, a, b, n_resamples=1_200, resampling=scheme_of(scheme, ids), seed=4
-        )
-    of_a, of_b = value_at(metric, a), value_at(metric, b)
-    expected = reference.distribution(
-        lambda times: of_a(times) - of_b(times),
-        reference.every_replicate(scheme, a.y_true, w, ids),
-    )
-    reference.assert_distributed(list(map(reference.key_of, found.replicates)), expected)
+    metrics = [
+        fp.CrossEntropy(), fp.BrierScore(False), fp.ECE(3, on="confidence"), fp.AUC(2),
+        fp.BayesRisk(fp.CostMatrix.zero_one(3), normalized=False),
+    ]  # fmt: skip
+    check_all_outcomes(metrics, data, None, "iid", None)
 
 
 def test_replicates_without_any_trial_are_undefined():
@@ -204,74 +151,55 @@ def test_replicates_without_any_trial_are_undefined():
     check_all_outcomes(metrics, data, w, "two-way", ids)
 
 
-def test_nested_draws_are_those_of_confidence_intervals():
-    """Every outcome of the scheme, as often as the algorithm of that package has it."""
-    conditions = ["b", "a", "b", "c", "b", "a"]
-    expected = Counter()
-    for times, probability in reference.every_replicate("nested", range(6), None, conditions):
-        expected[tuple(times.tolist())] += probability
-    rng = np.random.default_rng(2)
-    drawn = [reference.draw_conditions(rng, conditions) for _ in range(20_000)]
-    found = [tuple(np.bincount(indices, minlength=6).tolist()) for indices in drawn]
-    reference.assert_distributed(found, expected)
-
-
 # Sets of many blocks, against a naive bootstrap
 
 
 def large(n=5_000):
     """Posteriors of more than a block of samples, with clusters and speakers that matter."""
     rng = np.random.default_rng(6)
-    one, other = rng.integers(0, 40, (2, n))
-    y = (rng.random(n) < np.where(one == other, 0.9, 0.15)).astype(int)
+    enroll, test = rng.integers(0, 40, (2, n))
+    y = (rng.random(n) < np.where(enroll == test, 0.9, 0.15)).astype(int)
     effect = rng.normal(size=40)
-    z = 2.0 * y - 1.0 + rng.normal(size=n) + 0.7 * effect[one] + 0.7 * effect[other]
-    return y, np.round(z, 2), one, other
-
-
-QUICK = ("two-way", False)
+    z = 2.0 * y - 1.0 + rng.normal(size=n) + 0.7 * effect[enroll] + 0.7 * effect[test]
+    return y, np.round(z, 2), enroll, test
 
 
 @pytest.mark.parametrize(
     ("scheme", "weights"),
-    [
-        pytest.param(*each, marks=[] if each == QUICK else SLOW)
-        for each in itertools.product(SCHEMES, (False, True))
-    ],
+    [("iid", True), ("two-way", False)],
 )
 def test_large_sets_against_a_naive_bootstrap(scheme, weights):
     """Means, counts, bins and ranks: their whole distribution, and the first two moments."""
-    y, z, one, other = large()
+    y, z, enroll, test = large()
     rng = np.random.default_rng(7)
-    w = rng.integers(0, 4, y.size).astype(float) if weights else None
-    data = fp.Predictions.from_logits(y, z, sample_weight=w)
-    ids = {"clusters": one, "nested": one, "two-way": (one, other)}.get(scheme)
-    n, n_naive = 800, 200
+    w = rng.integers(0, 4, y.size).astype(float) if weights else np.ones(y.size)
+    data = fp.Predictions.from_logits(y, z, sample_weight=w if weights else None)
+    ids = {"nested": enroll, "two-way": (enroll, test)}.get(scheme)
+    n, n_naive = 800, 150
     metrics = [fp.BrierScore(), fp.EER(), fp.ECE(), fp.BayesRisk(fp.CostMatrix.zero_one(2)),
                fp.EER("crossing"), fp.EER("nearest"), fp.MissRate(0.1), fp.FalseAlarmRate(0.01),
                fp.Threshold(fp.MissRate(0.1)), fp.Threshold(fp.FalseAlarmRate(0.1)),
                fp.Threshold(fp.EER()), fp.Threshold(fp.MinDCF(0.1))]  # fmt: skip
-    found = np.array(replicates(metrics, data, n, resampling=scheme_of(scheme, ids), seed=8))
-    naive = np.empty((len(metrics), n_naive))
+    drawn = np.array(replicates(metrics, data, n, resampling=scheme_of(scheme, ids), seed=8))
     strata, units = reference.units_of(scheme, y, w, ids)
     codes = {unit: k for k, unit in enumerate(sorted(set().union(*strata)))}
     first = np.array([codes.get(u[0], 0) for u in units])
     second = np.array([codes.get(u[-1], 0) if len(u) > 1 else -1 for u in units])
     strata = [np.array([codes[u] for u in stratum]) for stratum in strata]
-    for r in range(n_naive):
-        drawn = np.zeros(len(codes) + 1)
-        drawn[-1] = 1.0
+    times = np.zeros((n_naive, len(codes) + 1))
+    times[:, -1] = 1.0
+    for of_replicate in times:
         for stratum in strata:
             picked = stratum[rng.integers(0, stratum.size, stratum.size)]
-            drawn[:-1] += np.bincount(picked, minlength=len(codes))
-        weighed = data.reweighted(drawn[first] * drawn[second] * (1.0 if w is None else w))
-        naive[:, r] = [metric(weighed) for metric in metrics]
-    for one_way, other_way in zip(found, naive, strict=True):
-        reference.assert_same_distribution(one_way, other_way)
-        error = np.sqrt(one_way.var() / n + other_way.var() / n_naive)
-        assert abs(one_way.mean() - other_way.mean()) < 5.0 * error
+            of_replicate[:-1] += np.bincount(picked, minlength=len(codes))
+    naive = values_at(metrics, data, times[:, first] * times[:, second] * w)
+    for values, expected in zip(drawn, naive, strict=True):
+        reference.assert_same_distribution(values, expected)
+        error = np.sqrt(values.var() / n + expected.var() / n_naive)
+        assert abs(values.mean() - expected.mean()) < 5.0 * error
         # a standard deviation's standard error is about a share (2 n)^-1/2 of it
-        assert abs(np.log(one_way.std() / other_way.std())) < 5.0 * np.sqrt(0.5 / n + 0.5 / n_naive)
+        spread = np.log(values.std() / expected.std())
+        assert abs(spread) < 5.0 * np.sqrt(0.5 / n + 0.5 / n_naive)
 
 
 def test_the_spread_of_a_mean_is_that_of_theory():
@@ -288,20 +216,6 @@ def test_the_spread_of_a_mean_is_that_of_theory():
         (values,) = replicates([fp.CrossEntropy(False)], data, n, resampling=resampling, seed=9)
         assert abs(values.mean() - losses.mean()) < 5.0 * np.sqrt(variance / n)
         assert abs(values.var() / variance - 1.0) < 5.0 * np.sqrt(2.0 / n)
-
-
-def test_the_spread_under_clusters_is_that_of_theory():
-    """With clusters of equal size: the variance of their means over their number."""
-    rng = np.random.default_rng(10)
-    ids = np.repeat(np.arange(50), 100)
-    q = np.clip(rng.normal(size=50)[ids] * 0.1 + 0.5 + 0.01 * rng.normal(size=5_000), 0.0, 1.0)
-    data = fp.Predictions.from_posteriors(np.zeros(5_000, int), q)
-    means = (q**2).reshape(50, 100).mean(axis=1)
-    n = 4_000
-    (values,) = replicates([fp.BrierScore(False)], data, n, resampling=fp.Clusters(ids), seed=1)
-    variance = means.var() / 50
-    assert abs(values.mean() - means.mean()) < 5.0 * np.sqrt(variance / n)
-    assert abs(values.var() / variance - 1.0) < 5.0 * np.sqrt(2.0 / n)
 
 
 def test_the_spread_under_nested_draws_is_that_of_theory():

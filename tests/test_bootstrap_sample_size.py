@@ -2,25 +2,17 @@
 
 import json
 import math
-import warnings
-from itertools import combinations
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import stats
 
 import fastpsr as fp
-from fastpsr.bootstrap.bootstrap import values_of
-from fastpsr.bootstrap.jackknife import Jackknife
-from fastpsr.bootstrap.job import Job, Sum
-from fastpsr.bootstrap.left_out import left_out_values
-from fastpsr.bootstrap.subsampling import Subsampling, subset_values
-from fastpsr.plans import run
-from tests.drawn import units_of
+from tests.replicates import Subsets
 
 MEAN = fp.BrierScore(normalized=False)
 METRICS = [MEAN, fp.AUC(), fp.EER(), fp.MinDCF(0.1), fp.MinCllr(), fp.ECE()]
+by_metric = pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.label)
 
 
 def detector(n=800, seed=0, separation=1.0, **options):
@@ -46,30 +38,23 @@ def width_of(metric, data, **options):
     return high - low
 
 
-def found(metric, data, width, **options):
+def size(metric, data, width, **options):
     return fp.sample_size(metric, data, width, **{"seed": 0, **options})
 
 
 # The number
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.label)
-def test_the_width_of_the_pilot_needs_the_pilot(metric):
+@by_metric
+def test_the_width_of_the_pilot_needs_the_pilot_and_a_narrower_one_more(metric):
     data = detector()
-    own = width_of(metric, data)
-    result = found(metric, data, own)
-    assert (result.n, result.pilot_n, result.factor) == (800, 800, 1.0)
-    assert (result.n_targets, result.n_nontargets) == (200, 600)
-    assert result.pilot_width == own
-    assert result.interval.low < 800 < result.interval.high
-
-
-@pytest.mark.in_turn(2)
-@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.label)
-def test_a_narrower_interval_needs_more(metric):
-    data = detector()
-    own = width_of(metric, data)
-    results = [found(metric, data, own * share) for share in (1.5, 1.0, 0.9, 0.5, 0.1, 0.01)]
+    pilot_width = width_of(metric, data)
+    results = [size(metric, data, pilot_width * share) for share in (1.5, 1.0, 0.5, 0.01)]
+    same = results[1]
+    assert (same.n, same.pilot_n, same.factor) == (800, 800, 1.0)
+    assert (same.n_targets, same.n_nontargets) == (200, 600)
+    assert same.pilot_width == pilot_width
+    assert same.interval.low < 800 < same.interval.high
     assert (np.diff([result.n for result in results]) > 0).all()
     for result in results:
         assert (np.diff(result.curve_n) > 0.0).all()
@@ -80,71 +65,99 @@ def test_a_narrower_interval_needs_more(metric):
 
 
 def test_of_a_mean_the_rate_is_a_half():
-    for seed in range(3):  # for any data: 800 are divided by 8
-        data = detector(seed=seed)
-        own = width_of(MEAN, data)
-        result = found(MEAN, data, own / 3.0)
-        assert result.measured_exponent == pytest.approx(0.5, abs=1e-9)
-        assert result.exponent == pytest.approx(0.5, abs=1e-9)
-        assert result.n == 7_200
-        df, of_variance = result.degrees_of_freedom, stats.chi2(result.degrees_of_freedom)
-        assert 40.0 < df < 399.0
-        low, high = (7_200 * df / of_variance.ppf(p) for p in (0.975, 0.025))
-        assert result.interval == pytest.approx((low, high))
+    data = detector()  # for any data: 800 are divided by 8
+    result = size(MEAN, data, width_of(MEAN, data) / 3.0)
+    assert result.measured_exponent == pytest.approx(0.5, abs=1e-9)
+    assert result.exponent == pytest.approx(0.5, abs=1e-9)
+    assert result.n == 7_200
+    df, of_variance = result.degrees_of_freedom, stats.chi2(result.degrees_of_freedom)
+    assert 40.0 < df < 399.0
+    low, high = (7_200 * df / of_variance.ppf(p) for p in (0.975, 0.025))
+    assert result.interval == pytest.approx((low, high))
 
 
-@pytest.mark.parametrize("metric", [MEAN, fp.EER()], ids=lambda metric: metric.label)
-def test_the_rate_follows_from_halves_and_quarters(metric):
-    data, scheme = speakers()
-    result = found(metric, data, 0.01, resampling=scheme)
-    job = Job(metric, data)
-    values = values_of([metric.label], [job])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        units = units_of(scheme, data)
-        subsets, left_out = (
-            run(lambda need=need: need([job], np.array(values), units, 0, jointly=False))
-            for need in (subset_values, left_out_values)
-        )
-    pairs = list(combinations(range(8), 2))
-    apart = [(a, b) for a, b in combinations(range(28), 2) if not {*pairs[a]} & {*pairs[b]}]
-    halves, quarters = subsets.halves[0], subsets.quarters[0]
-    of_halves = np.nanmean((halves[..., 0] - halves[..., 1]) ** 2) / 2.0
-    one, other = np.array(apart).T
-    of_quarters = np.nanmean((quarters[:, one] - quarters[:, other]) ** 2) / 2.0
-    # all pairs of quarters that are apart, of which those within a half are a balanced part
-    measured = math.log2(of_quarters / of_halves) / 2.0
-    assert result.measured_exponent == pytest.approx(measured, abs=0.03)
+class Recorded:
+    """A metric of the user's own that keeps the weights and values with which it is called."""
+
+    def __init__(self, metric):
+        self.metric, self.weights, self.values = metric, [], []
+
+    def __call__(self, predictions):
+        value = self.metric(predictions)
+        if predictions.sample_weight is not None:
+            self.weights.append(np.array(predictions.sample_weight))
+            self.values.append(value)
+        return value
+
+
+def shares_of_variance(result):
+    """Parts of the variance that fall with the number of units, and with its square."""
     variances = 4.0 ** np.array([0.0, result.measured_exponent])
-    a, b = np.linalg.solve([[2.0, 4.0], [4.0, 16.0]], variances)  # of the size of the pilot
-    assert a > 0.0
-    if b < 0.0:
-        a, b = 1.0, 0.0
-    assert result.exponent == pytest.approx((a / 2.0 + b) / (a + b))
-    share = math.sqrt((a / result.factor + b / result.factor**2) / (a + b))
-    method = Jackknife() if result.pilot.method == "jackknife" else Subsampling()
-    evidence = SimpleNamespace(
-        needed={subset_values: subsets, left_out_values: left_out}.__getitem__,
-        total=lambda terms: (values[0], None),
-    )
-    own = method.estimate(Sum((job,)), evidence)
-    grown = own._replace(
-        standard_error=share * own.standard_error,
-        degrees_of_freedom=result.factor * own.degrees_of_freedom,
-    )
-    low, high = grown.interval(0.95)
-    assert high - low == pytest.approx(0.01, rel=2.0 / result.n)
+    of_units, of_pairs = np.linalg.solve([[2.0, 4.0], [4.0, 16.0]], variances)
+    parts = np.array([2.0 * of_units, 4.0 * of_pairs]) * [0.5, 0.25]  # at the size of the pilot
+    return np.array([1.0, 0.0]) if parts[1] < 0.0 else parts / parts.sum()
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.parametrize(
+    "metric", [fp.EER(), fp.MinCllr(), fp.CrossEntropy(False)], ids=lambda metric: metric.label
+)
+def test_the_rate_follows_from_halves_and_quarters(metric):
+    ids = np.arange(480) // 12
+    data, recorded = detector(480, seed=2), Recorded(metric)
+    result = size(recorded, data, 0.01, n_resamples=100, resampling=fp.Clusters(ids))
+    subsets = [
+        (weights, value)
+        for weights, value in zip(recorded.weights, recorded.values, strict=True)
+        if weights.max() == 1.0
+    ]
+    whole = np.ones(480), metric(data)
+    dealt = Subsets(
+        [weights for weights, _ in [whole, *subsets]],
+        lambda weights: frozenset(ids[weights > 0.0].tolist()),
+    )
+    values = {weights.tobytes(): value for weights, value in [whole, *subsets]}
+    values = np.array([values[weights.tobytes()] for weights in dealt.weights])
+    assert len(dealt.pairs) == 8 * 7
+    of_halves = np.mean([np.diff(values[list(pair)]) ** 2 for pair in dealt.pairs])
+    of_quarters = np.mean([
+        np.diff(values[list(way)]) ** 2 for ways in dealt.ways.values() for way in ways
+    ])  # fmt: skip
+    measured = math.log2(of_quarters / of_halves) / 2.0
+    assert result.measured_exponent == pytest.approx(measured, abs=1e-9)
+    of_units, of_pairs = shares_of_variance(result)
+    assert result.exponent == pytest.approx(of_units / 2.0 + of_pairs)
+    # intervals of percentiles are proportional to the standard error
+    share = math.sqrt(of_units / result.factor + of_pairs / result.factor**2)
+    assert share * result.pilot_width == pytest.approx(0.01, rel=2.0 / result.n)
+
+
+def test_degrees_of_freedom_grow_with_the_number_of_units():
+    """Of an interval by subsampling, on the logarithmic scale of an EER."""
+    data, scheme = speakers()
+    result = size(fp.EER(), data, 0.01, resampling=scheme)
+    assert result.pilot.method == "subsampling"
+    center, (low, high) = result.pilot.corrected, result.pilot.interval
+
+    def t(df):
+        return stats.t(1.0 / (1.0 / df + 1.0 / 56.0)).ppf(0.975)
+
+    df = result.degrees_of_freedom
+    assert df == pytest.approx(result.pilot.degrees_of_freedom)
+    error = center * math.log(high / low) / 2.0 / t(df)
+    of_units, of_pairs = shares_of_variance(result)
+    share = math.sqrt(of_units / result.factor + of_pairs / result.factor**2)
+    reach = t(result.factor * df) * share * error / center
+    width = center * (math.exp(reach) - math.exp(-reach))
+    assert width == pytest.approx(0.01, rel=2.0 / result.n)
+
+
 @pytest.mark.parametrize("metric", [MEAN, fp.EER()], ids=lambda metric: metric.label)
 def test_fresh_intervals_have_the_width(metric):
     ratios = []
     for seed in range(6):
         pilot = detector(1_200, seed=seed)
         wanted = width_of(metric, pilot, seed=seed) / 2.0
-        n = found(metric, pilot, wanted, seed=seed).n
-        fresh = detector(n, seed=100 + seed)
+        fresh = detector(size(metric, pilot, wanted, seed=seed).n, seed=100 + seed)
         ratios.append(width_of(metric, fresh, seed=100 + seed) / wanted)
     assert np.mean(ratios) == pytest.approx(1.0, abs=0.2)
 
@@ -154,8 +167,7 @@ def test_fresh_intervals_have_the_width(metric):
 
 def test_speakers_are_counted():
     data, scheme = speakers()
-    own = width_of(MEAN, data, resampling=scheme)
-    result = found(MEAN, data, own / 4.0, resampling=scheme)
+    result = size(MEAN, data, width_of(MEAN, data, resampling=scheme) / 4.0, resampling=scheme)
     assert (result.drawn, result.pilot_n) == ("speakers", 24)
     assert 0.5 < result.exponent <= 1.0  # trials vary, too, and their number grows faster
     assert 24 * 4 < result.n < 24 * 16
@@ -167,19 +179,16 @@ def test_speakers_are_counted():
 @pytest.mark.parametrize("scheme", [fp.Clusters, fp.Nested])
 def test_clusters_are_counted(scheme):
     data = detector()
-    ids = np.arange(800) // 4
-    result = found(MEAN, data, 0.02, resampling=scheme(ids))
+    result = size(MEAN, data, 0.02, resampling=scheme(np.arange(800) // 4))
     assert (result.drawn, result.pilot_n) == ("clusters", 200)
     assert result.n_targets == round(200 * result.factor)
-    alone = found(MEAN, data, 0.02, resampling=fp.Clusters(np.arange(800)))
-    assert alone.n == pytest.approx(found(MEAN, data, 0.02).n, rel=0.3)
 
 
 def test_samples_of_no_weight_are_not_counted():
     weights = np.ones(800)
     weights[400:] = 0.0
-    weighted = found(MEAN, detector(sample_weight=weights), 0.05)
-    bare = found(MEAN, detector()[:400], 0.05)
+    weighted = size(MEAN, detector(sample_weight=weights), 0.05)
+    bare = size(MEAN, detector()[:400], 0.05)
     assert (weighted.pilot_n, weighted.n) == (400, bare.n)
     assert weighted.n_targets == bare.n_targets
 
@@ -188,33 +197,9 @@ def test_more_classes_have_no_targets():
     rng = np.random.default_rng(0)
     y = np.arange(300) % 3
     data = fp.Predictions.from_logits(y, rng.normal(size=(300, 3)) + np.eye(3)[y])
-    result = found(fp.CrossEntropy(), data, 0.1)
+    result = size(fp.CrossEntropy(), data, 0.1)
     assert (result.n_targets, result.n_nontargets) == (None, None)
     assert result.n > 300
-
-
-@pytest.mark.parametrize("metric", [MEAN, fp.EER()], ids=lambda metric: metric.label)
-def test_parts_need_as_many(metric):
-    data = detector(400)
-    ids = np.arange(400) // 4
-    here = found(metric, data, 0.05, resampling=fp.Clusters(ids))
-    cuts = (slice(0, 100), slice(100, 400))
-    parts = fp.from_parts((data[cut], {"id": ids[cut]}) for cut in cuts)
-    there = found(metric, parts, 0.05, resampling=fp.Clusters("id"))
-    assert (there.n, there.n_targets, there.drawn) == (here.n, here.n_targets, here.drawn)
-    assert there.interval == pytest.approx(here.interval, rel=1e-9)
-    assert there.measured_exponent == pytest.approx(here.measured_exponent, rel=1e-9)
-    np.testing.assert_allclose(there.curve_width, here.curve_width, rtol=1e-9)
-
-
-def test_the_seed_decides_with_any_number_of_threads():
-    data = detector()
-    with fp.threads(1):
-        one = found(fp.EER(), data, 0.02, seed=3).to_dict()
-    assert found(fp.EER(), data, 0.02, seed=3).to_dict() == one
-    other = found(fp.EER(), data, 0.02, seed=4).to_dict()
-    assert other["pilot_width"] != one["pilot_width"]
-    assert fp.sample_size(fp.EER(), data, 0.02).pilot.seed != 3
 
 
 # What it cannot know
@@ -228,7 +213,7 @@ def test_the_rate_is_a_half_where_subsets_have_no_value():
             raise ValueError("too few")
         return np.average(predictions.llrs, weights=weights)
 
-    result = found(of_many, detector(100), 0.1, n_resamples=100)
+    result = size(of_many, detector(100), 0.1, n_resamples=100)
     assert math.isnan(result.measured_exponent)
     assert result.exponent == 0.5
     assert result.n == math.ceil(100 * (result.pilot_width / 0.1) ** 2)
@@ -236,61 +221,46 @@ def test_the_rate_is_a_half_where_subsets_have_no_value():
 
 def test_few_errors_leave_much_open():
     few, many = detector(400, separation=2.0), detector(400, separation=0.5)
-    with pytest.warns(RuntimeWarning, match="degrees of freedom below 8") as said:
-        rough = found(fp.AUC(), few, 0.001)
-    assert said[0].filename == __file__
-    good = found(fp.AUC(), many, 0.01)
+    with pytest.warns(RuntimeWarning, match="degrees of freedom below 8") as caught:
+        rough = size(fp.AUC(), few, 0.001)
+    assert caught[0].filename == __file__
+    good = size(fp.AUC(), many, 0.01)
     assert rough.degrees_of_freedom < 8.0 < good.degrees_of_freedom
     spread = [result.interval.high / result.interval.low for result in (rough, good)]
     assert spread[0] > 2.0 * spread[1]
 
 
-def test_bad_input():
+def test_widths_that_no_or_every_size_has():
     data = detector(200)
-    for width in (0.0, -1.0, math.nan, math.inf):
-        with pytest.raises(fp.ArgumentError, match=r"^width must be positive and finite, not"):
-            fp.sample_size(MEAN, data, width)
-    with pytest.raises(fp.ArgumentError, match=r"^width must be a number"):
-        fp.sample_size(MEAN, data, "narrow")
-    with pytest.raises(
-        fp.ArgumentError, match=r"^width must be at least that of 1,000,0.* samples"
-    ):
+    with pytest.raises(fp.ArgumentError, match=r"^width must be at least that of 1,000,0.*samples"):
         fp.sample_size(MEAN, data, 1e-12)
     with pytest.raises(fp.ArgumentError, match=r"^width must be at most that of 32 samples"):
-        found(MEAN, data, 1e3)  # 8 of which are targets
-    with pytest.raises(ValueError, match=r"^metric"):
-        fp.sample_size("nothing", data, 0.1)
-    with pytest.raises(ValueError, match=r"^seed"):
-        fp.sample_size(MEAN, data, 0.1, seed=-1)
+        size(MEAN, data, 1e3)  # 8 of which are targets
 
 
 def test_a_pilot_without_an_interval_is_refused():
     few = detector(20)
     message = "predictions must give EER an interval: at least 8 samples of each class are needed"
     with pytest.raises(fp.ArgumentError, match=message) as error:
-        found(fp.EER(), few, 0.1)
-    assert "larger pilot" in str(error.value)
+        size(fp.EER(), few, 0.1)
+    assert "larger pilot" in error.value.remedy
     constant = fp.Predictions.from_posteriors([0, 1] * 20, [0.5] * 40)
-    with pytest.raises(
-        fp.ArgumentError, match=r"of a finite width above 0, not from 0\.25 to 0\.25"
-    ):
-        found(MEAN, constant, 0.1)
     llrs = np.where(np.arange(40) == 1, -np.inf, 1.0)
     infinite = fp.Predictions.from_llrs([0, 1] * 20, llrs)
-    with pytest.raises(fp.ArgumentError, match="of a finite width above 0"):
-        found(fp.Cllr(), infinite, 0.1)
+    for metric, data in ((MEAN, constant), (fp.Cllr(), infinite)):
+        with pytest.raises(fp.ArgumentError, match="of a finite width above 0"):
+            size(metric, data, 0.1)
 
 
 # The result
 
 
 def test_what_is_shown():
-    result = found(fp.EER(), detector(), 0.02)
+    result = size(fp.EER(), detector(), 0.02)
     content = result.to_dict()
     assert json.loads(json.dumps(content, allow_nan=False)) == content
-    assert content["name"] == "EER"
+    assert (content["name"], content["unit"]) == ("EER", "fraction")
     assert content["low"] < content["n"] < content["high"]
-    assert content["unit"] == "fraction"
     assert result.to_frame().columns == ["curve_n", "curve_width"]
     low, high = result.interval
     text = f"{result.n:,} samples ({low:,.0f} to {high:,.0f}) for a 95% interval of width 0.02"

@@ -1,5 +1,7 @@
 """Kernels: elementary functions, places among edges, first bad entries, and pooling."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -108,42 +110,9 @@ def test_elementary_functions_are_right_to_2_ulp(name):
     assert error[worst] <= (2.0 if EXTENDED else 2.5), x[worst]
 
 
-@pytest.mark.parametrize("name", ELEMENTARY)
-def test_elementary_functions_against_many_digits(name):
-    mpmath = pytest.importorskip("mpmath")
-    function, x = ELEMENTARY[name]
-    x = np.random.default_rng(0).choice(x, 800, replace=False)
-    found = function(x)
-    with mpmath.workprec(200):
-        one = mpmath.mpf(1)
-        exact = {
-            "exp": mpmath.exp,
-            "log": mpmath.log,
-            "log1p": mpmath.log1p,
-            "log1p of any": mpmath.log1p,
-            "softplus": lambda v: mpmath.log1p(mpmath.exp(v)) if v < 1e4 else v,
-            "sigmoid": lambda v: one / (one + mpmath.exp(-v)) if v > -1e4 else 0 * one,
-        }[name]
-        for value, got in zip(x.tolist(), found.tolist(), strict=True):
-            expected = exact(mpmath.mpf(value))
-            ulp = mpmath.mpf(float(np.spacing(abs(float(expected)))))
-            assert abs(got - expected) <= 2 * ulp, value
-
-
-def test_the_polynomial_of_exp_is_the_interpolation_at_chebyshev_nodes():
-    mpmath = pytest.importorskip("mpmath")
-    with mpmath.workdps(50):
-        nodes = [mpmath.log(2) / 2 * mpmath.cos(mpmath.pi * (i + 0.5) / 10) for i in range(10)]
-        powers = mpmath.matrix([[r**n for n in range(10)] for r in nodes])
-        values = mpmath.matrix([(mpmath.exp(r) - 1 - r) / r**2 for r in nodes])
-        expected = [float(c) for c in mpmath.lu_solve(powers, values)]
-    assert [getattr(elementary, f"_E{n}") for n in range(2, 12)] == expected
-
-
 @pytest.mark.parametrize("name", SPECIAL)
-@pytest.mark.parametrize("length", [1, 9])  # a vector's rest, and a vector
-def test_elementary_functions_at_their_ends(name, length):
-    for value, expected in SPECIAL[name]:
+def test_elementary_functions_at_their_ends(name):
+    for (value, expected), length in itertools.product(SPECIAL[name], (1, 9)):  # a vector's rest
         np.testing.assert_array_equal(
             ELEMENTARY[name][0](np.full(length, value)), np.full(length, expected)
         )
@@ -159,17 +128,13 @@ RNG = np.random.default_rng(5)
 EDGES = {
     "none": [],
     "one": [0.5],
-    "zero": [0.0],
     "plain": np.sort(RNG.normal(size=50)),
     "many": np.sort(RNG.normal(size=5_000)),
-    "one far out": [*np.linspace(0, 1, 30), 1e300],
     "two far out": [-1e300, *np.linspace(0, 1, 30), 1e300],
     "infinite": [-INF, -1.0, 0.0, 2.0, INF],
-    "only infinite": [-INF, INF],
     "subnormal gaps": np.arange(-20, 20) * LEAST,
     "neighbors": 1.0 + np.arange(40) * np.finfo(float).eps,
     "widest range": np.linspace(-1, 1, 31) * LARGEST,
-    "half the widest range": np.linspace(0, 1, 31) * LARGEST,
     "every magnitude": [*-np.logspace(300, -300, 301), *np.logspace(-300, 300, 301)],
     "crowded": np.sort(np.append(RNG.normal(size=200) * 1e-9, [-1.0, 1.0])),
 }
@@ -189,23 +154,26 @@ def hostile_values(edges, n=9_000):
     return rng.permutation(np.append(values, rng.choice(pool, n // 3)))
 
 
+by_edges = pytest.mark.parametrize("edges", EDGES.values(), ids=EDGES)
+
+
 def cells_of(values, edges):
     return np.searchsorted(edges, values, "left") + np.searchsorted(edges, values, "right")
 
 
-@pytest.mark.parametrize("edges", EDGES.values(), ids=EDGES)
+@by_edges
 def test_steps_at_or_below_a_value(edges):
     values = hostile_values(edges)
-    found = kernels.step_function(values, edges, np.arange(edges.size + 1.0))
-    np.testing.assert_array_equal(found, np.searchsorted(edges, values, "right"))
+    steps = kernels.step_function(values, edges, np.arange(edges.size + 1.0))
+    np.testing.assert_array_equal(steps, np.searchsorted(edges, values, "right"))
 
 
-@pytest.mark.parametrize("edges", EDGES.values(), ids=EDGES)
+@by_edges
 def test_bin_numbers(edges):
     inner = np.sort(np.concatenate([edges, edges[::3], edges[::3]]))  # quantile edges may tie
     values = hostile_values(edges)
-    found = kernels.bin_numbers(values, np.concatenate([[-INF], inner, [INF]]))
-    np.testing.assert_array_equal(found, np.searchsorted(inner, values, "left"))
+    bins = kernels.bin_numbers(values, np.concatenate([[-INF], inner, [INF]]))
+    np.testing.assert_array_equal(bins, np.searchsorted(inner, values, "left"))
 
 
 def count_cells(scores, weights, edges, take, y):
@@ -218,24 +186,24 @@ def count_cells(scores, weights, edges, take, y):
     return cells[:-1].sum(axis=1), lowest[:-1]
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
-@pytest.mark.parametrize("edges", EDGES.values(), ids=EDGES)
-def test_count_into_cells(edges, weighted):
+@by_edges
+def test_count_into_cells(edges):
     scores = hostile_values(edges, 18_000)
     rng = np.random.default_rng(1)
     y = rng.integers(0, 2, scores.size).astype(np.uint8)
-    weights = rng.integers(0, 9, scores.size) / 8.0 if weighted else np.empty(0)  # sums are exact
-    taken = (y == 1) & (weights > 0) if weighted else y == 1
-    cells = cells_of(scores[taken], edges)
-    expected = np.bincount(cells, weights[taken] if weighted else None, 2 * edges.size + 1)
-    lowest = np.full(expected.size, INF)
-    np.minimum.at(lowest, cells, scores[taken])
-    totals, found_lowest = count_cells(scores, weights, edges, 1, y)
-    np.testing.assert_array_equal(totals, expected)
-    np.testing.assert_array_equal(found_lowest, lowest)
+    for weights in (np.empty(0), rng.integers(0, 9, scores.size) / 8.0):  # sums are exact
+        taken = (y == 1) & (weights > 0) if weights.size else y == 1
+        cells = cells_of(scores[taken], edges)
+        of_taken = weights[taken] if weights.size else None
+        expected = np.bincount(cells, of_taken, 2 * edges.size + 1)
+        lowest = np.full(expected.size, INF)
+        np.minimum.at(lowest, cells, scores[taken])
+        totals, counted_lowest = count_cells(scores, weights, edges, 1, y)
+        np.testing.assert_array_equal(totals, expected)
+        np.testing.assert_array_equal(counted_lowest, lowest)
 
 
-@pytest.mark.parametrize("edges", EDGES.values(), ids=EDGES)
+@by_edges
 def test_merging_sorted_scores_counts_them(edges):
     scores = np.sort(hostile_values(edges))
     members = np.sort(np.concatenate([edges, edges[::2]]))
@@ -244,13 +212,16 @@ def test_merging_sorted_scores_counts_them(edges):
     of_members[1::2] = 1.0 + (np.arange(edges.size) % 2 == 0)
     lowest[1::2] = edges
     filled = (of_members > 0.0) | (others > 0.0)
-    found = kernels.merge_by_score(members, scores)
-    for one, other in zip(found, (lowest, of_members, others), strict=True):
-        np.testing.assert_array_equal(one, other[filled])
+    merged = kernels.merge_by_score(members, scores)
+    for values, expected in zip(merged, (lowest, of_members, others), strict=True):
+        np.testing.assert_array_equal(values, expected[filled])
 
 
-@pytest.mark.parametrize("n", [0, 1, 5_000, 16_384, 70_001])
-@pytest.mark.parametrize("kind", ["normal", "rounded", "float32", "extreme", "equal", "ascending"])
+@pytest.mark.parametrize(
+    ("kind", "n"),
+    [("normal", 0), ("normal", 1), ("normal", 70_001), ("rounded", 16_384), ("float32", 5_000),
+     ("extreme", 5_000), ("equal", 16_384), ("ascending", 70_001)],
+)  # fmt: skip
 def test_sort_in_place(kind, n):
     rng = np.random.default_rng(n)
     values = {
@@ -261,31 +232,27 @@ def test_sort_in_place(kind, n):
         "equal": np.full(n, -2.5),
         "ascending": np.arange(n) - n / 2.0,
     }[kind]
-    one, other = values.copy(), -values
-    kernels.sort_in_place(one, other)
-    np.testing.assert_array_equal(one, np.sort(values))
-    np.testing.assert_array_equal(other, np.sort(-values))
+    ascending, negated = values.copy(), -values
+    kernels.sort_in_place(ascending, negated)
+    np.testing.assert_array_equal(ascending, np.sort(values))
+    np.testing.assert_array_equal(negated, np.sort(-values))
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
-@pytest.mark.parametrize("edges", EDGES.values(), ids=EDGES)
-def test_highest_in_steps(edges, weighted):
+@by_edges
+def test_highest_in_steps(edges):
     values = hostile_values(edges, 18_000)
-    weights = (
-        np.random.default_rng(0).integers(0, 2, values.size) * 1.0 if weighted else np.empty(0)
-    )
-    expected = np.full(edges.size + 1, -INF)
-    present = weights > 0 if weighted else np.full(values.size, True)
-    np.maximum.at(expected, np.searchsorted(edges, values[present], "right"), values[present])
-    highest = np.full(edges.size + 1, -INF)
     grid = kernels.bucket_grid(edges)
-    for rows in (slice(0, 3), slice(3, None)):
-        kernels.highest_in_steps(values[rows], weights[rows], grid, highest)
-    np.testing.assert_array_equal(highest, expected)
+    for weights in (np.empty(0), np.random.default_rng(0).integers(0, 2, values.size) * 1.0):
+        present = weights > 0 if weights.size else np.full(values.size, True)
+        expected = np.full(edges.size + 1, -INF)
+        np.maximum.at(expected, np.searchsorted(edges, values[present], "right"), values[present])
+        highest = np.full(edges.size + 1, -INF)
+        for rows in (slice(0, 3), slice(3, None)):
+            kernels.highest_in_steps(values[rows], weights[rows], grid, highest)
+        np.testing.assert_array_equal(highest, expected)
 
 
-@pytest.mark.parametrize("n", [1, 2, 4097, 300_001])
-@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize(("n", "share"), [(1, 0.0), (2, 1.0), (4097, 0.3), (300_001, 0.3)])
 def test_split_by_class(n, share):
     rng = np.random.default_rng(n)
     y = (rng.random(n) < share).astype(np.uint8)
@@ -295,8 +262,7 @@ def test_split_by_class(n, share):
     np.testing.assert_array_equal(positives, scores[y == 1])
 
 
-@pytest.mark.parametrize("n_bins", [1, 8, 1024, 4096])
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(("n_classes", "n_bins"), [(2, 1), (2, 1024), (3, 8), (3, 4096)])
 def test_sum_into_bins(n_classes, n_bins):
     rng = np.random.default_rng(2)
     values = rng.integers(0, 4097, 20_000) / 4096.0
@@ -306,13 +272,13 @@ def test_sum_into_bins(n_classes, n_bins):
     places = (2 * y + hits) * n_bins + np.searchsorted(edges[1:-1], values, "left")
     for of_values in (values, values.astype(np.float32)):  # which holds them, too
         for of_samples in (weights, np.empty(0)):
-            found = kernels.sum_into_bins(
+            sums = kernels.sum_into_bins(
                 of_values, hits, y.astype(np.uint8), of_samples, edges, n_classes
             )
             w = of_samples if of_samples.size else np.ones(values.size)
             for column, part in enumerate((w, w * values)):
                 expected = np.bincount(places, part, n_classes * 2 * n_bins)
-                np.testing.assert_array_equal(found[..., column].ravel(), expected)
+                np.testing.assert_array_equal(sums[..., column].ravel(), expected)
 
 
 # The first entry that breaks a rule
@@ -320,14 +286,14 @@ def test_sum_into_bins(n_classes, n_bins):
 PLACES = [0, 1, 4095, 4096, 8191, 9998, 9999]
 
 
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("bad", [NAN, INF, -INF, np.nextafter(1, 2), -LEAST])
-def test_find_outside(place, bad):
-    values = np.tile([0.0, 1.0, 0.5, LEAST], 2_500)
-    assert kernels.find_outside(values, 0.0, 1.0) == -1
-    values[place] = bad
-    values[9999:] = bad  # a later one does not matter
-    assert kernels.find_outside(values, 0.0, 1.0) == place
+def test_find_outside(bad):
+    for place in PLACES:
+        values = np.tile([0.0, 1.0, 0.5, LEAST], 2_500)
+        assert kernels.find_outside(values, 0.0, 1.0) == -1
+        values[place] = bad
+        values[9999:] = bad  # a later one does not matter
+        assert kernels.find_outside(values, 0.0, 1.0) == place
 
 
 def test_find_outside_with_infinite_ends():
@@ -337,34 +303,34 @@ def test_find_outside_with_infinite_ends():
     assert kernels.find_outside(np.empty(0), 0.0, 1.0) == -1
 
 
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(
     ("n_classes", "dtype", "bad"),
     [(2, np.uint8, 2), (2, np.uint8, 256), (256, np.uint8, 256), (256, np.uint8, -1),
      (300, np.int32, 300), (300, np.int32, 2**32), (2, np.uint8, -(2**63))],
 )  # fmt: skip
-def test_compact_labels(place, n_classes, dtype, bad):
-    labels = np.arange(10_000) % n_classes
-    codes = np.full(labels.size, 99, dtype)
-    assert kernels.compact_labels(labels, n_classes, codes) == -1
-    np.testing.assert_array_equal(codes, labels)
-    labels[place] = labels[-1] = bad
-    assert kernels.compact_labels(labels, n_classes, codes) == place
+def test_compact_labels(n_classes, dtype, bad):
+    for place in PLACES:
+        labels = np.arange(10_000) % n_classes
+        codes = np.full(labels.size, 99, dtype)
+        assert kernels.compact_labels(labels, n_classes, codes) == -1
+        np.testing.assert_array_equal(codes, labels)
+        labels[place] = labels[-1] = bad
+        assert kernels.compact_labels(labels, n_classes, codes) == place
 
 
 # Pooling
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_pool_adjacent_violators(seed):
-    rng = np.random.default_rng(seed)
-    n_cells = int(rng.integers(1, 25))
-    counts = rng.integers(0, 2 + seed % 4, (2, n_cells)) * (rng.random((2, n_cells)) < 0.7)
-    counts[seed % 2, 0] += 1  # some cells are empty, not all
-    cells, y = np.tile(np.arange(n_cells), 2), np.repeat([0, 1], n_cells)
-    blocks = reference.pool_adjacent_violators(cells, y, counts.ravel().tolist())
-    found = kernels.pool_adjacent_violators(*counts.astype(float))
-    assert found.tolist() == [start for start, _, _ in blocks]
+def test_pool_adjacent_violators():
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n_cells = int(rng.integers(1, 25))
+        counts = rng.integers(0, 2 + seed % 4, (2, n_cells)) * (rng.random((2, n_cells)) < 0.7)
+        counts[seed % 2, 0] += 1  # some cells are empty, not all
+        cells, y = np.tile(np.arange(n_cells), 2), np.repeat([0, 1], n_cells)
+        blocks = reference.pool_adjacent_violators(cells, y, counts.ravel().tolist())
+        starts = kernels.pool_adjacent_violators(*counts.astype(float))
+        assert starts.tolist() == [start for start, _, _ in blocks]
 
 
 POOLED = [  # negatives, positives, starts
@@ -378,16 +344,7 @@ POOLED = [  # negatives, positives, starts
 ]
 
 
-@pytest.mark.parametrize(
-    "unit",
-    [
-        1.0,
-        2.0**-500,
-        2.0**500,
-        2.0**-900,
-        2.0**1000,
-    ],
-)
+@pytest.mark.parametrize("unit", [1.0, 2.0**-900, 2.0**1000])
 def test_pooling_whatever_the_unit_of_weight(unit):
     for negatives, positives, starts in POOLED:
         cells = unit * np.array(negatives, float), unit * np.array(positives, float)
@@ -397,11 +354,11 @@ def test_pooling_whatever_the_unit_of_weight(unit):
 def test_pooling_weights_of_unlike_magnitudes():
     tiny = 1e-200
     negatives, positives = [tiny, 0, tiny, 0, 0], [0, tiny, 0, tiny, 1.0]
-    found = kernels.pool_adjacent_violators(np.array(negatives), np.array(positives))
-    assert found.tolist() == [0, 1, 3]
+    starts = kernels.pool_adjacent_violators(np.array(negatives), np.array(positives))
+    assert starts.tolist() == [0, 1, 3]
 
 
-@pytest.mark.parametrize("n", [0, 1, 4_096, 9_001])
+@pytest.mark.parametrize("n", [0, 1, 9_001])
 def test_columns_are_those_of_either_sign(n):
     """Two columns from one exponential have the bits of each column alone."""
     rng = np.random.default_rng(n)
@@ -415,25 +372,20 @@ def test_columns_are_those_of_either_sign(n):
     np.testing.assert_array_equal(logs[:, 0], -kernels.softplus(x))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n", [0, 1, 4_096, 9_001])
+@pytest.mark.parametrize(
+    ("dtype", "n"), [(np.float32, 1), (np.float32, 9_001), (np.float64, 0), (np.float64, 9_001)]
+)
 def test_log_odds_of_any_layout(n, dtype):
     rng = np.random.default_rng(n)
     q = (10.0 ** -rng.uniform(0, 40, n)).astype(dtype)
     q[: n // 9] = rng.choice([0.0, 1.0, 0.5], n // 9)
     q[1::2] = 1 - q[1::2]
     pairs = np.column_stack([1 - q, q])
+    wide = pairs.astype(np.float64)
     with np.errstate(divide="ignore"):
-        wide = pairs.astype(np.float64)
-        expected = np.log(wide[:, 1]) - np.log(wide[:, 0])
-    frozen = pairs.copy()
-    frozen.flags.writeable = False
-    for given in (pairs, frozen):  # rows that are contiguous, as `checks` makes them
-        found = kernels.log_odds_from_posteriors(given)
-        np.testing.assert_allclose(found, expected, rtol=1e-15, atol=2e-16)
-        np.testing.assert_array_equal(found, kernels.log_odds_from_posteriors(pairs))
-    with np.errstate(divide="ignore"):
-        expected = np.log(wide[:, 1] / (1.0 - wide[:, 1]))
-    for given in (q, np.repeat(q, 3)[::3]):
-        found = kernels.log_odds_from_posteriors(given)
-        np.testing.assert_allclose(found, expected, rtol=1e-15, atol=2e-16)
+        of_pairs = np.log(wide[:, 1]) - np.log(wide[:, 0])
+        of_column = np.log(wide[:, 1] / (1.0 - wide[:, 1]))
+    pairs.flags.writeable = False
+    for values, expected in ((pairs, of_pairs), (q, of_column), (np.repeat(q, 3)[::3], of_column)):
+        log_odds = kernels.log_odds_from_posteriors(values)
+        np.testing.assert_allclose(log_odds, expected, rtol=1e-15, atol=2e-16)

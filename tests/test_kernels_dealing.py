@@ -30,8 +30,7 @@ def deal(y, n_folds, seed, weights=None, ranks=None, sizes=None):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("n_folds", [2, 5, 1000])
-@pytest.mark.parametrize("n", [6, 17, 4096, 9001])
+@pytest.mark.parametrize(("n", "n_folds"), [(6, 2), (17, 1000), (4096, 5), (9001, 2), (9001, 1000)])
 def test_keys_permute_the_ranks_of_a_class(n, n_folds):
     y = (np.random.default_rng(n).random(n) < 0.3).astype(np.uint8)
     y[:4] = [0, 0, 1, 1]
@@ -63,9 +62,7 @@ def test_parts_need_no_more_than_ranks():
         np.testing.assert_array_equal(part, whole[a:b])
 
 
-@pytest.mark.in_turn(3)
-@pytest.mark.parametrize("n", [20_000, 65_536, 100_003])
-@pytest.mark.parametrize("n_folds", [2, 5, 8])
+@pytest.mark.parametrize(("n", "n_folds"), [(20_000, 5), (65_536, 8), (30_003, 2)])
 def test_folds_of_rows_do_not_tell_of_other_rows(n, n_folds):
     """Folds of rows at any distance are independent, whatever the seed."""
     chances = []
@@ -83,23 +80,22 @@ def test_folds_of_rows_do_not_tell_of_other_rows(n, n_folds):
 def test_pairs_are_counted():
     rng = np.random.default_rng(1)
     codes, y = rng.integers(0, 9, 700).astype(np.int32), rng.integers(0, 3, 700).astype(np.uint8)
-    found = kernels.count_pairs(codes, y, 10, 3)
+    counts = kernels.count_pairs(codes, y, 10, 3)
     counted = Counter(zip(codes.tolist(), y.tolist(), strict=True))
-    assert found.tolist() == [[counted[c, k] for k in range(3)] for c in range(10)]
+    assert counts.tolist() == [[counted[c, k] for k in range(3)] for c in range(10)]
 
 
 def test_folds_of_pairs():
     rng = np.random.default_rng(2)
-    one, other = rng.integers(0, 12, (2, 400)).astype(np.int32)
+    enroll, test = rng.integers(0, 12, (2, 400)).astype(np.int32)
     folds = np.arange(12) % 4
-    pairs, counts = kernels.pair_folds(one, other, folds, 4)
-    f, g = np.sort([folds[one], folds[other]], axis=0)
+    pairs, counts = kernels.pair_folds(enroll, test, folds, 4)
+    f, g = np.sort([folds[enroll], folds[test]], axis=0)
     np.testing.assert_array_equal(pairs, f * 4 + g)
     np.testing.assert_array_equal(counts, np.bincount(pairs, minlength=16))
 
 
-@pytest.mark.parametrize("n_groups", [1, 30])
-@pytest.mark.parametrize("n_replicates", [1, 3, 70])
+@pytest.mark.parametrize(("n_replicates", "n_groups"), [(1, 30), (3, 1), (70, 30)])
 def test_subsets_of_counts(n_replicates, n_groups):
     rng = np.random.default_rng(4)
     dealt = rng.integers(0, 9, (8, n_groups)).astype(float)
@@ -115,8 +111,10 @@ def test_subsets_of_counts(n_replicates, n_groups):
     np.testing.assert_array_equal(kernels.leave_out(counts, groups, bounds), expected)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(("n_columns", "degree"), [(0, 0), (2, 0), (2, 3), (1, 4)])
+@pytest.mark.parametrize(
+    ("n_columns", "degree", "weighted"),
+    [(0, 0, False), (2, 0, True), (2, 3, False), (1, 4, True)],
+)
 def test_sums_by_share_are_those_of_its_rows(n_columns, degree, weighted):
     rng = np.random.default_rng(n_columns + degree)
     sizes = np.array([0, 1, 700, 0, 3000, 5])
@@ -138,3 +136,41 @@ def test_sums_by_share_are_those_of_its_rows(n_columns, degree, weighted):
     for place, term in enumerate(terms):
         np.add.at(expected[:, :, place], (group, shares), term * weights if weighted else term)
     np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "n_shares", "n_at_once"),
+    [((30, 9), 8, 1 << 20), ((1 << 14, 700), 400, 5_000), ((40_000, 20_001), 8, 5_000),
+     ((0, 65_536), 8, 1 << 20)],
+)  # fmt: skip
+def test_counts_are_dealt_as_their_rows(sizes, n_shares, n_at_once, monkeypatch):
+    monkeypatch.setattr("fastpsr.kernels.dealing._PIECE", n_at_once)
+    rng = np.random.default_rng(0)
+    sizes = np.array(sizes, np.int64)
+    strata = np.repeat(np.arange(2), sizes).astype(np.uint8)
+    dealing = kernels.shuffle_ranks(sizes, np.random.default_rng(1))
+    share = kernels.deal_ranks(
+        strata, np.empty(0), np.zeros(2, np.int64), sizes, np.zeros(2, np.int64), *dealing, n_shares
+    )
+    cuts = [np.sort(rng.integers(0, size + 1, 6)) for size in sizes]
+    bounds = np.concatenate([[0], cuts[0], sizes[:1], sizes[0] + cuts[1], [sizes.sum()]])
+    groups = np.repeat(np.arange(14), np.diff(bounds))
+    # the whole, and some of the rows of each stratum: stratum, first rank and number
+    first = sizes[0] // 7
+    for pieces in (
+        [[0, 0, sizes[0]], [1, 0, sizes[1]]],
+        [[0, first, (sizes[0] - first) // 2], [1, sizes[1] // 3, sizes[1] // 2]],
+    ):
+        rows = np.concatenate([
+            np.arange(n) + rank + (sizes[0] if stratum else 0) for stratum, rank, n in pieces
+        ])  # fmt: skip
+        counts = np.bincount(groups[rows], minlength=14)
+        dealt = (counts, np.array(pieces), sizes, *dealing, n_shares)
+        expected = [groups[rows[share[rows] == k]] for k in range(n_shares)]
+        np.testing.assert_array_equal(
+            kernels.deal_counts(*dealt), [np.bincount(each, minlength=14) for each in expected]
+        )
+        for some in (range(n_shares), range(n_shares // 3, n_shares // 2)):
+            of_shares, ends = kernels.deal_groups(*dealt, some)
+            np.testing.assert_array_equal(of_shares, np.concatenate([expected[k] for k in some]))
+            np.testing.assert_array_equal(np.diff(ends), [expected[k].size for k in some])

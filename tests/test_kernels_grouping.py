@@ -68,15 +68,15 @@ def test_blocks(sizes, strata):
     check_blocks(sizes, strata)
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_random_blocks(seed):
-    rng = np.random.default_rng(seed)
-    n = rng.integers(1, 300)
-    choices = [0, 1, 2, 5, 30, 62, 63, 64, 65, 500, 4095, 4096, 4097, 9000]
-    chance = rng.dirichlet(np.full(len(choices), 0.3))
-    sizes = rng.choice(choices, n, p=chance)
-    strata = np.sort(rng.integers(0, rng.integers(1, 5), n))
-    check_blocks(sizes.tolist(), strata.tolist())
+def test_random_blocks():
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        n = rng.integers(1, 100)
+        choices = [0, 1, 2, 5, 30, 62, 63, 64, 65, 500, 4095, 4096, 4097, 9000]
+        chance = rng.dirichlet(np.full(len(choices), 0.3))
+        sizes = rng.choice(choices, n, p=chance)
+        strata = np.sort(rng.integers(0, rng.integers(1, 5), n))
+        check_blocks(sizes.tolist(), strata.tolist())
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8])

@@ -34,7 +34,7 @@ def test_order_by_score(name):
     np.testing.assert_array_equal(begins, np.append(first, scores.size))
 
 
-@pytest.mark.parametrize("n_distinct", [3, 12, pytest.param(1_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_distinct", [3, 12])
 def test_inductive_fits(n_distinct):
     """As of the training samples counted in cells."""
     rng = np.random.default_rng(n_distinct)

@@ -6,15 +6,15 @@ import pytest
 from fastpsr import kernels
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 10, 101])
+@pytest.mark.parametrize("n", [1, 3, 101])
 def test_solutions_are_those_of_numpy(n):
     rng = np.random.default_rng(n)
     root = rng.normal(size=(n, n))
     matrix, vector = root @ root.T + n * np.eye(n), rng.normal(size=n)
     kept = matrix.copy(), vector.copy()
-    found = kernels.solve_positive_definite(matrix, vector)
+    solution = kernels.solve_positive_definite(matrix, vector)
     # the condition number is below 10: rounding of n terms remains
-    np.testing.assert_allclose(found, np.linalg.solve(matrix, vector), rtol=0.0, atol=1e-13)
+    np.testing.assert_allclose(solution, np.linalg.solve(matrix, vector), rtol=0.0, atol=1e-13)
     np.testing.assert_array_equal(matrix, kept[0])
     np.testing.assert_array_equal(vector, kept[1])
 

@@ -61,10 +61,10 @@ def hostile(n, dtype):
         return values.astype(dtype)
 
 
-def assert_same_values(found, expected):
+def assert_same_values(result, expected):
     """Compare values in any order, bit by bit."""
-    assert found.dtype == np.float64
-    as_bits = (np.sort(values.astype(np.float64).view(np.int64)) for values in (found, expected))
+    assert result.dtype == np.float64
+    as_bits = (np.sort(values.astype(np.float64).view(np.int64)) for values in (result, expected))
     np.testing.assert_array_equal(*as_bits)
 
 
@@ -72,12 +72,18 @@ def assert_same_values(found, expected):
 GRIDS = {"usual": np.array([-2.0, 4.0]), "all in one bucket": np.zeros(2)}
 
 
-@pytest.mark.in_turn(4)
-@pytest.mark.parametrize("grid", GRIDS)
-@pytest.mark.parametrize("n", [0, 1, 500, 20_000])
-@pytest.mark.parametrize("layout", ["float64", "float32", "with gaps", "read-only"])
-@pytest.mark.parametrize("threads", ["1", "2", "3"])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("grid", "n", "layout", "threads", "weighted"),
+    [
+        ("usual", 0, "float64", "1", False),
+        ("usual", 1, "float32", "2", True),
+        ("usual", 500, "with gaps", "3", False),
+        ("usual", 20_000, "read-only", "1", True),
+        ("usual", 20_000, "float32", "3", False),
+        ("all in one bucket", 500, "float64", "2", True),
+        ("all in one bucket", 20_000, "with gaps", "2", False),
+    ],
+)
 def test_places_are_those_of_a_walk(grid, n, layout, threads, weighted, monkeypatch):
     monkeypatch.setenv("FASTPSR_NUM_THREADS", threads)
     monkeypatch.setattr(buckets, "_AT_ONCE", 2 * buckets.BLOCK)  # so that there are several runs
@@ -115,20 +121,19 @@ def test_places_are_those_of_a_walk(grid, n, layout, threads, weighted, monkeypa
     picked[arrays[3] >= 0] = False
     marks = kernels.marks_of_places(arrays[3], picked)
     np.testing.assert_array_equal(kernels.mark_in_places(values, arrays, marks), picked[at])
-    for label, found in enumerate(kernels.pick_from_places(values, y, arrays, marks)):
-        assert_same_values(found, values[picked[at] & (y == label)])
+    for label, result in enumerate(kernels.pick_from_places(values, y, arrays, marks)):
+        assert_same_values(result, values[picked[at] & (y == label)])
 
 
 def test_values_in_a_grid_that_is_not_divided():
     values = hostile(3_000, np.float64)
     nothing = np.empty(0, np.int32), np.empty((0, 3), np.int64)
     grid = (-2.0, 4.0, N_BUCKETS, np.full(N_BUCKETS, -1), nothing[1])
+    undivided = (-2.0, 4.0, N_BUCKETS, *nothing)
     picked = np.arange(N_BUCKETS) % 3 == 0
     marks = kernels.marks_of_places(nothing[0], picked)
-    found = kernels.mark_in_places(values, (-2.0, 4.0, N_BUCKETS, *nothing), marks)
     expected = np.array([picked[place_of(value, grid)] for value in values])
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(kernels.mark_in_places(values, undivided, marks), expected)
     y = np.arange(values.size) % 2
-    by_class = kernels.pick_from_places(values, y, (-2.0, 4.0, N_BUCKETS, *nothing), marks)
-    for label, found in enumerate(by_class):
-        assert_same_values(found, values[expected & (y == label)])
+    for label, of_class in enumerate(kernels.pick_from_places(values, y, undivided, marks)):
+        assert_same_values(of_class, values[expected & (y == label)])

@@ -62,20 +62,12 @@ def test_neighboring_streams_are_unrelated(varied):
         assert_uniform((bits[:-1] - bits[1:]) % 32, 32)
 
 
-def test_units_are_uniform():
-    values = [random.unit_of(x) for x in numbers(random.stream_of(np.uint64(3), 0, 0), 5_000)]
-    assert 0.0 <= min(values) < max(values) < 1.0
-    assert random.unit_of(np.uint64(2**64 - 1)) < 1.0
-    assert stats.kstest(values, "uniform").pvalue > 1e-6
-
-
 @pytest.mark.parametrize(
     ("n", "p"),
     [
-        *((1, 0.3), (2, 0.5), (5, 0.9), (10, 1e-3), (19, 0.5), (20, 0.5), (21, 0.5)),
-        *((30, 0.33), (1000, 0.00999), (1000, 0.0101), (1000, 0.9901), (12, 0.83)),  # both ways
-        *((100, 0.25), (400, 0.025), (4096, 0.5), (721_788, 4096 / 721_788), (10**6, 1e-5)),
-        *((10**9, 1e-8), (50_000_000, 4096 / 50_000_000), (5000, 4096 / 5000)),
+        *((1, 0.3), (5, 0.9), (19, 0.5), (20, 0.5), (21, 0.5), (12, 0.83)),
+        *((1000, 0.00999), (1000, 0.0101), (1000, 0.9901), (4096, 0.5)),  # both ways
+        *((721_788, 4096 / 721_788), (10**9, 1e-8), (5000, 4096 / 5000)),
     ],
 )
 def test_binomial_counts(n, p):
@@ -91,13 +83,12 @@ def test_binomial_counts(n, p):
         assert_distributed(counts, probabilities)
 
 
-@pytest.mark.parametrize(
-    ("n", "p", "expected"),
-    [(0, 0.5, 0), (-1, 0.5, 0), (9, 0.0, 0), (9, -0.1, 0), (9, 1.0, 9), (9, 1.1, 9), (9, 1e-300, 0),
-     (10**9, 1e-300, 0), (10**9, 1.0 - 2.0**-53, 10**9)],
-)  # fmt: skip
-def test_binomial_counts_that_are_sure(n, p, expected):
-    assert binomials(n, p, 50) == [expected] * 50
+def test_binomial_counts_that_are_sure():
+    for n, p, expected in (
+        (0, 0.5, 0), (-1, 0.5, 0), (9, 0.0, 0), (9, -0.1, 0), (9, 1.0, 9), (9, 1.1, 9),
+        (9, 1e-300, 0), (10**9, 1e-300, 0), (10**9, 1.0 - 2.0**-53, 10**9),
+    ):  # fmt: skip
+        assert binomials(n, p, 50) == [expected] * 50, (n, p)
 
 
 def test_binomial_counts_in_a_row_are_independent():
@@ -106,7 +97,7 @@ def test_binomial_counts_in_a_row_are_independent():
     assert abs(correlation) < 5.0 / np.sqrt(DRAWS)  # 5 standard errors
 
 
-@pytest.mark.parametrize("size", [3, 700, 4095, 3 << 29])  # of the last, a quarter is biased
+@pytest.mark.parametrize("size", [3, 4095, 3 << 29])  # of the last, a quarter is biased
 def test_picks_are_those_of_the_counter(size):
     """One number after another, without those that would be biased."""
     n, state = 40, np.uint64(11)
@@ -118,7 +109,7 @@ def test_picks_are_those_of_the_counter(size):
     assert (expected == [p >> 32 for p in products[:n]]) == (size < 1 << 29)
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 64, 1000, 4095, 4096])
+@pytest.mark.parametrize("size", [1, 3, 64, 1000, 4095, 4096])
 def test_picks_are_uniform(size):
     n = 40_000
     places = np.full(n + 5, -1, np.int32)
@@ -142,19 +133,10 @@ def test_picks_are_uniform(size):
             )
 
 
-@pytest.mark.parametrize("n_draws", [0, 1, 4, 5, 6, 4096])
-@pytest.mark.parametrize("size", [4095, 4096])
-def test_picks_stay_in_their_place(size, n_draws):
+def test_picks_stay_in_their_place():
     """No more than five places are written beyond the last draw."""
-    places = np.full(n_draws + 20, -7, np.int32)
-    resampling._pick(np.uint64(1), size, n_draws, places)
-    assert (places[:n_draws] >= 0).all()
-    assert (places[n_draws + 5 :] == -7).all()
-
-
-def test_more_picks_begin_with_the_fewer():
-    few, many = np.empty(105, np.int32), np.empty(1005, np.int32)
-    for size in (100, 4096):
-        resampling._pick(np.uint64(9), size, 100, few)
-        resampling._pick(np.uint64(9), size, 1000, many)
-        np.testing.assert_array_equal(few[:100], many[:100])
+    for n_draws, size in itertools.product((0, 1, 4, 5, 6, 4096), (4095, 4096)):
+        places = np.full(n_draws + 20, -7, np.int32)
+        resampling._pick(np.uint64(1), size, n_draws, places)
+        assert (places[:n_draws] >= 0).all()
+        assert (places[n_draws + 5 :] == -7).all()

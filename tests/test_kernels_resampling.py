@@ -38,7 +38,7 @@ def multinomial(n):
     return {c: reference.multinomial(c) for c in reference.compositions(n, n)}
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("n", [1, 3, 5])
 def test_every_replicate_of_a_few_units_comes_as_often_as_it_should(n):
     counts = drawn_units([n], seed=n)
     reference.assert_distributed(list(map(tuple, counts.tolist())), multinomial(n))
@@ -57,12 +57,8 @@ def test_strata_are_drawn_apart():
 
 def test_units_lie_in_the_order_given():
     order = np.array([3, 0, 4, 1, 2])
-    straight = drawn_units([5], n_sets=3)
-    mixed = drawn_units([5], n_sets=3, order=order)
+    straight, mixed = (drawn_units([5], n_sets=3, order=each) for each in (None, order))
     np.testing.assert_array_equal(mixed[:, order], straight)
-
-
-def test_some_units_are_never_drawn():
     out = kernels.draw_units(0, 0, draws_of([2], None, 32), blocks_of([2]), np.array([1, 3]), 5)
     assert (out[:, [0, 2, 4]] == 0.0).all()
     assert (out[:, [1, 3]].sum(axis=1) == 2.0).all()
@@ -70,7 +66,7 @@ def test_some_units_are_never_drawn():
 
 @pytest.mark.parametrize(
     "sizes",
-    [[4097], [64, 64, 3], [100, 2, 2, 70, 1], [4096, 4096, 30], [63] * 5],
+    [[4097], [100, 2, 2, 70, 1], [4096, 4096, 30]],
     ids=str,
 )
 def test_the_shares_of_groups_are_multinomial(sizes):
@@ -127,59 +123,56 @@ def summed(sizes, strata, weights, columns, degree, n_replicates, seed=5, first=
 SIZES = [([5], [0]), ([70, 3, 0, 64, 9], [0, 0, 0, 1, 1]), ([4100, 50, 1], [0, 0, 0]), ([1], [0])]
 
 
-@pytest.mark.in_turn(2)
-@pytest.mark.parametrize(("sizes", "strata"), SIZES, ids=str)
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(("n_columns", "degree"), [(0, 0), (1, 0), (3, 0), (1, 7), (3, 7)])
-def test_sums_are_those_of_the_units_drawn(sizes, strata, weighted, n_columns, degree):
+@pytest.mark.parametrize(
+    ("case", "weighted", "n_columns", "degree"),
+    [(0, True, 1, 0), (1, False, 0, 0), (1, True, 3, 7), (2, False, 1, 7), (2, True, 3, 0),
+     (3, False, 3, 7)],
+)  # fmt: skip
+def test_sums_are_those_of_the_units_drawn(case, weighted, n_columns, degree):
+    sizes, strata = SIZES[case]
     rng = np.random.default_rng(len(sizes))
     n = sum(sizes)
     weights = rng.uniform(0.5, 2.0, n) if weighted else np.empty(0)
     columns = rng.uniform(-1.0, 1.0, (n_columns, n))
-    found = summed(sizes, strata, weights, columns, degree, 8)
+    result = summed(sizes, strata, weights, columns, degree, 8)
     counts = drawn_units(sizes, strata, n_sets=1, seed=5)
     groups = np.repeat(np.arange(len(sizes)), sizes)
     for replicate in range(8):
         times = counts[replicate] * (weights if weighted else 1.0)
         expected = reference.chebyshev_sums(groups, len(sizes), times, columns, degree)
-        np.testing.assert_allclose(found[replicate], expected, rtol=1e-12, atol=1e-11)
+        np.testing.assert_allclose(result[replicate], expected, rtol=1e-12, atol=1e-11)
 
 
-@pytest.mark.parametrize(("sizes", "strata"), SIZES, ids=str)
-def test_whole_numbers_are_summed_exactly(sizes, strata):
-    n = sum(sizes)
-    columns = np.random.default_rng(0).integers(-99, 99, (2, n)).astype(float)
-    found = summed(sizes, strata, np.empty(0), columns, 0, 16)
-    counts = drawn_units(sizes, strata, n_sets=2, seed=5)
-    groups = np.repeat(np.arange(len(sizes)), sizes)
-    for g in range(len(sizes)):
-        of_group = counts[:, groups == g]
-        np.testing.assert_array_equal(found[:, g, 0], of_group.sum(axis=1))
-        np.testing.assert_array_equal(found[:, g, 1:], of_group @ columns[:, groups == g].T)
+def test_sums_do_not_depend_on_what_is_summed_besides():
+    sizes, strata = SIZES[1]
+    columns = np.random.default_rng(0).integers(-99, 99, (2, sum(sizes))).astype(float)
+    sums = summed(sizes, strata, np.empty(0), columns, 0, 16)
     part = summed(sizes, strata, np.empty(0), columns, 0, 5, first=7)
-    np.testing.assert_array_equal(part, found[7:12])
+    np.testing.assert_array_equal(part, sums[7:12])
     few = summed(sizes, strata, np.empty(0), columns[:1], 0, 16)  # fewer columns, same draws
-    np.testing.assert_array_equal(few, found[:, :, :2])
+    np.testing.assert_array_equal(few, sums[:, :, :2])
 
 
-@pytest.mark.parametrize("sizes", [[3], [200], [40, 40]], ids=str)
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("sizes", "weighted"), [([3], False), ([200], True), ([40, 40], False)], ids=str
+)
 def test_infinite_sums(sizes, weighted):
     """An infinite row makes a sum infinite where it is drawn, and only there."""
     n = sum(sizes)
     column = np.ones(n)
     column[1] = np.inf
     weights = np.full(n, 2.0) if weighted else np.empty(0)
-    found = summed(sizes, None, weights, [column], 0, 16)[:, 0, 1]
+    result = summed(sizes, None, weights, [column], 0, 16)[:, 0, 1]
     counts = drawn_units(sizes, n_sets=2, seed=5)[:, 1]
     assert 0 < np.count_nonzero(counts) < 16
-    np.testing.assert_array_equal(np.isinf(found), counts > 0)
-    assert not np.isnan(found).any()
+    np.testing.assert_array_equal(np.isinf(result), counts > 0)
+    assert not np.isnan(result).any()
 
 
-@pytest.mark.parametrize("n", [1, 700, 1500])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(("n_columns", "degree"), [(0, 0), (1, 0), (2, 7)])
+@pytest.mark.parametrize(
+    ("n", "weighted", "n_columns", "degree"),
+    [(1, False, 2, 7), (700, True, 0, 0), (1500, True, 2, 7), (700, False, 1, 0)],
+)
 def test_sums_by_units(n, weighted, n_columns, degree):
     rng = np.random.default_rng(n)
     n_units, n_groups = 9, 5
@@ -196,36 +189,22 @@ def test_sums_by_units(n, weighted, n_columns, degree):
     out = np.zeros((2, n_groups, n_sums, 8))
     for _ in range(2):  # what is there stays: 1 + 1 = 2 times all
         kernels.sum_units(units, first, second, bounds, present, weights, columns, degree, out)
-    found = np.moveaxis(out, -1, 1).reshape(16, n_groups, n_sums) / 2.0
+    result = np.moveaxis(out, -1, 1).reshape(16, n_groups, n_sums) / 2.0
     for replicate in range(16):
         drawn = units[replicate // 8, :, replicate % 8].astype(float)
         times = drawn[first] * drawn[second] * (weights if weighted else 1.0)
         expected = reference.chebyshev_sums(groups, n_groups, times, columns, degree)
-        np.testing.assert_allclose(found[replicate], expected, rtol=1e-12, atol=1e-11)
+        np.testing.assert_allclose(result[replicate], expected, rtol=1e-12, atol=1e-11)
 
 
 # Parts
 
 
-@pytest.mark.parametrize("n", [3, 4])
-def test_draws_over_parts_come_as_often_as_they_should(n):
+def test_draws_over_parts_come_as_often_as_they_should():
     """A part of one row each: all the multinomials."""
+    n = 4
     counts = kernels.divide_over_parts(n, 0, 40_000, np.ones((n, 1), np.int64))[:, :, 0]
     reference.assert_distributed(list(map(tuple, counts.tolist())), multinomial(n))
-
-
-def test_draws_over_parts_by_stratum():
-    sizes = np.array([[5, 0], [0, 0], [10**6, 3], [0, 10**10]])
-    counts = kernels.divide_over_parts(7, 0, 2_000, sizes)
-    assert counts.shape == (2_000, 4, 2)
-    np.testing.assert_array_equal(counts.sum(axis=1), np.tile(sizes.sum(axis=0), (2_000, 1)))
-    assert not counts[:, sizes == 0].any()
-    for part, stratum in ((0, 0), (2, 1)):
-        mean = counts[:, part, stratum].mean()
-        size = sizes[part, stratum]
-        assert abs(mean - size) < 5.0 * np.sqrt(size / 2_000)  # nearly Poisson
-    assert abs(np.corrcoef(counts[:, 0, 0], counts[:, 2, 1])[0, 1]) < 5.0 / np.sqrt(2_000)
-    np.testing.assert_array_equal(kernels.divide_over_parts(7, 1_500, 9, sizes), counts[1500:1509])
 
 
 def test_draws_in_one_part_of_many():
@@ -234,25 +213,25 @@ def test_draws_in_one_part_of_many():
     ends = [np.cumsum(column[column > 0]) for column in sizes.T]
     bounds = np.concatenate([[0], np.cumsum([e.size for e in ends])])
     n = 40_000
-    found = np.zeros((n, *sizes.shape), np.int64)
+    result = np.zeros((n, *sizes.shape), np.int64)
     for part, row in enumerate(sizes):
         strata = np.flatnonzero(row)
         places = bounds[strata] + np.count_nonzero(sizes[:part, strata], axis=0)
         of_strata = (strata, bounds, places, np.concatenate(ends))
-        found[:, part, strata] = kernels.draws_in_part(5, 0, n, *of_strata)
+        result[:, part, strata] = kernels.draws_in_part(5, 0, n, *of_strata)
         some = kernels.draws_in_part(5, 700, 3, *of_strata)
-        np.testing.assert_array_equal(some, found[700:703, part, strata])
-    np.testing.assert_array_equal(found.sum(axis=1), np.tile(sizes.sum(axis=0), (n, 1)))
-    reference.assert_distributed(list(map(tuple, found[:, :, 0].tolist())), multinomial(3))
-    assert (found[:, 2, 1] == 5).all()
-    share = found[:, 0, 2] / 3.0
+        np.testing.assert_array_equal(some, result[700:703, part, strata])
+    np.testing.assert_array_equal(result.sum(axis=1), np.tile(sizes.sum(axis=0), (n, 1)))
+    reference.assert_distributed(list(map(tuple, result[:, :, 0].tolist())), multinomial(3))
+    assert (result[:, 2, 1] == 5).all()
+    share = result[:, 0, 2] / 3.0
     assert abs(share.mean() - 2.0 / 3.0) < 5.0 * np.sqrt(2.0 / 27.0 / n)
-    assert abs(np.corrcoef(found[:, 0, 0], found[:, 0, 2])[0, 1]) < 5.0 / np.sqrt(n)
+    assert abs(np.corrcoef(result[:, 0, 0], result[:, 0, 2])[0, 1]) < 5.0 / np.sqrt(n)
 
 
-@pytest.mark.in_turn(2)
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(("n_columns", "degree"), [(0, 0), (1, 0), (2, 3)])
+@pytest.mark.parametrize(
+    ("weighted", "n_columns", "degree"), [(False, 0, 0), (True, 1, 0), (True, 2, 3)]
+)
 def test_sums_of_rows_drawn_in_clusters(weighted, n_columns, degree):
     rng = np.random.default_rng(3)
     sizes, n_replicates = [3, 5_000, 1, 40], 11
@@ -270,15 +249,15 @@ def test_sums_of_rows_drawn_in_clusters(weighted, n_columns, degree):
     out = np.zeros((2, n_groups, n_sums, 8))
     for _ in range(2):  # what is there stays: 1 + 1 = 2 times all
         kernels.sum_nested(4, 16, n_draws, times, blocks, groups, weights, columns, degree, out)
-    found = np.moveaxis(out, -1, 1).reshape(16, n_groups, n_sums) / 2.0
-    assert not found[n_replicates:].any()
+    result = np.moveaxis(out, -1, 1).reshape(16, n_groups, n_sums) / 2.0
+    assert not result[n_replicates:].any()
     rows = kernels.draw_units(4, 16, n_draws, blocks, np.arange(n), n)
     clusters = np.repeat(np.arange(len(sizes)), sizes)
     for replicate in range(n_replicates):
         drawn = rows[replicate // 8, :n, replicate % 8].astype(float) * times[replicate][clusters]
         drawn = drawn * weights if weighted else drawn
         expected = reference.chebyshev_sums(groups, n_groups, drawn, columns, degree)
-        np.testing.assert_allclose(found[replicate], expected, rtol=1e-12, atol=1e-11)
+        np.testing.assert_allclose(result[replicate], expected, rtol=1e-12, atol=1e-11)
 
 
 def test_pieces_are_drawn_as_in_the_whole():

@@ -8,10 +8,11 @@ import pytest
 from fastpsr import kernels
 
 
-@pytest.mark.in_turn(2)
-@pytest.mark.parametrize("n_classes", [2, 3, 10, 70])
-@pytest.mark.parametrize("n", [1, 50, 9000])
-@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+@pytest.mark.parametrize(
+    ("n_classes", "n", "weighted"),
+    [(2, 1, True), (2, 9000, False), (2, 50, True), (3, 50, False), (10, 9000, True),
+     (70, 50, True)],
+)  # fmt: skip
 def test_losses_of_rows_of_posteriors(n_classes, n, weighted):
     rng = np.random.default_rng(n)
     q = rng.dirichlet(np.full(n_classes, 0.2), n)
@@ -30,15 +31,15 @@ def test_losses_of_rows_of_posteriors(n_classes, n, weighted):
         log_losses[y[i]] += w * math.log1p(rest / p[y[i]])
         squares = math.fsum(value * value for k, value in enumerate(p) if k != y[i])
         brier_losses[y[i]] += w * (rest * rest + squares) / n_classes
-    found = kernels.sum_log_losses_of_rows(q, y, weights)
-    np.testing.assert_allclose(found, log_losses, rtol=1e-13)
-    found = kernels.sum_brier_losses_of_rows(q, y, weights)
-    np.testing.assert_allclose(found, brier_losses, rtol=1e-13)
+    sums = [
+        (kernels.sum_log_losses_of_rows, log_losses),
+        (kernels.sum_brier_losses_of_rows, brier_losses),
+    ]
     if n_classes == 2:
-        found = kernels.sum_log_losses_of_pairs(q, y, weights)
-        np.testing.assert_allclose(found, log_losses, rtol=1e-13)
-        found = kernels.sum_brier_losses_of_pairs(q, y, weights)
-        np.testing.assert_allclose(found, brier_losses, rtol=1e-13)
+        sums.append((kernels.sum_log_losses_of_pairs, log_losses))
+        sums.append((kernels.sum_brier_losses_of_pairs, brier_losses))
+    for kernel, expected in sums:
+        np.testing.assert_allclose(kernel(q, y, weights), expected, rtol=1e-13)
 
 
 def test_pairs_in_single_precision_are_summed_in_double():
@@ -52,23 +53,24 @@ def test_pairs_in_single_precision_are_summed_in_double():
 
 def test_a_posterior_of_0_costs_without_end_unless_it_weighs_nothing():
     q, y = np.array([[0.5, 0.5, 0.0], [0.0, 0.25, 0.75]]), np.array([2, 1], np.uint8)
-    found = kernels.sum_log_losses_of_rows(q, y, np.empty(0))
-    np.testing.assert_allclose(found, [0.0, math.log(4.0), math.inf], rtol=1e-15)
+    result = kernels.sum_log_losses_of_rows(q, y, np.empty(0))
+    np.testing.assert_allclose(result, [0.0, math.log(4.0), math.inf], rtol=1e-15)
     assert kernels.sum_log_losses_of_rows(q, y, np.array([0.0, 1.0]))[2] == 0.0
     q, y = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), np.array([1, 1, 0], np.uint8)
     assert kernels.sum_log_losses_of_pairs(q, y, np.empty(0)).tolist() == [0.0, math.inf]
     assert kernels.sum_log_losses_of_pairs(q, y, np.array([0.0, 1.0, 1.0])).tolist() == [0.0, 0.0]
 
 
-@pytest.mark.parametrize("shape", [(1, 2), (9000, 3), (50, 200)])
-def test_sums_of_rows(shape):
-    values = np.random.default_rng(0).uniform(size=shape)
-    expected = [math.fsum(row) for row in values]
-    np.testing.assert_allclose(kernels.sum_rows(values), expected, rtol=1e-14)
+def test_sums_of_rows():
+    for shape in ((1, 2), (9000, 3), (50, 200)):
+        values = np.random.default_rng(0).uniform(size=shape)
+        expected = [math.fsum(row) for row in values]
+        np.testing.assert_allclose(kernels.sum_rows(values), expected, rtol=1e-14)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("n_classes", [2, 3, 5000])
+@pytest.mark.parametrize(
+    ("n_classes", "dtype"), [(2, np.float64), (2, np.float32), (3, np.float32), (5000, np.float64)]
+)
 def test_rows_of_posteriors_are_told_from_others(n_classes, dtype):
     rng = np.random.default_rng(n_classes)
     rows = rng.dirichlet(np.ones(n_classes), 30_000 // n_classes + 3).astype(dtype)

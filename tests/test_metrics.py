@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr import kernels
 from tests import reference, samples
 
 RTOL, ATOL = 1e-12, 1e-14  # what the contract promises
@@ -28,55 +27,42 @@ def rules(K):
 
 every_rule = pytest.mark.parametrize("rule_name", ["log", "brier", "cost"])
 every_K = pytest.mark.parametrize("K", samples.CLASS_COUNTS)
-every_scores = pytest.mark.parametrize("scores", samples.SCORES)
-every_weights = pytest.mark.parametrize("weights", samples.WEIGHTS)
-given_priors = pytest.mark.parametrize("priors", [False, True], ids=["frequencies", "priors"])
 normalized = pytest.mark.parametrize("normalized", [False, True], ids=["raw", "normalized"])
+
+
+def combinations():
+    """Class counts, scores, weights, priors and normalization: scores with all weights."""
+    for i, K in enumerate(samples.CLASS_COUNTS):
+        for j, scores in enumerate(samples.SCORES):
+            for k in ((i + j) % 2, (i + j) % 2 + 2, (i + j) % 2 + 4):
+                weights = samples.WEIGHTS[(k + j) % 6]
+                yield K, scores, weights, (i + k // 2) % 2 == 0, (j + k // 2) % 2 == 0
+
+
+COMBINATIONS = [*combinations()]
 
 
 # Expected scores
 
 
-@pytest.mark.in_turn(4)
-@normalized
-@given_priors
-@every_weights
-@every_scores
-@every_K
-@every_rule
-def test_expected_score(rule_name, K, scores, weights, priors, normalized):
+@pytest.mark.parametrize(("K", "scores", "weights", "priors", "normalized"), COMBINATIONS)
+def test_expected_score(K, scores, weights, priors, normalized):
     sample = samples.make(K, scores=scores, weights=weights, priors=priors)
-    rule, class_losses = rules(K)[rule_name]
-    expected = reference.expected_score(
-        sample.y, sample.log_q, class_losses, normalized=normalized, **sample.options
-    )
-    metric = fp.ExpectedScore(rule, normalized=normalized)
-    assert_close(metric(sample.predictions), expected)
+    for rule, class_losses in rules(K).values():
+        expected = reference.expected_score(
+            sample.y, sample.log_q, class_losses, normalized=normalized, **sample.options
+        )
+        metric = fp.ExpectedScore(rule, normalized=normalized)
+        assert_close(metric(sample.predictions), expected)
 
 
-@normalized
 @every_K
-def test_named_scores_are_expected_scores(K, normalized):
-    sample = samples.make(K, weights="integer", priors=True)
-    costs = samples.COSTS[K]
-    for rule, named in [
-        (fp.rules.Log(), fp.CrossEntropy(normalized=normalized)),
-        (fp.rules.Brier(), fp.BrierScore(normalized=normalized)),
-        (fp.rules.Cost(costs), fp.BayesRisk(costs, normalized=normalized)),
-    ]:
-        of_rule = fp.ExpectedScore(rule, normalized=normalized)(sample.predictions)
-        assert_close(named(sample.predictions), of_rule)
-
-
-@pytest.mark.in_turn(2)
-@every_scores
-@every_K
-@every_rule
-def test_losses(rule_name, K, scores):
-    sample = samples.make(K, scores=scores)
-    rule, class_losses = rules(K)[rule_name]
-    expected = reference.losses(sample.y, sample.log_q, class_losses)
-    assert_close(rule.loss(sample.y, sample.log_q), expected)
+def test_losses(K):
+    for scores in samples.SCORES:
+        sample = samples.make(K, scores=scores)
+        for rule, class_losses in rules(K).values():
+            expected = reference.losses(sample.y, sample.log_q, class_losses)
+            assert_close(rule.loss(sample.y, sample.log_q), expected)
 
 
 @every_K
@@ -125,10 +111,10 @@ def test_sums_over_many_samples(K):
     q = np.exp(log_q)
     own = log_q[np.arange(n), y]
     brier = ((q - np.eye(K)[y]) ** 2).sum(axis=1) / K
-    made = fp.Predictions.from_logits(y, z, sample_weight=w)
+    data = fp.Predictions.from_logits(y, z, sample_weight=w)
     for metric, losses in [(fp.CrossEntropy, -own), (fp.BrierScore, brier)]:
         expected = math.fsum(w * losses) / math.fsum(w)
-        assert metric(normalized=False)(made) == pytest.approx(expected, rel=1e-12)
+        assert metric(normalized=False)(data) == pytest.approx(expected, rel=1e-12)
 
 
 # Infinite losses
@@ -198,69 +184,41 @@ def test_a_class_of_weight_zero_is_absent():
         fp.CrossEntropy()(sample.y, np.exp(sample.log_q), priors=[0.3, 0.3, 0.4], **options)
 
 
-def test_priors_equal_to_the_frequencies_change_nothing():
-    sample = samples.make(3, 90)
-    given = fp.Predictions.from_log_posteriors(sample.y, sample.log_q, priors=[1 / 3] * 3)
-    assert_close(fp.CrossEntropy()(given), fp.CrossEntropy()(sample.predictions))
-
-
-@pytest.mark.parametrize("K", [2, 3])
-@every_rule
-def test_the_system_that_outputs_the_priors_scores_one(rule_name, K):
-    sample = samples.make(K, weights="wild", priors=True)
+def test_the_system_that_outputs_the_priors_scores_one():
+    sample = samples.make(3, weights="wild", priors=True)
     rows = np.tile(sample.priors, (sample.y.size, 1))
-    rule, _ = rules(K)[rule_name]
-    value = fp.ExpectedScore(rule)(
-        sample.y, rows, priors=sample.priors, sample_weight=sample.weights
-    )
-    assert_close(value, 1.0)
+    for rule, _ in rules(3).values():
+        value = fp.ExpectedScore(rule)(
+            sample.y, rows, priors=sample.priors, sample_weight=sample.weights
+        )
+        assert_close(value, 1.0)
 
 
-# Shortcuts, and what metrics refuse
+# Shortcuts
 
 
-METRICS = {
-    "cross-entropy": fp.CrossEntropy(),
-    "brier": fp.BrierScore(),
-    "risk": fp.BayesRisk(samples.COSTS[2]),
-    "score": fp.ExpectedScore(fp.rules.Log(), normalized=False),
-    "ece": fp.ECE(),
-    "confidence": fp.ECE(on="confidence", norm=2),
-    "calibration loss": fp.CalibrationLoss(
-        fp.rules.Log(), fp.DirectionPreserving(), fp.TrainOnTest()
-    ),
-    "divergence": fp.ExpectedDivergence(fp.rules.Brier(), fp.HistogramBinning(), fp.TrainOnTest()),
-}
-every_metric = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS.keys())
-
-
-@every_metric
+@pytest.mark.parametrize(
+    "metric",
+    [fp.CrossEntropy(), fp.BayesRisk(samples.COSTS[2]), fp.ECE(on="confidence", norm=2),
+     fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving(), fp.TrainOnTest())],
+    ids=lambda metric: metric.label,
+)  # fmt: skip
 def test_shortcut_takes_labels_and_posteriors(metric):
     sample = samples.make(2)
     q, w, p = np.exp(sample.log_q), np.arange(1.0, 61.0), [0.3, 0.7]
-    made = fp.Predictions.from_posteriors(sample.y, q, priors=p, sample_weight=w)
+    data = fp.Predictions.from_posteriors(sample.y, q, priors=p, sample_weight=w)
     value = metric(sample.y, q, priors=p, sample_weight=w)
-    assert value == metric(made)
+    assert value == metric(data)
     assert type(value) is float
-
-
-@every_metric
-def test_metrics_refuse_unlabeled_data(metric):
-    with pytest.raises(ValueError, match="unlabeled"):
-        metric(fp.Predictions.from_posteriors(None, [0.2, 0.4]))
-
-
-@every_metric
-def test_metrics_refuse_raw_scores(metric):
-    with pytest.raises(ValueError, match=r"raw scores.*calibrate"):
-        metric(fp.Predictions.from_raw_scores([0, 1, 0, 1], [0.1, 0.4, 0.35, 0.8]))
 
 
 # Bayes decisions and expected costs
 
 
-@every_scores
-@every_K
+@pytest.mark.parametrize(
+    ("K", "scores"),
+    [(2, "plain"), (2, "infinite"), (3, "tied"), (3, "extreme"), (7, "infinite"), (7, "tied")],
+)
 def test_bayes_decisions(K, scores):
     sample = samples.make(K, scores=scores)
     for costs in (samples.COSTS[K], 1.0 - np.eye(K)):
@@ -303,23 +261,15 @@ def test_decisions_where_posteriors_underflow():
     assert fp.bayes_decisions(sure, [[0.0, 0.0], [1.0, 0.0]]).tolist() == [1, 1]
 
 
-@pytest.mark.in_turn(2)
-@normalized
-@given_priors
-@every_weights
-@every_K
-def test_expected_cost(K, weights, priors, normalized):
+@pytest.mark.parametrize(("K", "scores", "weights", "priors", "normalized"), COMBINATIONS[::3])
+def test_expected_cost(K, scores, weights, priors, normalized):
     sample = samples.make(K, weights=weights, priors=priors)
     costs = samples.COSTS[K]
     decisions = np.random.default_rng(K).integers(0, len(costs[0]), sample.y.size)
     value = fp.expected_cost(
-        sample.y,
-        decisions,
-        costs,
-        priors=sample.priors,
-        sample_weight=sample.weights,
+        sample.y, decisions, costs, priors=sample.priors, sample_weight=sample.weights,
         normalized=normalized,
-    )
+    )  # fmt: skip
     expected = reference.expected_cost(
         sample.y, decisions, costs, normalized=normalized, **sample.options
     )
@@ -336,8 +286,9 @@ def test_named_cost_matrices():
 # Risk curves
 
 
-@given_priors
-@every_scores
+@pytest.mark.parametrize(
+    ("scores", "priors"), [("plain", True), ("tied", False), ("extreme", True), ("infinite", False)]
+)
 def test_risk_curve_of_binary_thresholds(scores, priors):
     sample = samples.make(2, 40, scores=scores, weights="integer", priors=priors)
     points = np.array([1e-9, 0.013, 0.25, 0.4999, 0.77, 1 - 1e-9])
@@ -364,26 +315,10 @@ def test_risk_curve_at_a_tie_takes_the_lowest_decision():
     assert_close(fp.risk_curve(at_threshold, [0.25]).risk, [1 / 0.75])
 
 
-@pytest.mark.parametrize("points", [[0.0], [1.0], [0.5, -0.1], [math.nan], []])
-def test_risk_curve_needs_points_inside(points):
-    with pytest.raises(ValueError, match="points"):
-        fp.risk_curve(samples.make(2).predictions, points)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3, 10, 300])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_the_likeliest_class_is_the_decision_of_zero_one_costs(n_classes, dtype):
-    rng = np.random.default_rng(n_classes)
-    q = rng.dirichlet(np.ones(n_classes), 9_000).astype(dtype)
-    q[::7] = 1.0 / n_classes  # ties go to the lowest index
-    q[1::7] = np.eye(n_classes)[rng.integers(0, n_classes, q[1::7].shape[0])]
-    costs = fp.CostMatrix.zero_one(n_classes)
-    slowly = kernels.least_costly_decisions_of_odds(q, *costs.sparse_columns)
-    np.testing.assert_array_equal(kernels.likeliest_classes(q), slowly)
-    np.testing.assert_array_equal(q.argmax(axis=1), slowly)
-    with np.errstate(divide="ignore"):
-        data = fp.Predictions.from_logits(None, np.log(q))
-    np.testing.assert_array_equal(fp.bayes_decisions(data, costs), slowly)
-    assert costs.is_zero_one
-    assert not fp.CostMatrix.zero_one(n_classes, reject=0.5).is_zero_one
-    assert not fp.CostMatrix(2.0 * costs.values).is_zero_one
+def test_the_likeliest_class_is_the_decision_of_zero_one_costs():
+    for n_classes, dtype in ((2, np.float32), (3, np.float64), (10, np.float32), (300, np.float64)):
+        q = np.random.default_rng(n_classes).dirichlet(np.ones(n_classes), 3_000).astype(dtype)
+        q[::7] = 1.0 / n_classes  # ties go to the lowest index
+        costs = fp.CostMatrix.zero_one(n_classes)
+        decisions = fp.bayes_decisions(fp.Predictions.from_posteriors(None, q), costs)
+        np.testing.assert_array_equal(decisions, q.argmax(axis=1))

@@ -1,9 +1,11 @@
+"""Synthetic systems and trial lists: what the paper measures, laws, structure and seeds."""
+
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import optimize
 from scipy.special import expit, logit, logsumexp
 
-from fastpsr import simulate
+from fastpsr import ArgumentError, simulate
 
 SYSTEMS = ["cal", "mcs", "mcp", "mcps"]
 ARRAYS = ["y_true", "llr", "enroll_speaker", "test_speaker", "enroll", "test"]
@@ -72,8 +74,7 @@ def test_each_class_gets_the_integer_closest_to_its_share(kwargs, counts):
         assert np.abs(np.exp(log_q).sum(axis=1) - 1.0).max() < 1e-12
 
 
-@pytest.mark.parametrize("n_classes", [2, 4])
-@pytest.mark.parametrize("scale", [0.48, 5.0])
+@pytest.mark.parametrize(("n_classes", "scale"), [(2, 0.48), (4, 5.0)])
 def test_miscalibrated_systems_follow_from_the_calibrated_one(n_classes, scale):
     systems = simulate.gaussian_classes(500, n_classes=n_classes, scale=scale)
     mismatched = np.array([0.1 / (n_classes - 1)] * (n_classes - 1) + [0.9])
@@ -85,8 +86,7 @@ def test_miscalibrated_systems_follow_from_the_calibrated_one(n_classes, scale):
         np.testing.assert_allclose(scaled, expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("n_classes", [2, 5])
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize(("n_classes", "seed"), [(2, 0), (5, 1)])
 def test_the_calibrated_system_is_calibrated(n_classes, seed):
     systems = simulate.gaussian_classes(100_000, n_classes=n_classes, variance=0.2, seed=seed)
     n = systems.y_true.size
@@ -104,12 +104,12 @@ def test_the_calibrated_system_is_calibrated(n_classes, seed):
         assert np.abs(z).max() < 4.0
 
 
-@pytest.mark.parametrize("system", ["mcs", "mcp", "mcps"])
-def test_the_other_systems_are_not(system):
+def test_the_other_systems_are_not():
     systems = simulate.gaussian_classes(20_000)
-    log_q, n = getattr(systems, system), systems.y_true.size
-    excess = -log_q[np.arange(n), systems.y_true] + (np.exp(log_q) * log_q).sum(axis=1)
-    assert abs(excess.mean()) > 10.0 * excess.std() / np.sqrt(n)
+    n = systems.y_true.size
+    for log_q in (systems.mcs, systems.mcp, systems.mcps):
+        excess = -log_q[np.arange(n), systems.y_true] + (np.exp(log_q) * log_q).sum(axis=1)
+        assert abs(excess.mean()) > 10.0 * excess.std() / np.sqrt(n)
 
 
 @pytest.mark.parametrize(
@@ -145,33 +145,22 @@ def test_synthetic_systems_follow_the_seed():
     assert not np.isin(first.cal, simulate.gaussian_classes(100, seed=4).cal).any()
 
 
-def test_extreme_variance_and_scale_give_no_nan():
-    for variance in (1e-100, 1e100):
-        for scale in (1e-100, 1e100):
-            systems = simulate.gaussian_classes(20, variance=variance, scale=scale)
-            assert not any(np.isnan(getattr(systems, name)).any() for name in SYSTEMS)
-
-
 @pytest.mark.parametrize(
-    ("kwargs", "message"),
+    ("argument", "values"),
     [
-        ({"n_samples": 2}, "n_samples must be large enough .* 2 times the prior 0.2 of class 1"),
-        ({"n_samples": 0}, "n_samples must be an integer of at least 1, not 0"),
-        ({"n_samples": 10.5}, "n_samples must be an integer of at least 1, not 10.5"),
-        ({"n_classes": 1}, "n_classes must be an integer of at least 2, not 1"),
-        ({"variance": 0.0}, "variance must be positive, .* not 0.0"),
-        ({"variance": -1.0}, "variance must be positive, .* not -1.0"),
-        ({"variance": float("nan")}, "variance must be positive, .* not nan"),
-        ({"prior_first": 0.0}, "prior_first must lie strictly between 0 and 1, not 0.0"),
-        ({"prior_first": 1.0}, "prior_first must lie strictly between 0 and 1, not 1.0"),
-        ({"scale": 0.0}, "scale must be positive, .* not 0.0"),
-        ({"scale": float("inf")}, "scale must be positive, .* not inf"),
-        ({"seed": -1}, "seed must be an integer of at least 0, not -1"),
+        ("n_samples", [2, 0, 10.5]), ("n_classes", [1]), ("variance", [0.0, -1.0, np.nan]),
+        ("prior_first", [0.0, 1.0]), ("scale", [0.0, np.inf]), ("seed", [-1]),
     ],
-)
-def test_synthetic_systems_refuse_bad_arguments(kwargs, message):
-    with pytest.raises(ValueError, match=message):
-        simulate.gaussian_classes(**{"n_samples": 100, **kwargs})
+)  # fmt: skip
+def test_synthetic_systems_refuse_bad_arguments(argument, values):
+    for value in values:
+        assert_refused(simulate.gaussian_classes, argument, value, n_samples=100)
+
+
+def assert_refused(generate, argument, value, **options):
+    with pytest.raises(ArgumentError) as caught:
+        generate(**{**options, argument: value})
+    assert caught.value.argument == argument
 
 
 # The trial list
@@ -250,23 +239,6 @@ def test_trials_of_one_speaker_are_correlated(sitw):
     assert rates.var() > 2.0 * expected
 
 
-def test_fresh_speakers_vary_as_much_as_resampled_ones():
-    lists = [simulate.trial_list(n_nontargets=1, seed=seed) for seed in range(60)]
-    targets = np.array([trials.llr[trials.y_true == 1] for trials in lists])
-    iid = targets.std() / np.sqrt(targets.shape[1])
-    assert targets.mean(axis=1).std() > 1.5 * iid
-
-
-def test_scores_are_plda_llrs():
-    vectors = np.random.default_rng(0).standard_normal((6, 64))
-    enroll, test, v = np.array([0, 2, 4, 0]), np.array([1, 3, 5, 5]), 0.7
-    joint = stats.multivariate_normal([0.0, 0.0], [[1.0, v], [v, 1.0]])
-    x = np.stack([vectors[enroll], vectors[test]], axis=-1)
-    expected = (joint.logpdf(x) - stats.norm.logpdf(x).sum(axis=-1)).sum(axis=-1)
-    got = simulate._plda_llrs(vectors, enroll, test, v)
-    np.testing.assert_allclose(got, expected, rtol=1e-11)
-
-
 def test_scores_are_stretched_and_shifted():
     kwargs = {"n_targets": 50, "n_nontargets": 500, "seed": 5}
     plain = simulate.trial_list(**kwargs, scale=1.0, shift=0.0)
@@ -288,48 +260,34 @@ def test_llrs_are_calibrated_when_the_speakers_are_as_the_plda_assumes():
     [
         (1, 1, 2, 2),
         (1, 1, None, 2),
-        (84, 1_029, 4, 7),  # every target pair
-        (2, 4, 2, 2),  # every pair: both classes
+        (84, 294, 4, 7),  # every pair
         (15, 90, 5, 3),
         (1_000, 1_000, 5_000, 4),  # sparse
         (30_000, 40_000, None, 12),
     ],
 )
 def test_no_pair_repeats(n_targets, n_nontargets, n_speakers, n_sessions):
-    if n_speakers is not None:
-        n_nontargets = min(n_nontargets, n_speakers * (n_speakers - 1) // 2 * n_sessions**2)
     trials = simulate.trial_list(
         n_targets, n_nontargets, n_speakers=n_speakers, n_sessions_per_speaker=n_sessions
     )
     assert_structure(trials, n_targets, n_nontargets, n_sessions)
 
 
-@pytest.mark.parametrize("n_speakers", [2, 3, 4, 7])
-@pytest.mark.parametrize("n_sessions", [2, 3, 6])
-def test_a_full_list_holds_every_pair_once(n_speakers, n_sessions):
-    n = n_speakers * n_sessions
-    n_targets = n_speakers * n_sessions * (n_sessions - 1) // 2
-    trials = simulate.trial_list(
-        n_targets,
-        n * (n - 1) // 2 - n_targets,
-        n_speakers=n_speakers,
-        n_sessions_per_speaker=n_sessions,
-    )
-    found = {tuple(pair) for pair in unordered_pairs(trials).tolist()}
-    assert found == {(i, j) for j in range(n) for i in range(j)}
-    assert trials.y_true.size == len(found)
-
-
-def test_draws_without_replacement_are_uniform():
-    rng = np.random.default_rng(0)
-    for n_possible in (11, 30):  # dense and sparse
-        counts = np.zeros(n_possible)
-        for _ in range(2_000):
-            drawn = simulate._draw_distinct(rng, 6, n_possible)
-            assert np.unique(drawn).size == 6
-            counts[drawn] += 1.0
-        p = 6 / n_possible
-        assert np.abs(counts - 2_000 * p).max() < 4.5 * np.sqrt(2_000 * p * (1.0 - p))
+def test_pairs_are_drawn_uniformly():
+    """Of 12 pairs of a speaker's sessions, and of 16 pairs of sessions of two speakers."""
+    for n_targets, n_nontargets, label, n_possible in ((6, 1, 1, 12), (1, 3, 0, 16)):
+        counts = np.zeros((8, 8))
+        n_lists = 600
+        for seed in range(n_lists):
+            trials = simulate.trial_list(
+                n_targets, n_nontargets, n_speakers=2, n_sessions_per_speaker=4, seed=seed
+            )
+            pairs = unordered_pairs(trials)[trials.y_true == label]
+            counts[tuple(pairs.T)] += 1.0
+        p = (n_targets if label else n_nontargets) / n_possible
+        counts = counts[counts > 0.0]
+        assert counts.size == n_possible
+        assert np.abs(counts - n_lists * p).max() < 5.0 * np.sqrt(n_lists * p * (1.0 - p))
 
 
 def test_trial_lists_follow_the_seed():
@@ -346,33 +304,18 @@ def test_trial_lists_follow_the_seed():
 
 
 @pytest.mark.parametrize(
-    ("kwargs", "message"),
+    ("argument", "value"),
     [
-        ({"n_targets": 0}, "n_targets must be an integer of at least 1, not 0"),
-        ({"n_nontargets": -5}, "n_nontargets must be an integer of at least 1, not -5"),
-        ({"n_speakers": 1}, "n_speakers must be an integer of at least 2, not 1"),
-        (
-            {"n_sessions_per_speaker": 1},
-            "n_sessions_per_speaker must be an integer of at least 2, not 1",
-        ),
-        (
-            {"n_targets": 211, "n_speakers": 10},
-            "n_targets must be at most 210, .* 10 speakers with 7 sessions each make, not 211",
-        ),
-        (
-            {"n_nontargets": 2_206, "n_speakers": 10},
-            "n_nontargets must be at most 2205, .* 10 speakers with 7 .* make, not 2206",
-        ),
-        ({"speaker_variance": 1.0}, "speaker_variance must lie strictly between 0 and 1, not 1.0"),
-        ({"speaker_spread": -0.1}, "speaker_spread must lie in 0 to 10, not -0.1"),
-        ({"scale": 0.0}, "scale must be positive, .* not 0.0"),
-        ({"shift": float("nan")}, "shift must lie in -1e100 to 1e100, not nan"),
-        ({"seed": 1.5}, "seed must be an integer of at least 0, not 1.5"),
+        ("n_targets", 0), ("n_targets", 211), ("n_nontargets", -5), ("n_nontargets", 2_206),
+        ("n_speakers", 1), ("n_sessions_per_speaker", 1), ("speaker_variance", 0.0),
+        ("speaker_variance", 1.0), ("speaker_spread", -0.1), ("scale", 0.0), ("shift", np.nan),
+        ("seed", 1.5),
     ],
-)
-def test_trial_lists_refuse_bad_arguments(kwargs, message):
-    with pytest.raises(ValueError, match=message):
-        simulate.trial_list(**{"n_targets": 10, "n_nontargets": 100, **kwargs})
+)  # fmt: skip
+def test_trial_lists_refuse_bad_arguments(argument, value):
+    """Of 10 speakers with 7 sessions each: 210 pairs of targets, and 2,205 of others."""
+    options = {"n_targets": 10, "n_nontargets": 100, "n_speakers": 10}
+    assert_refused(simulate.trial_list, argument, value, **options)
 
 
 # A challenge
@@ -380,48 +323,28 @@ def test_trial_lists_refuse_bad_arguments(kwargs, message):
 
 def test_lists_of_a_challenge_have_other_speakers_and_no_pair_twice():
     lists = simulate.challenge(300, 4_000, seed=2)
-    for made in lists:
-        assert_structure(made, 300, 4_000, 7)
-    speakers = [{*made.enroll_speaker.tolist(), *made.test_speaker.tolist()} for made in lists]
+    for trials in lists:
+        assert_structure(trials, 300, 4_000, 7)
+    speakers = [{*t.enroll_speaker.tolist(), *t.test_speaker.tolist()} for t in lists]
     assert not speakers[0] & speakers[1]
 
 
 def test_a_recording_has_one_duration():
-    for made in simulate.challenge(300, 4_000):
-        recordings = np.concatenate([made.enroll, made.test])
-        seconds = np.concatenate([made.enroll_seconds, made.test_seconds])
+    for trials in simulate.challenge(300, 4_000):
+        recordings = np.concatenate([trials.enroll, trials.test])
+        seconds = np.concatenate([trials.enroll_seconds, trials.test_seconds])
         _, first, place = np.unique(recordings, return_index=True, return_inverse=True)
         np.testing.assert_array_equal(seconds, seconds[first][place])
         assert seconds.min() >= 1.0
         assert seconds.max() <= 60.0
 
 
-def test_embeddings_are_of_the_speakers_and_noise_that_the_docstring_says():
-    rng, n = np.random.default_rng(0), 2_000
-    seconds = np.where(np.arange(7 * n) % 7 < 3, 1.0, 1e9)  # noise of 5 and of 1 times the variance
-    normals = []
-
-    class Recorded:
-        def standard_normal(self, shape):
-            normals.append(rng.standard_normal(shape))
-            return normals[-1]
-
-    found = simulate._draw_embeddings(Recorded(), n, seconds)
-    speakers, shared, *own = normals
-    for (name, noise), alone in zip({"a": 1.0, "b": 1.1}.items(), own, strict=True):
-        error = np.sqrt(0.6) * shared + np.sqrt(0.4) * alone
-        spread = np.sqrt(0.48 * np.where(seconds == 1.0, 5.0, 1.0))[:, None]
-        x = np.sqrt(0.52) * np.repeat(speakers, 7, axis=0) + noise * spread * error
-        expected = x / np.linalg.norm(x, axis=1, keepdims=True)
-        np.testing.assert_allclose(found[name], expected, rtol=0.0, atol=1e-8)
-
-
 def test_short_recordings_lower_the_scores_of_targets_alone():
-    made, _ = simulate.challenge(20_000, 20_000)
-    shorter = np.minimum(made.enroll_seconds, made.test_seconds)
-    for scores in (made.a, made.b):
+    trials, _ = simulate.challenge(20_000, 20_000)
+    shorter = np.minimum(trials.enroll_seconds, trials.test_seconds)
+    for scores in (trials.a, trials.b):
         short, long = (
-            [scores[chosen & (made.y_true == label)].mean() for label in (0, 1)]
+            [scores[chosen & (trials.y_true == label)].mean() for label in (0, 1)]
             for chosen in (shorter < 4.0, shorter > 8.0)
         )
         assert short[0] == pytest.approx(long[0], abs=0.01)
@@ -429,8 +352,8 @@ def test_short_recordings_lower_the_scores_of_targets_alone():
 
 
 def test_systems_of_a_challenge_err_together_and_the_second_more():
-    made, _ = simulate.challenge(20_000, 20_000)
-    of_targets = [scores[made.y_true == 1] for scores in (made.a, made.b)]
+    trials, _ = simulate.challenge(20_000, 20_000)
+    of_targets = [scores[trials.y_true == 1] for scores in (trials.a, trials.b)]
     assert 0.4 < np.corrcoef(*of_targets)[0, 1] < 0.8
     assert of_targets[1].mean() < of_targets[0].mean() - 0.02
 
@@ -443,14 +366,6 @@ def test_challenges_follow_the_seed():
         assert not np.isin(first[k].a, other[k].a).any()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"n_targets": 0}, "n_targets must be an integer of at least 1, not 0"),
-        ({"n_nontargets": 10**30}, "n_nontargets must be at most 1e9, not 1000"),
-        ({"seed": -1}, "seed must be an integer of at least 0, not -1"),
-    ],
-)
-def test_challenges_refuse_bad_arguments(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        simulate.challenge(**{"n_targets": 5, "n_nontargets": 50, **arguments})
+def test_challenges_refuse_bad_arguments():
+    for argument, value in (("n_targets", 0), ("n_nontargets", 10**30), ("seed", -1)):
+        assert_refused(simulate.challenge, argument, value, n_targets=5, n_nontargets=50)
