@@ -53,7 +53,7 @@ def draw(low, high, dtype=np.int64):
         (draw(-9, 9), draw(5, 20)),
         (draw(-(2**62), 2**62), draw(5, 20)),
         (draw(-9, 9, np.int8), draw(200, 256, np.uint8)),  # signed and unsigned
-        (draw(0, 20).astype("U2"), np.char.add("longer", draw(5, 9).astype("U2"))),
+        (draw(0, 30).astype("U2"), np.char.add("longer", draw(0, 30).astype("U2"))),
     ],
 )
 def test_both_sides_are_numbered_together(enroll, test):

@@ -275,7 +275,7 @@ def test_groups_whose_own_trials_have_no_weight_are_as_if_absent(in_parts):
     ("data", "ids", "argument"),
     [
         (fp.Predictions.from_logits([0, 1, 2], np.eye(3)), [0, 0, 1], "by"),
-        (fp.Predictions.from_llrs([0, 1], [0.0, 1.0]), [0], "by"),
+        (fp.Predictions.from_llrs([0, 1], [0.0, 1.0]), [0], "by['a']"),
         (fp.from_parts([fp.Predictions.from_llrs([0, 1], [0.0, 1.0])]), [0, 1], "by"),
     ],
 )
