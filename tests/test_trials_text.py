@@ -143,8 +143,8 @@ def test_hostile_text_is_read_as_by_a_naive_reader(tmp_path, read_in_pieces, for
             n_invalid += 1
             with pytest.raises(ValueError) as caught:
                 trials.read_scores(path, format=format)
-            place = re.search(r"scores:(\d+): ", str(caught.value))
-            assert int(place[1]) in wrong, (content, caught.value)
+            place = re.search(r"scores:(\d+): |CR alone", str(caught.value))
+            assert b"\r" in content if place[1] is None else int(place[1]) in wrong
             continue
         n_valid += 1
         scores = trials.read_scores(path, format=format)
