@@ -2,7 +2,6 @@
 
 import gzip
 import sys
-import zipfile
 
 import numpy as np
 import polars as pl
@@ -10,9 +9,11 @@ import pytest
 
 import fastpsr as fp
 from fastpsr import trials
+from tests.golden import FOLDER
 
 h5py = pytest.importorskip("h5py")
 
+CORPUS = FOLDER / "corpus"
 IDS = [("ann", "a/1.wav"), ("ann", "b/1.wav"), ("bob", "b/2.wav"), ("bob", "a/1.wav"), ("çy", "d")]
 ENROLL, TEST = map(list, zip(*IDS, strict=True))
 Y = [1, 0, 1, 0, 0]
@@ -51,19 +52,6 @@ WITHOUT_SCORES = ("kaldi-trials", "sitw", "voxceleb", "sasv", "pairs")
 def save(path, content, *, packed=False):
     data = content.encode()
     path.write_bytes(gzip.compress(data) if packed else data)
-    return path
-
-
-def matrices(path, kind, *, models=("ann", "bob"), segments=("x", "y", "z"), turn=False, **parts):
-    rows, columns = {"bosaris": ("ID/row_ids", "ID/column_ids"), "sidekit": ("modelset", "segset")}[
-        kind
-    ]
-    with h5py.File(path, "w") as file:
-        file[rows] = np.array(models, dtype="S")
-        file.create_dataset(columns, data=list(segments), dtype=h5py.string_dtype())
-        for name, values in parts.items():
-            matrix = np.array(values)
-            file[name] = matrix.T if turn else matrix
     return path
 
 
@@ -131,18 +119,10 @@ def test_files_with_one_id_need_no_key(tmp_path):
     assert trials.read(scores).y_true.tolist() == [1, 0, 1]  # the remedy
 
 
-@pytest.mark.parametrize(
-    ("name", "label"),
-    [("parquet", Y), ("npz", [bool(y) for y in Y]), ("parquet", [1.0, -1.0, 1.0, -1.0, -1.0])],
-)
-def test_named_columns(tmp_path, name, label):
-    columns = {"who": ENROLL, "what": TEST, "ok": label, "value": SCORES, "snr": [5, 5, 10, 10, 5]}
+def test_named_columns(tmp_path):
     path = tmp_path / "file"
-    if name == "parquet":
-        pl.DataFrame(columns).write_parquet(path)
-    else:
-        with open(path, "wb") as file:
-            np.savez(file, **columns)
+    columns = {"who": ENROLL, "what": TEST, "ok": Y, "value": SCORES, "snr": [5, 5, 10, 10, 5]}
+    pl.DataFrame(columns).write_parquet(path)
     names = {"enroll": "who", "test": "what", "label": "ok", "score": "value"}
     joined = trials.read(path, key_columns=names)
     assert (joined.y_true.tolist(), joined.score.tolist()) == (Y, SCORES)
@@ -185,69 +165,21 @@ def test_several_columns_for_a_role(tmp_path):
     assert trials.read(path, score_columns={"enroll": "model"}).enroll.tolist() == ["m", "m"]
 
 
-@pytest.mark.filterwarnings("ignore:Duplicate name")  # of zipfile
-@pytest.mark.parametrize("name", ["npz", "parquet"])
-def test_equal_names_of_columns(tmp_path, name):
-    columns = [("enroll", ["a"]), ("test", ["b"]), ("score", [1.0]), ("score", [2.0])]
-    path = tmp_path / f"scores.{name}"
-    if name == "npz":
-        with zipfile.ZipFile(path, "w") as archive:
-            for column, values in columns:
-                with archive.open(f"{column}.npy", "w") as file:
-                    np.save(file, np.array(values))
-    else:
-        pa = pytest.importorskip("pyarrow")
-        pq = pytest.importorskip("pyarrow.parquet")
-        arrays = [pa.array(values) for _, values in columns]
-        pq.write_table(pa.table(arrays, names=[column for column, _ in columns]), path)
+def test_parquet_files_with_equal_names_or_cut_short(tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "scores"
+    columns = [pa.array(["a"]), pa.array(["b"]), pa.array([1.0]), pa.array([2.0])]
+    pq.write_table(pa.table(columns, names=["enroll", "test", "score", "score"]), path)
     with pytest.raises(ValueError, match=r"different names.* 'score'"):
         trials.read_scores(path)
-
-
-@pytest.mark.parametrize("name", ["npz", "parquet", "h5"])
-def test_integers_that_would_be_rounded_are_refused(tmp_path, name):
-    path, scores = tmp_path / f"scores.{name}", np.array([2**53, 2**53 + 1])
-    ids = ["a", "b"]
-    if name == "h5":
-        matrices(path, "bosaris", models=["m"], segments=ids, scores=[scores], score_mask=[[1, 1]])
-    elif name == "npz":
-        np.savez(path, enroll=ids, test=ids, score=scores)
-    else:
-        pl.DataFrame({"enroll": ids, "test": ids, "score": scores}).write_parquet(path)
-    with pytest.raises(ValueError, match=f"float64 holds, not '{2**53 + 1}'"):
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(ValueError, match="whole Parquet"):
         trials.read_scores(path)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"score": np.ones((2, 2))}, r"score \(2, 2\)"),
-        ({"score": np.ones(3)}, r"score \(3,\)"),
-        ({"score": np.array([1j, 2])}, "score is complex128"),
-        ({"score": np.array(["1", "2"])}, "score is String"),
-        ({"label": np.array([1, 2])}, "row 1: a label .*, not '2'"),
-        ({"enroll": np.array([b"\xe9", b"b"])}, "UTF-8, but enroll is not"),
-    ],
-)
-def test_invalid_npz(tmp_path, change, message):
-    columns = {"enroll": ["a", "b"], "test": ["x", "y"], "label": [1, 0], "score": [1.0, 2.0]}
-    with open(tmp_path / "file", "wb") as file:
-        np.savez(file, **{**columns, **change})
-    with pytest.raises(ValueError, match=message):
-        trials.read(tmp_path / "file")
-
-
-@pytest.mark.parametrize(("name", "message"), [("parquet", "Parquet"), ("npz", "npz")])
-def test_damaged_binary_files(tmp_path, joined, name, message):
-    trials.write_scores(tmp_path / "new", joined, format=name)
-    (tmp_path / "cut").write_bytes((tmp_path / "new").read_bytes()[:100])
-    with pytest.raises(ValueError, match=f"whole {message}"):
-        trials.read_scores(tmp_path / "cut")
 
 
 @pytest.mark.parametrize("missing", ["polars", "h5py"])
-def test_packages_that_are_not_installed(tmp_path, monkeypatch, key, missing):
-    path = matrices(tmp_path / "m", "bosaris", trial_mask=MASK) if missing == "h5py" else key
+def test_packages_that_are_not_installed(monkeypatch, key, missing):
+    path = CORPUS / "bosaris.key" if missing == "h5py" else key
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(ValueError, match=f"needs {missing}: pip install"):
         trials.read_key(path)
@@ -411,44 +343,28 @@ def test_what_cannot_be_written(tmp_path):
 
 # Matrices
 
-MASK = [[1, 0, -1], [-1, 1, 0]]
-MATRIX = [[1.0, np.nan, 2.0], [3.0, 4.0, 5.0]]
-MASKS = {"trial_mask": np.array(MASK, np.int8)}
-OLD_MASKS = {"target_mask": np.array(MASK) == 1, "nontarget_mask": np.array(MASK) == -1}
 
-
-@pytest.mark.parametrize(
-    ("kind", "turn", "masks"),
-    [("bosaris", False, MASKS), ("bosaris", True, OLD_MASKS), ("sidekit", True, MASKS),
-     ("sidekit", False, OLD_MASKS)],
-)  # fmt: skip
-def test_matrices(tmp_path, kind, turn, masks):
-    key = matrices(tmp_path / "key", kind, turn=turn, **masks)
-    parts = {"scores": MATRIX, "score_mask": np.abs(np.array(MASK)).astype(np.uint8)}
-    scores = matrices(tmp_path / "scores", kind, turn=not turn, **parts)
+@pytest.mark.parametrize("masks", ["", "-transposed", "-old-masks"])
+@pytest.mark.parametrize("kind", ["bosaris", "sidekit"])
+def test_matrices_are_joined_and_written(tmp_path, kind, masks):
+    key, scores = CORPUS / f"{kind}{masks}.key", CORPUS / f"{kind}-transposed.scores"
     joined = trials.read(key, scores)
-    assert joined.enroll.tolist() == ["ann", "ann", "bob", "bob"]
-    assert joined.test.tolist() == ["x", "z", "x", "y"]
-    assert joined.y_true.tolist() == [1, 0, 0, 1]
     assert joined.score.tolist() == [1.0, 2.0, 3.0, 4.0]
-    assert ("transposed: columns are models" in joined.notes[0]) == turn
+    assert ("transposed: columns are models" in joined.notes[0]) == (masks == "-transposed")
     trials.write_scores(tmp_path / "new", joined)
     assert trials.read(key, tmp_path / "new").score.tolist() == joined.score.tolist()
 
 
 def test_square_matrices_need_transpose(tmp_path):
-    ids = {"models": ("a", "b"), "segments": ("x", "y")}
-    key = matrices(tmp_path / "key", "bosaris", trial_mask=[[1, -1], [0, 1]], **ids)
-    with pytest.raises(fp.ArgumentError, match="2 models and as many segments") as caught:
-        trials.read_key(key)
-    assert "transpose" in caught.value.remedy
+    key = CORPUS / "malformed-square-matrix.key"
     for transpose, enroll, test in ((False, "aab", "xyy"), (True, "abb", "xxy")):
         reading = trials.read_key(key, transpose=transpose)
         assert "".join(reading.enroll.strings()) == enroll
         assert "".join(reading.test.strings()) == test
-    parts = {"scores": [[1, 2], [0, 3]], "score_mask": np.array([[1, 1], [0, 1]], np.uint8)}
-    scores = matrices(tmp_path / "scores", "bosaris", **parts, **ids)
-    text_key = save(tmp_path / "text", "a x 1\na y 0\nb y 1\n")
+    scores, text_key = tmp_path / "scores", save(tmp_path / "text", "a x 1\na y 0\nb y 1\n")
+    with h5py.File(scores, "w") as file:
+        file["ID/row_ids"], file["ID/column_ids"] = [b"a", b"b"], [b"x", b"y"]
+        file["scores"], file["score_mask"] = [[1, 2], [0, 3]], np.array([[1, 1], [0, 1]], np.uint8)
     for either in (key, text_key):
         assert trials.read(either, scores, transpose=False).score.tolist() == [1.0, 2.0, 3.0]
     joined = trials.read(text_key, scores, transpose=False)
@@ -458,91 +374,37 @@ def test_square_matrices_need_transpose(tmp_path):
         trials.read(text_key, save(tmp_path / "lines", "a x 0.5\n"), transpose=False)
 
 
-TWO_BY_THREE = np.ones((2, 3), int)
-
-
-@pytest.mark.parametrize(
-    ("parts", "message"),
-    [
-        ({"trial_mask": np.ones((4, 3), int)}, r"must be \(2, 3\), or \(3, 2\).*not \(4, 3\)"),
-        ({"trial_mask": [[2, 0, 0], [0, 0, 0]]}, "must hold 1, 0, -1 .*, -2, not 2"),
-        ({"trial_mask": 0 * TWO_BY_THREE}, "hold no trial"),
-        ({"trial_mask": np.full((2, 3), np.nan)}, "must hold 1, 0, -1 .*, -2, not nan"),
-        ({"trial_mask": np.full((2, 3), b"x")}, r"key: /trial_mask must hold numbers, not \|S1"),
-        ({"trial_mask/x": [1]}, "key: /trial_mask must hold numbers, not a group"),
-        ({"trial_mask": np.zeros((0, 3), int), "models": ()}, "key: there are no models"),
-        ({"scores": MATRIX}, "must be trial_mask or target_mask and nontarget_mask, not"),
-        (
-            {"target_mask": TWO_BY_THREE, "nontarget_mask": TWO_BY_THREE},
-            "both target_mask and nontarget_mask",
-        ),
-        ({"target_mask": TWO_BY_THREE, "nontarget_mask": TWO_BY_THREE.T}, "of one shape"),
-    ],
-)
-def test_invalid_matrices(tmp_path, parts, message):
-    path = matrices(tmp_path / "key", "bosaris", **parts)
-    with pytest.raises(ValueError, match=message):
-        trials.read_key(path)
-
-
 def test_invalid_hdf5(tmp_path):
-    path = matrices(tmp_path / "key", "bosaris", trial_mask=MASK)
-    scores = matrices(tmp_path / "scores", "bosaris", score_mask=np.abs(MASK),
-                      scores=[[1, 0, np.nan], [1, 1, 0]])  # fmt: skip
+    path = CORPUS / "bosaris.key"
     (tmp_path / "cut").write_bytes(path.read_bytes()[:900])
-    with h5py.File(tmp_path / "other", "w") as file:
-        file["embeddings"] = [1.0]
     for call, message in (
         (lambda: trials.read_key(path, format="sidekit"), "not those of sidekit"),
         (lambda: trials.read_key(path, transpose=True), "where rows are models"),
         (lambda: trials.read_key(path, columns={"enroll": "x"}), "^columns is for files that name"),
         (lambda: trials.read_key(path, format="csv"), "bosaris or sidekit or dca-plda, not csv"),
-        (lambda: trials.read(path, scores), r"'ann z' at \S+: row 0, column 2"),  # nan
         (lambda: trials.read(path), "give the key too"),
         (lambda: trials.read_key(tmp_path / "cut"), "whole HDF5 file"),
-        (lambda: trials.read_key(tmp_path / "other"), r"not that of bosaris \(ID/row_ids"),
     ):
         with pytest.raises(ValueError, match=message):
             call()
-    with h5py.File(path, "a") as file:
-        file["modelset"], file["segset"] = [b"ann", b"bob"], [b"x", b"y", b"z"]
-    with pytest.raises(fp.ArgumentError, match=r"more than one format: bosaris .*, sidekit"):
-        trials.read_key(path)
-    assert trials.read_key(path, format="sidekit").y_true.tolist() == [1, 0, 0, 1]
+    of_two = CORPUS / "malformed-bosaris-and-sidekit.key"
+    assert trials.read_key(of_two, format="sidekit").y_true.tolist() == [1, 0, 0, 1]
+    spoofed = trials.read_key(CORPUS / "bosaris-spoofed.key")
+    assert spoofed.notes.endswith("-2 are spoofed: non-targets, told apart by kind")
 
 
-def test_spoofed_trials_of_matrices(tmp_path):
-    mask = np.array([[1, 0, -2], [-1, 1, 0]], np.int8)  # as hyperion writes them
-    key = trials.read_key(matrices(tmp_path / "key", "bosaris", trial_mask=mask))
-    assert key.y_true.tolist() == [1, 0, 0, 1]
-    assert key.columns["kind"].strings().tolist() == ["target", "spoof", "nontarget", "target"]
-    assert key.notes.endswith("-2 are spoofed: non-targets, told apart by kind")
-    without_spoof = matrices(tmp_path / "key", "bosaris", trial_mask=MASK)
-    assert trials.read_key(without_spoof).columns == {}
+def test_nan_in_matrices(tmp_path):
+    joined = trials.read(CORPUS / "bosaris.key", CORPUS / "bosaris-transposed.scores")
+    joined.score[1] = np.nan
+    trials.write_scores(tmp_path / "scores", joined)
+    with pytest.raises(ValueError, match=r"1 nan score \('ann z' at \S+: row 0, column 2\)"):
+        trials.read(CORPUS / "bosaris.key", tmp_path / "scores")
 
 
-def test_dca_plda(tmp_path):
-    mask = np.array([[1, -1, 0], [-1, 1, 0]], np.int8)
-    ids = {"enroll_ids": ["ann", "bob"], "test_ids": ["x", "y", "z"]}
-
-    def write(name, **parts):
-        with h5py.File(tmp_path / name, "w") as file:
-            for part, values in (ids | parts).items():
-                file[part] = np.array(values, "S") if part in ids else np.array(values)
-        return tmp_path / name
-
-    for name in ("trial_mask", "mask"):
-        key = trials.read_key(write("key", **{name: mask}))
-        assert (key.format, key.y_true.tolist()) == ("dca-plda", [1, 0, 0, 1])
-    scores = write("scores", scores=np.arange(6.0).reshape(2, 3))  # as it saves them: no mask
-    joined = trials.read(key, scores)  # which is full: it has scores of other pairs, too
-    assert joined.notes[-1].startswith(
-        "left out: 2 scores of no trial in the key ('ann z', 'bob z'"
-    )
+def test_full_matrices_have_scores_of_other_pairs():
+    """DCA-PLDA saves them without a mask."""
+    key, masked = CORPUS / "dca-plda-mask.key", CORPUS / "dca-plda-masked.scores"
+    joined = trials.read(key, CORPUS / "dca-plda-full.scores")
+    assert joined.notes[-1].startswith("left out: 2 scores of no trial in the key ('ann z'")
     assert joined.score.tolist() == [0.0, 1.0, 3.0, 4.0]
-    both = write("both", scores=np.arange(6.0).reshape(2, 3), mask=mask)
-    assert trials.read(both, both).score.tolist() == joined.score.tolist()
-    with pytest.raises(ValueError, match=r"key: mask must hold 1, 0, -1 .*, -2, not 3"):
-        trials.read_key(write("key", mask=mask * 3))
-    with pytest.raises(ValueError, match="must be trial_mask or mask or target_mask and"):
-        trials.read_key(scores)
+    assert trials.read(masked, masked).score.tolist() == joined.score.tolist()
