@@ -31,12 +31,3 @@ def test_examples_print_what_the_page_shows(name, tmp_path, monkeypatch):
             pytest.importorskip(module)
     monkeypatch.chdir(tmp_path)
     assert pages.changes(name, (ROOT / name).read_text("utf-8")) == ""
-
-
-def test_every_page_of_another_tool_is_run():
-    with_examples = {
-        str(path.relative_to(ROOT))
-        for path in ROOT.glob("docs/from/*.md")
-        if pages.BLOCK.search(path.read_text("utf-8"))
-    }
-    assert with_examples < {*NEEDS}

@@ -88,11 +88,7 @@ def test_every_metric_is_that_in_memory(metric_class):
 
 
 def test_metrics_have_the_names_of_tables():
-    y, z, weights = samples(3)
-    own = updated(TorchMetric("nce", "logits", num_classes=3), (y, z, weights), 5)
-    same = updated(TorchMetric(fp.CrossEntropy(), "logits", num_classes=3), (y, z, weights), 5)
-    assert own.compute() == same.compute()
-    assert TorchMetric("EER", "scores").metric.label == "EER"
+    assert TorchMetric("eer", "scores").metric.label == "EER"
 
 
 ONE_PASS = [
@@ -442,11 +438,6 @@ def test_logits_are_logits_in_every_batch():
         one_by_one.update(preds[k : k + 1], target[k : k + 1])
         theirs.update(preds[k : k + 1], target[k : k + 1])
     assert at_once.compute() == one_by_one.compute() == 0.5
-    batches = TorchMetric(fp.CrossEntropy(normalized=False), "logits")
-    for k in range(3):
-        batches.update(preds[k : k + 1], target[k : k + 1])
-    expected = np.log1p(np.exp([1.0, 0.0, -1.0])).mean()
-    assert batches.compute().item() == pytest.approx(expected, rel=1e-15)
 
 
 def test_a_confidence_of_one_lies_in_the_last_bin():

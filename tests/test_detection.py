@@ -147,14 +147,7 @@ def test_invalid_parameters(call, argument):
     assert caught.value.argument == argument
 
 
-def test_invalid_data():
-    for metric in (fp.EER(), fp.AUC(), fp.MinCllr(), fp.MinDCF(0.1), fp.Cllr(), fp.ActDCF(0.1)):
-        with pytest.raises(ValueError, match=r"target|class"):
-            metric([0, 0], [1.0, 2.0])
-    raw = fp.Predictions.from_raw_scores([0, 1], [0.0, 1.0])
-    for metric in (fp.Cllr(), fp.ActDCF(0.1), fp.ActDCF("sre16"), fp.DevPAV()):
-        with pytest.raises(ValueError, match="raw scores"):
-            metric(raw)
+def test_data_of_three_classes():
     three_classes = fp.Predictions.from_logits([0, 1, 2], np.eye(3))
     for metric in (fp.EER(), fp.Cllr(), fp.DevPAV(), fp.ActDCF(0.5)):
         with pytest.raises(ValueError, match="binary"):

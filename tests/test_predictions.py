@@ -1,8 +1,6 @@
 """What `Predictions` accept, hold and refuse."""
 
 import math
-import pickle
-from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -93,25 +91,6 @@ def test_targets_and_nontargets():
     assert data.y_true.tolist() == [1, 1, 0, 0, 0]
     assert data.llrs.tolist() == [1.5, 2.5, -1.0, 0.5, 2.0]
     assert_close(data.priors, [0.8, 0.2])
-
-
-def test_the_kinds():
-    kinds = {
-        "posteriors": [
-            fp.Predictions.from_posteriors(Y, Q),
-            fp.Predictions.from_logits(Y, Q),
-            fp.Predictions.from_log_posteriors(Y, np.log(np.full((4, 3), 1 / 3))),
-            fp.Predictions.from_logits(Y, np.zeros((4, 3))),
-        ],
-        "likelihoods": [
-            fp.Predictions.from_llrs(Y, Q),
-            fp.Predictions.from_log_likelihoods(Y, np.zeros((4, 3))),
-            fp.Predictions.from_target_nontarget(Q, Q),
-        ],
-        "raw scores": [fp.Predictions.from_raw_scores(Y, Q)],
-    }
-    for kind, data in kinds.items():
-        assert {predictions.kind for predictions in data} == {kind}
 
 
 # What they hold
@@ -345,43 +324,3 @@ def test_an_argument_that_is_close_to_another_is_named():
 def test_predictions_are_made_by_their_constructors_only():
     with pytest.raises(TypeError, match="from_posteriors"):
         fp.Predictions()
-
-
-def test_contiguous_float64_is_referenced_and_not_copied():
-    one, rows = np.array(Q), np.random.default_rng(0).dirichlet([1, 1, 1], 4)
-    data = [
-        (one, fp.Predictions.from_posteriors(Y, one)),
-        (one, fp.Predictions.from_logits(Y, one)),
-        (one, fp.Predictions.from_llrs(Y, one)),
-        (one, fp.Predictions.from_raw_scores(Y, one)),
-        (rows, fp.Predictions.from_posteriors(Y, rows)),
-        (rows, fp.Predictions.from_log_likelihoods(Y, rows)),
-    ]
-    for given, predictions in data:
-        assert np.shares_memory(given, predictions._values)
-
-
-def test_inputs_are_never_written_to():
-    sample = samples.make(3, weights="integer", priors=True)
-    inputs = [sample.y, sample.log_q, sample.priors, sample.weights.astype(float)]
-    copies = [array.copy() for array in inputs]
-    y, scores, priors, weights = inputs
-    for constructor in ("log_posteriors", "logits", "log_likelihoods"):
-        make = getattr(fp.Predictions, f"from_{constructor}")
-        data = make(y, scores, priors=priors, sample_weight=weights)
-        for metric in (fp.CrossEntropy(), fp.ECE(on="confidence"), fp.BayesRisk(samples.COSTS[3])):
-            metric(data)
-        fp.cross_fit(fp.DirectionPreserving(), data, fp.TrainOnTest())
-    for array, copy in zip(inputs, copies, strict=True):
-        np.testing.assert_array_equal(array, copy)
-
-
-def test_what_was_computed_is_left_out_of_pickles():
-    log_lk = np.random.default_rng(0).normal(size=(1_000, 3))
-    data = fp.Predictions.from_log_likelihoods(np.arange(1_000) % 3, log_lk)
-    size = len(pickle.dumps(data))
-    for name in dir(type(data)):
-        with suppress(ValueError, TypeError):  # such as LLRs of three classes
-            getattr(data, name)
-    fp.ECE(on="confidence")(data)
-    assert len(pickle.dumps(data)) < size + 200

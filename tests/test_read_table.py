@@ -270,15 +270,6 @@ def test_errors_of_several_files():
         fp.read_table("t")
 
 
-@pytest.mark.parametrize("in_parts", [False, True])
-@pytest.mark.parametrize(("kind", "priors"), [("raw scores", [0.5, 0.5]), ("llrs", [0.0, 1.0])])
-def test_priors_that_a_kind_refuses(kind, priors, in_parts):
-    write("s.parquet", label=Y, s=LLR)
-    with pytest.raises(fp.ArgumentError) as caught:
-        fp.read_table("s.parquet", kind=kind, priors=priors, in_parts=in_parts)
-    assert caught.value.argument == "priors"
-
-
 # On the command line
 
 
@@ -300,20 +291,6 @@ def test_commands_read_the_same(scale, kind, ending):
     succeed("evaluate", path, *options, "--json", "t.json")
     expected = fp.evaluate(fp.read_table(path, kind=kind), metrics)
     assert values_of("t.json") == {row.metric: row.value for row in expected.rows}
-
-
-def test_commands_take_the_column_of_llrs_of_parquet_files():
-    frame = polars.DataFrame({"label": Y, "llr": LLR, "duration": W})
-    frame.write_parquet("s.parquet")
-    frame.drop("duration").write_parquet("alone.parquet")
-    for name in ("s", "alone"):
-        table = f"{name}.parquet"
-        succeed("calibrate", table, "--scores-are", "llr", "--output", f"{name}.npz")
-        succeed("evaluate", table, "--scores-are", "llr", "--json", f"{name}.json")
-    assert values_of("s.json") == values_of("alone.json")
-    one, other = np.load("s.npz"), np.load("alone.npz")
-    for name in one.files:
-        np.testing.assert_array_equal(one[name], other[name])
 
 
 def groups_of(path, by):

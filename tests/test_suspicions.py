@@ -196,17 +196,6 @@ def test_single_metrics_know_posteriors():
     fp.Cllr()(Y[:9], Q[:9])
 
 
-def test_parts_are_read_once_more_at_most():
-    data = fp.Predictions.from_llrs(Y, 2.0 * X)
-    reads = []
-
-    def part(rows):
-        return lambda: reads.append(rows) or data[rows]
-
-    fp.evaluate(fp.from_parts(map(part, (slice(0, 200), slice(200, N)))), [fp.CrossEntropy()])
-    assert len(reads) == 1 + 2 + 2  # the kind, the sizes of classes, and all else
-
-
 # Every call that takes data
 
 

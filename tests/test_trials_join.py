@@ -47,10 +47,6 @@ def test_order_is_the_keys(tmp_path):
 # What does not fit: (key, scores, what the message says, what solves it, scores then)
 
 PROBLEMS = {
-    "missing": (
-        KEY, "a x 1\nb y 4\n", r"2 trials without a score \('a y' at \S+key:2, 'b x' at \S+key:3\)",
-        {"missing": "drop"}, [1.0, 4.0],
-    ),
     "extra": (
         KEY, SCORES + "c x 1\na z 2\nc z 3\nd z 4\n",
         r"4 scores of no trial in the key \('c x' at \S+scores:5, .*'c z' at \S+scores:7, \.\.\.\)",
@@ -66,10 +62,6 @@ PROBLEMS = {
         KEY + "b x nontarget\n", SCORES, r"1 duplicate trial in the key \('b x' at \S+key:5\)",
         {"duplicates": "first"}, [1.0, 2.0, 3.0, 4.0],
     ),
-    "nan": (
-        KEY, SCORES.replace("3", "nan"), r"1 nan score \('b x' at \S+scores:3\)",
-        {"nan": "drop"}, [1.0, 2.0, 4.0],
-    ),
     "all at once": (
         KEY + "a x target\n", "a x 1\na x 2\na y nan\nq q 1\n",
         r"1 duplicate trial.*another value.*without a score.*no trial in.*1 nan score",
@@ -82,10 +74,6 @@ PROBLEMS = {
     "labels at odds": (
         KEY, "a x 1 target\na y 2 target\nb x 3 nontarget\nb y 4 target\n",
         r"1 label of the scores unlike the key's \('a y' at \S+scores:2\)", None, None,
-    ),
-    "blank lines": (
-        KEY, "\na x 1\n\na y 2\n \nb x nan\nb y 4\n", r"1 nan score \('b x' at \S+scores:6\)",
-        {"nan": "drop"}, [1.0, 2.0, 4.0],
     ),
 }  # fmt: skip
 
@@ -157,20 +145,16 @@ def test_places_in_tables(tmp_path, name, place):
 def test_what_was_read_before_takes_no_options(tmp_path):
     read(tmp_path)
     key, scores = trials.read_key(tmp_path / "key"), trials.read_scores(tmp_path / "scores")
-    for options, message in (
-        ({"key_format": "sitw"}, r"key_format, .* a file, and .*key was read before"),
-        ({"score_columns": {"score": "llr"}}, r"score_format, .* and .*scores was read before"),
-        ({"transpose": True}, r"transpose .* was read before"),
+    for files, options, message in (
+        ((key, scores), {"key_format": "sitw"}, r"key_format, .* and .*key was read before"),
+        ((key, scores), {"score_columns": {"score": "x"}}, r"score_f.* and .*scores was read"),
+        ((key, scores), {"transpose": True}, r"transpose .* was read before"),
+        ((None,), {}, "key or scores must be given"),
+        ((key,), {}, "key: there are no scores"),
+        ((scores, scores), {}, "scores: there are no labels"),
     ):
         with pytest.raises(ValueError, match=message):
-            trials.read(key, scores, **options)
-    for files, message in (
-        ((None,), "key or scores must be given"),
-        ((key,), "key: there are no scores"),
-        ((scores, scores), "scores: there are no labels"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            trials.read(*files)
+            trials.read(*files, **options)
 
 
 @settings(max_examples=60, deadline=None)
