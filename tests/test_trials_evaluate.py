@@ -63,23 +63,17 @@ def make_spoofed(rows):
     return is_spoof
 
 
-@pytest.mark.parametrize(
-    ("arguments", "options"),
-    [
-        ("--by session --equalize session", {"by": "session", "equalize": "session"}),
-        ("--priors 0.9,0.1 --metrics cllr,EER,ece",
-         {"prior": 0.1, "metrics": ["Cllr", "EER", "ECE"]}),
-        ("--scores-are log10-llr --by session --group-differences all",
-         {"scores_are": "log10-llr", "by": "session", "group_differences": "all"}),
-        ("--scores-are raw --resamples 40 --interval percentile",
-         {"scores_are": "raw", "method": "percentile", **FEW}),
-        ("--resamples 40 --resample nested:session --metrics EER,Cllr",
-         {"resampling": fp.Nested("session"), "metrics": ["EER", "Cllr"], **FEW}),
-    ],
-)  # fmt: skip
-def test_evaluate_is_what_the_command_writes(arguments, options):
-    content = of_command("evaluate", "--key", "key", "--scores", "a", "b", *arguments.split())
-    require_same(fp.trials.evaluate(read("a", "b"), **options), content)
+def test_conditions_and_weights_are_those_of_the_columns():
+    """The command calls this: its options and values are held by the golden command lines."""
+    trials = read("a")["a"]
+    options = {"by": "session", "equalize": "session", "prior": 0.1, "metrics": ["Cllr", "minDCF"]}
+    rows = fp.trials.evaluate(trials, scores_are="log10-llr", **options).rows
+    weights = trials.equalized_weights("session")
+    data = trials.predictions("log10-llr", prior=0.1, weights=weights)
+    expected = fp.evaluate(data, ["Cllr", "minDCF"], by={"session": trials.column("session")})
+    values = [row.value for row in expected.rows]
+    assert [row.value for row in rows] == pytest.approx(values, rel=1e-12)
+    assert [row.group for row in rows] == [row.group for row in expected.rows]
 
 
 @pytest.mark.parametrize("scale", ["llr", "log10-llr", "posteriors", "raw"])

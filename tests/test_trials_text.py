@@ -134,7 +134,7 @@ def test_hostile_text_is_read_as_by_a_naive_reader(tmp_path, read_in_pieces, for
     rng = np.random.default_rng(n_columns)
     last = "x y 1\n"[4 if n_columns == 1 else 0 :].encode()
     n_valid = n_invalid = 0
-    for k in range(300):
+    for k in range(160):
         content = BOM * (k % 3) + hostile(rng, n_columns) + last
         path = save(tmp_path / "scores", content)
         table, wrong = naive_lines(content, n_columns)
@@ -154,7 +154,7 @@ def test_hostile_text_is_read_as_by_a_naive_reader(tmp_path, read_in_pieces, for
             assert rows(scores) == [tuple(words[:2]) for _, words in table]
         expected = [f"{path}:{line}" for line, _ in table]
         assert scores.where([*range(len(scores))]) == expected
-    assert min(n_valid, n_invalid) > 50
+    assert min(n_valid, n_invalid) > 25
 
 
 @pytest.mark.parametrize(
