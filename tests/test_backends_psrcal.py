@@ -28,11 +28,11 @@ def test_expected_scores(n_classes, seed, with_priors):
     y, z = samples(n_classes, seed)
     priors = np.random.default_rng(seed).dirichlet(np.ones(n_classes)) if with_priors else None
     data = fp.Predictions.from_logits(y, z, priors=priors)
-    found, labels = torch.tensor(data.log_posteriors), torch.tensor(y)
-    given = {} if priors is None else {"priors": torch.tensor(priors)}
+    log_posteriors, labels = torch.tensor(data.log_posteriors), torch.tensor(y)
+    options = {} if priors is None else {"priors": torch.tensor(priors)}
     for theirs, ours in ((losses.LogLoss, fp.CrossEntropy), (losses.Brier, fp.BrierScore)):
         for normalized in (True, False):
-            expected = theirs(found, labels, norm=normalized, **given).item()
+            expected = theirs(log_posteriors, labels, norm=normalized, **options).item()
             assert ours(normalized=normalized)(data) == pytest.approx(expected, rel=SINGLE)
 
 
@@ -41,15 +41,15 @@ def test_expected_scores(n_classes, seed, with_priors):
 def test_risks_and_calibration_errors(n_classes, seed):
     y, z = samples(n_classes, seed)
     data = fp.Predictions.from_logits(y, z)
-    found, labels = torch.tensor(data.log_posteriors), torch.tensor(y)
+    log_posteriors, labels = torch.tensor(data.log_posteriors), torch.tensor(y)
     costs = fp.CostMatrix.zero_one(n_classes)
-    expected = losses.CostFunction(found, labels).item()
+    expected = losses.CostFunction(log_posteriors, labels).item()
     assert fp.BayesRisk(costs)(data) == pytest.approx(expected, rel=SINGLE)
     for bins in (10, 15):
-        expected = losses.ECE(found, labels, M=bins).item()
+        expected = losses.ECE(log_posteriors, labels, M=bins).item()
         assert 100.0 * fp.ECE(bins, "confidence")(data) == pytest.approx(expected, rel=1e-10)
         if n_classes == 2:
-            expected = losses.ECEbin(found, labels, M=bins).item()
+            expected = losses.ECEbin(log_posteriors, labels, M=bins).item()
             assert 100.0 * fp.ECE(bins)(data) == pytest.approx(expected, rel=1e-10)
 
 

@@ -76,23 +76,23 @@ def calibrated_by_hand(classifier, calibrator, X, y, make, method, weights=None)
 )
 def test_it_is_cross_prediction_and_one_fit(n_classes, classifier, calibrator, make, method):
     X, y = data(n_classes)
-    own = CalibratedClassifier(classifier, calibrator).fit(X, y)
+    ours = CalibratedClassifier(classifier, calibrator).fit(X, y)
     by_hand = calibrated_by_hand(
         clone(classifier), calibrator or fp.DirectionPreserving(), X, y,
         getattr(fp.Predictions, make), method,
     )  # fmt: skip
-    np.testing.assert_allclose(own.predict_proba(X), by_hand, rtol=1e-9)  # folds in another order
-    assert own.classes_.tolist() == NAMES[:n_classes].tolist()
-    assert (own.predict(X) == NAMES[by_hand.argmax(axis=1)]).all()
+    np.testing.assert_allclose(ours.predict_proba(X), by_hand, rtol=1e-9)  # folds in another order
+    assert ours.classes_.tolist() == NAMES[:n_classes].tolist()
+    assert (ours.predict(X) == NAMES[by_hand.argmax(axis=1)]).all()
 
 
 def test_direction_preserving_is_logistic_regression_on_decisions():
     X, y = data()
-    own = CalibratedClassifier(LinearSVC(random_state=0)).fit(X, y)
+    ours = CalibratedClassifier(LinearSVC(random_state=0)).fit(X, y)
     scores = cross_val_predict(LinearSVC(random_state=0), X, y, method="decision_function")
     peer = LogisticRegression(C=np.inf, tol=1e-10).fit(scores[:, None], y)
     final = LinearSVC(random_state=0).fit(X, y).decision_function(X)
-    np.testing.assert_allclose(own.predict_proba(X), peer.predict_proba(final[:, None]), atol=1e-6)
+    np.testing.assert_allclose(ours.predict_proba(X), peer.predict_proba(final[:, None]), atol=1e-6)
 
 
 def test_separable_folds_fall_back_to_smoothed_targets_with_a_warning():
@@ -111,8 +111,8 @@ def test_separable_folds_fall_back_to_smoothed_targets_with_a_warning():
 
     best = minimize(loss, [1.0, 0.0], tol=1e-12).x
     fitted = classifier.calibrator_
-    found = [fitted.scale_, fitted.bias_[1] - fitted.bias_[0]]
-    np.testing.assert_allclose(found, best, rtol=1e-4)
+    parameters = [fitted.scale_, fitted.bias_[1] - fitted.bias_[0]]
+    np.testing.assert_allclose(parameters, best, rtol=1e-4)
     assert 0 < classifier.predict_proba(X).min() < 0.1
 
 
@@ -121,9 +121,9 @@ def test_forests_never_give_a_posterior_of_zero():
     X, y = load_breast_cancer(return_X_y=True)
     X, X_test, y, y_test = train_test_split(X, y, random_state=1, stratify=y)
     forest = RandomForestClassifier(50, random_state=0)
-    own = CalibratedClassifier(forest).fit(X, y)
-    q = own.predict_proba(X_test)
-    assert own.floor_ == 0.01
+    ours = CalibratedClassifier(forest).fit(X, y)
+    q = ours.predict_proba(X_test)
+    assert ours.floor_ == 0.01
     assert 0 < q.min() < q.max() < 1
     assert fp.CrossEntropy()(y_test, q) < 0.3
     # steps map 0 as they map other posteriors: clipping would only merge them
@@ -134,11 +134,11 @@ def test_temperature_scaling_is_that_of_scikit_learn_with_its_floor():
     pytest.importorskip("sklearn", "1.8")
     X, X_test, y, y_test = train_test_split(*load_digits(return_X_y=True), random_state=0)
     peer = CalibratedClassifierCV(GaussianNB(), method="temperature", ensemble=False).fit(X, y)
-    own = CalibratedClassifier(GaussianNB(), fp.TemperatureScaling(), floor=1e-12).fit(X, y)
+    ours = CalibratedClassifier(GaussianNB(), fp.TemperatureScaling(), floor=1e-12).fit(X, y)
     (of_peer,) = peer.calibrated_classifiers_
-    assert own.calibrator_.scale_ == pytest.approx(float(of_peer.calibrators[0].beta_), rel=1e-3)
+    assert ours.calibrator_.scale_ == pytest.approx(float(of_peer.calibrators[0].beta_), rel=1e-3)
     expected = metrics.log_loss(y_test, peer.predict_proba(X_test))
-    assert metrics.log_loss(y_test, own.predict_proba(X_test)) == pytest.approx(expected, rel=1e-3)
+    assert metrics.log_loss(y_test, ours.predict_proba(X_test)) == pytest.approx(expected, rel=1e-3)
 
 
 def test_smoothed_targets_of_several_classes_and_with_weights():
@@ -161,10 +161,10 @@ def test_smoothed_targets_of_several_classes_and_with_weights():
 def test_weights_of_the_calibrator_and_of_the_estimator():
     X, y = data()
     weights = np.random.default_rng(0).uniform(size=y.size)
-    own = CalibratedClassifier(GaussianNB(), fp.PAV(floor=0.01)).fit(X, y, sample_weight=weights)
-    np.testing.assert_array_equal(own.estimator_.theta_, GaussianNB().fit(X, y, weights).theta_)
+    ours = CalibratedClassifier(GaussianNB(), fp.PAV(floor=0.01)).fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(ours.estimator_.theta_, GaussianNB().fit(X, y, weights).theta_)
     assert (
-        own.predict_proba(X) != CalibratedClassifier(GaussianNB()).fit(X, y).predict_proba(X)
+        ours.predict_proba(X) != CalibratedClassifier(GaussianNB()).fit(X, y).predict_proba(X)
     ).any()
 
 
@@ -182,22 +182,22 @@ def test_an_estimator_without_weights_is_told():
     X, y = data()
     weights = np.random.default_rng(0).uniform(size=y.size)
     with pytest.warns(UserWarning, match="Unweighted takes no sample_weight"):
-        own = CalibratedClassifier(Unweighted()).fit(X, y, sample_weight=weights)
+        ours = CalibratedClassifier(Unweighted()).fit(X, y, sample_weight=weights)
     direct = fp.Predictions.from_posteriors(
         y == "dog", Unweighted().predict_proba(X), sample_weight=weights
     )
-    assert own.calibrator_.scale_ == pytest.approx(fp.DirectionPreserving().fit(direct).scale_)
+    assert ours.calibrator_.scale_ == pytest.approx(fp.DirectionPreserving().fit(direct).scale_)
 
 
 def test_a_trained_classifier_is_calibrated_as_it_is():
     X, y = data()
     trained = GaussianNB().fit(X[:100], y[:100])
-    own = CalibratedClassifier(FrozenEstimator(trained), fp.PAV()).fit(X[100:], y[100:])
+    ours = CalibratedClassifier(FrozenEstimator(trained), fp.PAV()).fit(X[100:], y[100:])
     held_out = fp.Predictions.from_posteriors(
         y[100:], trained.predict_proba(X[100:]), classes=["cat", "dog"]
     )
     np.testing.assert_array_equal(
-        own.predict_proba(X[100:]), fp.PAV().fit(held_out).transform(held_out).posteriors
+        ours.predict_proba(X[100:]), fp.PAV().fit(held_out).transform(held_out).posteriors
     )
 
 
@@ -399,25 +399,25 @@ def test_losses_and_errors(n_classes, dtype):
     floored = fp.Predictions.from_posteriors(
         y, q, sample_weight=weights, normalize=True, floor=np.finfo(dtype).eps
     )
-    given = {"sample_weight": weights}
+    options = {"sample_weight": weights}
     ours = fp.CrossEntropy(normalized=False)(floored)
-    assert ours == pytest.approx(metrics.log_loss(y, q, **given), rel=precision)
+    assert ours == pytest.approx(metrics.log_loss(y, q, **options), rel=precision)
     assert fp.CrossEntropy()(y, q, normalize=True) == np.inf
     data = fp.Predictions.from_posteriors(y, q, sample_weight=weights, normalize=True)
     squared = np.average(((q - np.eye(n_classes)[y]) ** 2).sum(axis=1), weights=weights)
     ours = n_classes * fp.BrierScore(normalized=False)(data)
     assert ours == pytest.approx(squared, rel=precision)  # scikit-learn 1.6 has it of two classes
     if n_classes == 2:
-        theirs = metrics.brier_score_loss(y, q[:, 1], **given)
+        theirs = metrics.brier_score_loss(y, q[:, 1], **options)
         assert ours / 2.0 == pytest.approx(theirs, rel=precision)
     errors = fp.BayesRisk(fp.CostMatrix.zero_one(n_classes), normalized=False)
     decided = q.argmax(axis=1)
-    theirs = metrics.zero_one_loss(y, decided, **given)
+    theirs = metrics.zero_one_loss(y, decided, **options)
     assert errors(data) == pytest.approx(theirs, rel=1e-12)
     balanced = fp.Predictions.from_posteriors(
         y, q, sample_weight=weights, normalize=True, priors=np.full(n_classes, 1.0 / n_classes)
     )
-    theirs = 1.0 - metrics.balanced_accuracy_score(y, decided, **given)
+    theirs = 1.0 - metrics.balanced_accuracy_score(y, decided, **options)
     assert errors(balanced) == pytest.approx(theirs, rel=1e-12)
 
 

@@ -132,9 +132,9 @@ def test_states_of_scores_risks_and_ece_are_of_constant_size(metric, kind, optio
 @pytest.mark.parametrize(("metric", "kind", "options"), ALL_SAMPLES)
 def test_what_needs_all_samples_says_so(metric, kind, options):
     y, z, _ = samples()
-    own = updated(TorchMetric(metric, kind, **options), (y, z), 7)
-    assert own.keeps_samples
-    (state,) = own.metric_state.values()
+    adapter = updated(TorchMetric(metric, kind, **options), (y, z), 7)
+    assert adapter.keeps_samples
+    (state,) = adapter.metric_state.values()
     assert sum(part.nbytes for part in state) == 24 * N
 
 
@@ -143,25 +143,25 @@ def test_one_class_against_the_rest(kind):
     y, z, weights = samples(3)
     x = as_input(z, kind)
     for class_ in (0, 2, "macro"):
-        own = updated(TorchMetric(fp.AUC(class_), kind, num_classes=3), (y, x, weights), 5)
-        assert own.keeps_samples
+        adapter = updated(TorchMetric(fp.AUC(class_), kind, num_classes=3), (y, x, weights), 5)
+        assert adapter.keeps_samples
         expected = fp.AUC(class_)(MAKE[kind](y, x, sample_weight=weights))
-        assert own.compute().item() == pytest.approx(expected, rel=1e-12)
+        assert adapter.compute().item() == pytest.approx(expected, rel=1e-12)
 
 
 def test_many_tiny_batches_lose_no_digits():
-    own = TorchMetric(fp.BrierScore(normalized=False), "posteriors")
+    adapter = TorchMetric(fp.BrierScore(normalized=False), "posteriors")
     x, y = torch.tensor([0.1, 0.9, 0.7], dtype=torch.float64), torch.tensor([1, 1, 0])
-    own.update(x, y)
-    once = own.compute().item()
-    ((name, state),) = own.metric_state.items()
-    add = own._reductions[name]  # by which update adds a batch
+    adapter.update(x, y)
+    once = adapter.compute().item()
+    ((name, state),) = adapter.metric_state.items()
+    add = adapter._reductions[name]  # by which update adds a batch
     total = state
     for _ in range(5_000):
         total = add(torch.stack([total, state]))
-    setattr(own, name, total)
-    own._computed = None
-    assert own.compute().item() == pytest.approx(once, rel=1e-15)
+    setattr(adapter, name, total)
+    adapter._computed = None
+    assert adapter.compute().item() == pytest.approx(once, rel=1e-15)
     plain = float(np.add.accumulate(np.full(5_001, state[0, 1, 1].item()))[-1])
     assert abs(plain / 5_001 / state[0, 1, 1].item() - 1.0) > 1e-14  # or it would show nothing
 
@@ -172,10 +172,12 @@ def test_the_nearest_eer_is_that_of_torchmetrics(share):
     y = (rng.random(2_000) < share).astype(int)
     q = 1.0 / (1.0 + np.exp(-rng.normal(size=2_000) - y))  # untied
     x, target = torch.from_numpy(q), torch.from_numpy(y)
-    own = TorchMetric(fp.EER("nearest"), "posteriors")
-    own.update(x, target)
+    adapter = TorchMetric(fp.EER("nearest"), "posteriors")
+    adapter.update(x, target)
     smaller = min(y.sum(), (1 - y).sum())
-    assert own.compute().item() == pytest.approx(binary_eer(x, target).item(), abs=1.0 / smaller)
+    assert adapter.compute().item() == pytest.approx(
+        binary_eer(x, target).item(), abs=1.0 / smaller
+    )
 
 
 # Input
@@ -185,10 +187,10 @@ def test_the_nearest_eer_is_that_of_torchmetrics(share):
 def test_types_of_tensors(dtype):
     y, z, _ = samples()
     z = torch.from_numpy(z).to(dtype)
-    own = TorchMetric(fp.CrossEntropy(), "logits")
-    own.update(z.requires_grad_(), torch.from_numpy(y == 1))
+    adapter = TorchMetric(fp.CrossEntropy(), "logits")
+    adapter.update(z.requires_grad_(), torch.from_numpy(y == 1))
     data = fp.Predictions.from_logits(y, z.detach().double().numpy())
-    assert own.compute().item() == pytest.approx(fp.CrossEntropy()(data), rel=1e-12)
+    assert adapter.compute().item() == pytest.approx(fp.CrossEntropy()(data), rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["posteriors", "logits"])
@@ -206,9 +208,9 @@ def test_rows_of_float32_that_miss_a_sum_of_one_are_kept_as_they_are():
     y, z, _ = samples(100)
     x = torch.softmax(torch.from_numpy(z).float(), dim=1)
     metric = fp.ECE(on="confidence", binning="quantile")
-    own = TorchMetric(metric, "posteriors", num_classes=100)
-    own.update(x, torch.from_numpy(y))
-    assert own.compute().item() == metric(fp.Predictions.from_posteriors(y, x.numpy()))
+    adapter = TorchMetric(metric, "posteriors", num_classes=100)
+    adapter.update(x, torch.from_numpy(y))
+    assert adapter.compute().item() == metric(fp.Predictions.from_posteriors(y, x.numpy()))
 
 
 @pytest.mark.parametrize(
@@ -255,22 +257,22 @@ def test_what_is_refused_in_a_batch(kind, preds, target, name, index):
 @pytest.mark.filterwarnings("ignore:The ``compute`` method of metric")
 @pytest.mark.parametrize("metric", [fp.CrossEntropy(), fp.EER()])
 def test_no_samples_have_no_value(metric):
-    own = TorchMetric(metric, "logits")
-    own.update(torch.tensor([0.3]), torch.tensor([1]), torch.tensor([0.0]))
-    own.update(torch.tensor([]), torch.tensor([]))
-    for without_samples in (TorchMetric(metric, "logits"), own):
+    adapter = TorchMetric(metric, "logits")
+    adapter.update(torch.tensor([0.3]), torch.tensor([1]), torch.tensor([0.0]))
+    adapter.update(torch.tensor([]), torch.tensor([]))
+    for without_samples in (TorchMetric(metric, "logits"), adapter):
         with pytest.raises(fp.ArgumentError, match="must have been called with a sample"):
             without_samples.compute()
 
 
 def test_an_infinite_loss_is_infinite_and_one_of_weight_zero_is_not():
-    own = TorchMetric(fp.CrossEntropy(), "posteriors")
+    adapter = TorchMetric(fp.CrossEntropy(), "posteriors")
     x, y = torch.tensor([0.0, 0.2, 0.9]), torch.tensor([1, 0, 1])
-    own.update(x, y, torch.tensor([0.0, 1.0, 1.0]))
-    assert np.isfinite(own.compute().item())
-    own.update(x, y)
-    own.update(x, y)
-    assert own.compute().item() == float("inf")
+    adapter.update(x, y, torch.tensor([0.0, 1.0, 1.0]))
+    assert np.isfinite(adapter.compute().item())
+    adapter.update(x, y)
+    adapter.update(x, y)
+    assert adapter.compute().item() == float("inf")
 
 
 # What torchmetrics expects of a metric
@@ -332,15 +334,15 @@ def test_collections_share_states_only_of_what_is_the_same():
     }
     clipped = np.clip(z, 0.01, 0.99)  # both logits and posteriors, as a test
     clipped[:4], y[:4] = 0.99, 1  # after which all risks have counted the same
-    own = torchmetrics.MetricCollection({k: TorchMetric(*v) for k, v in each.items()})
+    adapter = torchmetrics.MetricCollection({k: TorchMetric(*v) for k, v in each.items()})
     alone = {k: TorchMetric(*v) for k, v in each.items()}
-    for metric in (own, *alone.values()):
+    for metric in (adapter, *alone.values()):
         for rows in (slice(0, 4), slice(4, 600), slice(600, None)):
             metric.update(torch.from_numpy(clipped[rows]), torch.from_numpy(y[rows]))
-    groups = sorted(sorted(group) for group in own.compute_groups.values())
+    groups = sorted(sorted(group) for group in adapter.compute_groups.values())
     assert ["ce", "nce"] in groups
     assert ["auc", "eer"] in groups
-    assert own.compute() == {name: metric.compute() for name, metric in alone.items()}
+    assert adapter.compute() == {name: metric.compute() for name, metric in alone.items()}
 
 
 class Certain(fp.metrics.Metric):
@@ -357,18 +359,18 @@ class Certain(fp.metrics.Metric):
 
 def test_a_metric_of_ones_own():
     y, z, _ = samples()
-    own = updated(TorchMetric(Certain(), "logits"), (y, z), 4)
-    assert own.keeps_samples
-    assert own.compute().item() == Certain()(fp.Predictions.from_logits(y, z))
+    adapter = updated(TorchMetric(Certain(), "logits"), (y, z), 4)
+    assert adapter.keeps_samples
+    assert adapter.compute().item() == Certain()(fp.Predictions.from_logits(y, z))
 
 
 # Processes
 
 
 def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
 
 
 def run_rank(rank, port, cases, arrays, splits, values):
@@ -380,15 +382,15 @@ def run_rank(rank, port, cases, arrays, splits, values):
         for shares in splits:
             rows = shares[rank]
             for metric, kind, options in cases:
-                own = TorchMetric(metric, kind, **options)
+                adapter = TorchMetric(metric, kind, **options)
                 y, z, weights = arrays[options.get("num_classes", 2)]
                 if len(rows):
-                    updated(own, (y[rows], as_input(z, kind)[rows], weights[rows]), 3)
+                    updated(adapter, (y[rows], as_input(z, kind)[rows], weights[rows]), 3)
                 else:  # it only takes part in what the other computes
-                    own._update_count = 1
-                before = copy.deepcopy(own.metric_state)
-                values.put((rank, own.compute().item()))
-                assert_close(own.metric_state, before, rtol=0, atol=0)  # its own again
+                    adapter._update_count = 1
+                before = copy.deepcopy(adapter.metric_state)
+                values.put((rank, adapter.compute().item()))
+                assert_close(adapter.metric_state, before, rtol=0, atol=0)  # its own again
     finally:
         torch.distributed.destroy_process_group()
 
@@ -399,17 +401,17 @@ def test_two_processes_are_one():
     splits = [np.split(np.arange(N), [end]) for end in (400, 0)]
     values = multiprocessing.get_context("spawn").SimpleQueue()
     multiprocessing.spawn(run_rank, (free_port(), cases, arrays, splits, values), nprocs=2)
-    found = {0: [], 1: []}
+    by_rank = {0: [], 1: []}
     while not values.empty():
         rank, value = values.get()
-        found[rank].append(value)
+        by_rank[rank].append(value)
     expected = []
     for metric, kind, options in cases:
         y, z, weights = arrays[options.get("num_classes", 2)]
         one = updated(TorchMetric(metric, kind, **options), (y, as_input(z, kind), weights), 1)
         expected.append(one.compute().item())
     for rank in (0, 1):
-        np.testing.assert_allclose(found[rank], expected * len(splits), rtol=1e-12)
+        np.testing.assert_allclose(by_rank[rank], expected * len(splits), rtol=1e-12)
 
 
 # What torchmetrics' tracker reports
@@ -422,9 +424,9 @@ def test_large_logits_are_not_tied():
          99.6931, 99.4667, 99.9623, 99.8949, 99.8768]
     )  # fmt: skip
     target = torch.tensor([0] + [1] * 14)
-    own = TorchMetric(fp.AUC(), "logits")
-    own.update(preds, target)
-    assert own.compute().item() == pytest.approx(13 / 14, rel=1e-15)
+    adapter = TorchMetric(fp.AUC(), "logits")
+    adapter.update(preds, target)
+    assert adapter.compute().item() == pytest.approx(13 / 14, rel=1e-15)
     assert binary_auroc(preds, target) == 0.5  # drop this test when it is repaired there
 
 
@@ -443,9 +445,9 @@ def test_logits_are_logits_in_every_batch():
 def test_a_confidence_of_one_lies_in_the_last_bin():
     # issue 3510: both are in (14/15, 1], with mean posterior 0.975 and frequency 0.5
     preds, target = torch.tensor([0.95, 1.0]), torch.tensor([1, 0])
-    own = TorchMetric(fp.ECE(), "posteriors")
-    own.update(preds, target)
-    assert own.compute().item() == pytest.approx(0.475, abs=1e-8)
+    adapter = TorchMetric(fp.ECE(), "posteriors")
+    adapter.update(preds, target)
+    assert adapter.compute().item() == pytest.approx(0.475, abs=1e-8)
     assert binary_calibration_error(preds, target, n_bins=15) > 0.5
 
 
