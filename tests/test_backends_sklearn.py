@@ -275,16 +275,6 @@ def test_copies():
     assert scorer(fitted, X, y) == make_scorer(fp.BrierScore())(fitted, X, y)
 
 
-@pytest.mark.parametrize("share", [0.02, 0.5])
-def test_crossing_is_brentq_on_the_roc_curve(share):
-    rng = np.random.default_rng(0)
-    y = rng.random(3_000) < share
-    scores = 1.5 * y + rng.normal(size=3_000)
-    fpr, tpr, _ = metrics.roc_curve(y, scores)
-    expected = brentq(lambda x: 1.0 - x - np.interp(x, fpr, tpr), 0.0, 1.0, xtol=1e-13)
-    assert fp.EER("crossing")(y, scores) == pytest.approx(expected, abs=1e-9)
-
-
 # What is refused
 
 
@@ -440,6 +430,8 @@ def test_ranks_bins_and_isotonic_fits(digits):
     isotonic = IsotonicRegression(out_of_bounds="clip").fit(scores, y)
     fitted = fp.PAV().fit(data).transform(data).posteriors[:, 1]
     np.testing.assert_allclose(fitted, isotonic.predict(scores), rtol=1e-12, atol=1e-14)
+    crossing = brentq(lambda x: 1.0 - x - np.interp(x, fpr, tpr), 0.0, 1.0, xtol=1e-13)
+    assert fp.EER("crossing")(data) == pytest.approx(crossing, abs=1e-9)
     # edges lie on rounded posteriors, and both ends are in use
     q = np.round(np.clip(rng.normal(0.5 + 0.2 * y, 0.4), 0.0, 1.0), digits + 1)
     frequencies, means = calibration_curve(y, q, n_bins=10)

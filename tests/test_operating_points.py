@@ -199,15 +199,6 @@ def test_posteriors_of_exactly_one_can_be_rejected():
     assert (two.log_odds >= point.log_odds).tolist() == [False, False, False, True]
 
 
-def test_thresholds_of_calibrated_posteriors_are_posteriors():
-    data, y, _ = predictions_of("posteriors")
-    calibrated = fp.cross_fit(fp.DirectionPreserving(), data)
-    point = fp.MissRate(0.1).operating_point(calibrated)
-    posteriors = calibrated.posteriors[:, 1]
-    rates = rates_by_comparison(posteriors, y, np.ones(y.size), point.threshold)
-    assert rates == (point.p_miss, point.p_fa)
-
-
 @pytest.mark.parametrize("kind", ["plain", "tied"])
 def test_equal_weights_are_none(kind):
     """Also at limits that are rates, and at ties: sums of 0.1 are rounded."""
@@ -236,9 +227,8 @@ def test_a_limit_may_be_next_to_one():
 @pytest.mark.parametrize(
     ("call", "argument"),
     [
-        *((lambda limit=limit: fp.MissRate(limit), "p_fa") for limit in (-0.1, 1.0, np.nan)),
-        *((lambda limit=limit: fp.FalseAlarmRate(limit), "p_miss") for limit in (-0.1, 1.0)),
-        (lambda: fp.EER("exact"), "definition"),
+        (lambda: fp.MissRate(1.0), "p_fa"),
+        (lambda: fp.FalseAlarmRate(1.0), "p_miss"),
         (lambda: fp.Threshold(fp.AUC()), "metric"),
         (lambda: fp.MinDCF("sre16").operating_point(predictions_of("llrs")[0]), "p_target"),
     ],

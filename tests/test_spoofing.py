@@ -101,11 +101,7 @@ def test_labels_name_the_costs():
 @pytest.mark.parametrize(
     ("options", "argument"),
     [
-        ({"p_spoof": 0.0}, "p_spoof"),
-        ({"p_nontarget": 1.5}, "p_nontarget"),
         ({"p_spoof": 0.6, "p_nontarget": 0.5}, "p_spoof"),
-        ({"c_fa": -1.0}, "c_fa"),
-        ({"c_fa_spoof": np.inf}, "c_fa_spoof"),
         ({"c_miss": 5e-324, "p_nontarget": 0.4, "p_spoof": 0.5}, "c_miss"),  # it vanishes
     ],
 )

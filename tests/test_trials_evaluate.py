@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from tests.commands import check_refusal, strict_json, succeed, write_trials
+from tests.commands import strict_json, succeed, write_trials
 
 # small lists: intervals say that few trials or speakers hold the values, or are none
 pytestmark = pytest.mark.filterwarnings(
@@ -177,14 +177,6 @@ def test_conditions_of_several_columns_and_bins():
     for name, trials in sets.items():
         low = trials.predictions()[level < 0]
         assert values[name, "snr=[-inf, 0)"] == pytest.approx(fp.EER()(low), rel=1e-12)
-    for arguments, message in (
-        ("--bins 3", "--bins is for conditions: give --by too"),
-        ("--by snr --bins x", "--bins must be a number of bins, edges with commas"),
-        ("--by snr --bins 2 --bins 3", "--bins must be given once, or once for"),
-        ("--by snr", "--bins"),
-    ):
-        command = ["evaluate", "--key", "key", "--scores", "a", *arguments.split()]
-        check_refusal({}, command, [message])
 
 
 def test_bins_tell_which_conditions_share_targets():
