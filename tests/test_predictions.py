@@ -126,7 +126,9 @@ def test_posteriors_of_a_row_are_divided_by_their_sum():
 def test_priors_are_the_weighted_class_frequencies_unless_given():
     w = [1.0, 2.0, 0.0, 5.0]
     assert fp.Predictions.from_posteriors(Y, Q).priors.tolist() == [0.5, 0.5]
-    assert fp.Predictions.from_posteriors(Y, Q, sample_weight=w).priors.tolist() == [0.75, 0.25]
+    weighted = fp.Predictions.from_posteriors(Y, Q, sample_weight=w)
+    assert weighted.priors.tolist() == [0.75, 0.25]
+    assert weighted.class_sizes.tolist() == [2, 1]  # one of class 1 has no weight
     given = fp.Predictions.from_posteriors(Y, Q, sample_weight=w, priors=[0.1, 0.9])
     assert given.priors.tolist() == [0.1, 0.9]
 
