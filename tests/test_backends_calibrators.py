@@ -6,7 +6,7 @@ import pytest
 import fastpsr as fp
 
 
-def drawn(n, shape, seed=0):
+def sample(n, shape, seed=0):
     """Labels and log-odds whose sides differ in slope, tied or not."""
     rng = np.random.default_rng([n, seed])
     y = (rng.random(n) < 0.4).astype(int)
@@ -19,7 +19,7 @@ def drawn(n, shape, seed=0):
 @pytest.mark.parametrize("n", [300, 5_000])
 def test_beta_calibration_of_betacal(n, shape):
     betacal = pytest.importorskip("betacal")
-    y, x = drawn(n, shape)
+    y, x = sample(n, shape)
     q = 1.0 / (1.0 + np.exp(-x))
     theirs = betacal.BetaCalibration("abm").fit(q, y).predict(q)
     data = fp.Predictions.from_posteriors(y, q)
@@ -31,7 +31,7 @@ def test_beta_calibration_of_betacal(n, shape):
 @pytest.mark.parametrize("n", [30, 1_000])
 def test_inductive_venn_abers_of_venn_abers(n, shape):
     venn_abers = pytest.importorskip("venn_abers")
-    y, x = drawn(n, shape)
+    y, x = sample(n, shape)
     q = 1.0 / (1.0 + np.exp(-x))
     at = np.concatenate([q, np.linspace(0.001, 0.999, 101)])
     theirs = venn_abers.VennAbers()

@@ -38,13 +38,13 @@ def test_signatures_are_equal():
 def test_replicates_are_distributed_alike(metric, kind):
     """Kolmogorov-Smirnov, means and spreads: 1,500 replicates against 400 of the package."""
     labels, llrs, conditions = sample()
-    given = conditions if kind == "conditions" else None
-    scheme = fp.IID() if given is None else fp.Nested(given)
+    groups = conditions if kind == "conditions" else None
+    scheme = fp.IID() if groups is None else fp.Nested(groups)
     data = fp.Predictions.from_llrs(labels, llrs)
     ours = fp.bootstrap(metric, data, n_resamples=1_500, resampling=scheme, seed=1).replicates
     # a generator: with an integer, conditions of equal size would draw the same places
     state = np.random.RandomState(3)
-    rows = [theirs.get_bootstrap_indices(N, given, random_state=state) for _ in range(400)]
+    rows = [theirs.get_bootstrap_indices(N, groups, random_state=state) for _ in range(400)]
     original = np.array([metric(labels[r], llrs[r]) for r in rows])
     reference.assert_same_distribution(ours, original)
     error = np.sqrt(ours.var() / ours.size + original.var() / original.size)
@@ -56,10 +56,10 @@ def test_replicates_are_distributed_alike(metric, kind):
 def test_intervals_are_alike(kind):
     """Ends within 5 standard errors of a percentile of 400 nearly normal replicates."""
     labels, llrs, conditions = sample(1)
-    given = conditions if kind == "conditions" else None
+    groups = conditions if kind == "conditions" else None
     calls = [(call, fp.Cllr()) for call in (evaluate_with_conf_int, theirs.evaluate_with_conf_int)]
     (value, ours), (expected, original) = (
-        call(llrs, metric, labels, given, num_bootstraps=400) for call, metric in calls
+        call(llrs, metric, labels, groups, num_bootstraps=400) for call, metric in calls
     )
     assert value == expected
     spread = (original[1] - original[0]) / 3.92

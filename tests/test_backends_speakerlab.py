@@ -26,7 +26,7 @@ def trials(seed):
     return scores, labels
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", range(40))
 def test_untied_scores(seed):
     scores, labels = trials(seed)
     rates = theirs.compute_pmiss_pfa_rbst(scores, labels)
@@ -44,7 +44,7 @@ def test_untied_scores(seed):
         assert fp.MinDCF(*costs)(data) == pytest.approx(min(least, of_all), rel=1e-12, abs=1e-14)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_ties_lie_between_the_extremes_of_their_order(seed):
     rng = np.random.default_rng(seed)
     labels = np.arange(300) % 4 == 0

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -684,36 +683,6 @@ def test_no_half_file_replaces_another():
     refused("key", "scores")
     assert Path("out.parquet").read_text() == "mine"
     assert not re.findall(r"\.part", " ".join(os.listdir()))
-
-
-class Stopped(Exception):
-    """What a handler of signals raises."""
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="needs signals of POSIX")
-def test_a_signal_ends_a_query(tmp_path):
-    """What its handler raises comes out as it is, from a query of days, and the folder goes."""
-
-    def stop(*_):
-        raise Stopped
-
-    endless = "SELECT sum(hash(a.range + b.range)) FROM range(10000000) a, range(10000000) b"
-    before = signal.signal(signal.SIGUSR1, stop)
-    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGUSR1))
-
-    def work():
-        with closing(database.Database(tmp_path / "o", 1 << 28, 1 << 20)) as shop:
-            shop.folder()
-            timer.start()
-            shop._run(endless)
-
-    try:
-        with pytest.raises(Stopped):
-            work()
-    finally:
-        timer.cancel()
-        signal.signal(signal.SIGUSR1, before)
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture

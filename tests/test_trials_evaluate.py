@@ -1,6 +1,5 @@
 """`fp.trials.evaluate`: its values are those of the commands, and of the library on arrays."""
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from tests.commands import check_refusal, strict_json, succeed, write_trials
+from tests.commands import strict_json, succeed, write_trials
 
 # small lists: intervals say that few trials or speakers hold the values, or are none
 pytestmark = pytest.mark.filterwarnings(
@@ -18,7 +17,6 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 FEW = {"n_resamples": 40, "seed": 0}
-SPEAKERS = ("--speaker-columns", "by,of")
 
 
 @pytest.fixture(autouse=True)
@@ -27,243 +25,197 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     write_trials(120, 600)
 
 
-def read(*names, speakers=False, **options):
-    sets = {name: fp.trials.read("key", name, **options) for name in names}
-    if not speakers:
-        return sets
-    return {name: each.with_speakers(column=("by", "of")) for name, each in sets.items()}
+def read(*names, **options):
+    return {name: fp.trials.read("key", name, **options) for name in names}
 
 
-def as_command(*arguments):
-    """What a command writes as JSON, without what depends on it."""
+def of_command(*arguments):
+    """What a command writes as JSON."""
     succeed(*arguments, "--json", "t.json")
     return strict_json("t.json")
 
 
-def same(evaluation, content):
-    """Whether an evaluation is what a command wrote."""
-    found = evaluation.to_dict()
+def require_same(evaluation, content):
+    """Require that an evaluation is what a command wrote."""
+    expected = evaluation.to_dict()
     for part in ("groups", "rows", "differences"):
-        assert found.get(part) == content.get(part), part
-    ours, theirs = found["intervals"], content["intervals"]
-    assert (ours is None) == (theirs is None)
-    for each in (ours, theirs):
-        if each is not None:
-            each.pop("resampling")  # in words of its own
-    return ours == theirs
+        assert expected.get(part) == content.get(part), part
+    intervals = expected["intervals"], content["intervals"]
+    for each in filter(None, intervals):
+        each.pop("resampling")  # which each puts into its own words
+    assert intervals[0] == intervals[1]
 
 
-@pytest.mark.parametrize(
-    ("given", "options"),
-    [
-        ((), {}),
-        (("--by", "session"), {"by": "session"}),
-        (("--by", "session", "--equalize", "session"), {"by": "session", "equalize": "session"}),
-        (("--priors", "0.9,0.1"), {"prior": 0.1}),
-        (("--scores-are", "log10-llr"), {"scores_are": "log10-llr"}),
-        (("--scores-are", "raw"), {"scores_are": "raw"}),
-        (("--metrics", "cllr,EER,ece"), {"metrics": ["Cllr", "EER", "ECE"]}),
-        (
-            ("--resamples", "40", "--interval", "percentile"),
-            {**FEW, "method": "percentile"},
-        ),
-        (
-            ("--resamples", "40", "--resample", "nested:session", "--metrics", "EER,Cllr"),
-            {**FEW, "resampling": fp.Nested("session"), "metrics": ["EER", "Cllr"]},
-        ),
-        (
-            ("--by", "session", "--group-differences", "all"),
-            {"by": "session", "group_differences": "all"},
-        ),
-    ],
-)
-def test_evaluate_is_what_the_command_writes(given, options):
-    content = as_command("evaluate", "--key", "key", "--scores", "a", "b", *given)
-    assert same(fp.trials.evaluate(read("a", "b"), **options), content)
+def append_column(name, values):
+    """Append a column to the key."""
+    lines = Path("key").read_text("utf-8").splitlines()
+    rows = [f"{line}\t{value}\n" for line, value in zip(lines, [name, *values], strict=True)]
+    Path("key").write_text("".join(rows), "utf-8")
+
+
+def make_spoofed(rows):
+    """Make non-target trials of the key spoofed ones; return whether each is."""
+    lines = [line.split("\t") for line in Path("key").read_text("utf-8").splitlines()]
+    is_spoof = [k % rows == 0 and line[2] == "nontarget" for k, line in enumerate(lines[1:])]
+    for line, is_one in zip(lines[1:], is_spoof, strict=True):
+        line[2] = "spoof" if is_one else line[2]
+    Path("key").write_text("\n".join(map("\t".join, lines)), "utf-8")
+    return is_spoof
+
+
+def test_conditions_and_weights_are_those_of_the_columns():
+    """The command calls this: its options and values are held by the golden command lines."""
+    trials = read("a")["a"]
+    options = {"by": "session", "equalize": "session", "prior": 0.1, "metrics": ["Cllr", "minDCF"]}
+    rows = fp.trials.evaluate(trials, scores_are="log10-llr", **options).rows
+    weights = trials.equalized_weights("session")
+    data = trials.predictions("log10-llr", prior=0.1, weights=weights)
+    expected = fp.evaluate(data, ["Cllr", "minDCF"], by={"session": trials.column("session")})
+    values = [row.value for row in expected.rows]
+    assert [row.value for row in rows] == pytest.approx(values, rel=1e-12)
+    assert [row.group for row in rows] == [row.group for row in expected.rows]
 
 
 @pytest.mark.parametrize("scale", ["llr", "log10-llr", "posteriors", "raw"])
 def test_the_kind_of_the_scores_decides_the_default_table(scale):
     trials = fp.trials.read("key", "a")
-    scores = 1 / (1 + np.exp(-trials.score)) if scale == "posteriors" else trials.score
-    trials = replace(trials, score=scores)
-    ids = trials.enroll, trials.test
-    rows = [*zip(*ids, trials.y_true, scores.tolist(), strict=True)]
-    write = {"table.csv": "y_true,score", "list.csv": "enroll,test,label,score"}
-    for name, header in write.items():
-        lines = [",".join(map(str, row[-len(header.split(",")) :])) for row in rows]
-        Path(name).write_text("\n".join([header, *lines]), "utf-8")
-    table = fp.evaluate(trials.predictions(scale)).to_dict()["rows"]
-    assert same_rows(fp.trials.evaluate(trials, scores_are=scale).to_dict()["rows"], table)
-    for given in (("table.csv",), ("--scores", "list.csv")):
-        for dcf in ((), ("--dcf", "0.01")):
-            content = as_command("evaluate", *given, "--scores-are", scale, *dcf)
-            known = table
-            if dcf and scale == "posteriors":
-                costs = fp.evaluate(trials.predictions(scale), ["minDCF", "actDCF"])
-                known = [*table, *costs.to_dict()["rows"]]
-            assert same_rows(content["rows"], known)
+    if scale == "posteriors":
+        trials = replace(trials, score=1 / (1 + np.exp(-trials.score)))
+    values = {row.metric: row.value for row in fp.evaluate(trials.predictions(scale)).rows}
+    rows = fp.trials.evaluate(trials, scores_are=scale).rows
+    assert {row.metric: row.value for row in rows} == values
+    columns = zip(trials.enroll, trials.test, trials.y_true, trials.score.tolist(), strict=True)
+    lines = "".join(",".join(map(str, row)) + "\n" for row in columns)
+    Path("list.csv").write_text("enroll,test,label,score\n" + lines, "utf-8")
+    if scale == "posteriors":  # which have no detection costs by default
+        costs = fp.evaluate(trials.predictions(scale), ["minDCF", "actDCF"]).rows
+        values |= {row.metric: row.value for row in costs}
+    arguments = ["--scores", "list.csv", "--scores-are", scale, "--dcf", "0.01"]
+    content = of_command("evaluate", *arguments)
+    assert {row["metric"]: row["value"] for row in content["rows"]} == values
 
 
-def same_rows(rows, others):
-    """Whether rows are the same, but for the system."""
-    return [{**row, "system": None} for row in rows] == [{**row, "system": None} for row in others]
-
-
-def test_unlike_scores_that_are_compared_have_the_metrics_of_the_least():
-    scales = {"a": "posteriors", "b": "llr"}
+@pytest.mark.parametrize(("scale", "n_metrics"), [("llr", 9), ("raw", 4)])
+def test_systems_with_unlike_scores_are_compared_by_metrics_of_both(scale, n_metrics):
     trials = read("a", "b")
     trials["a"] = replace(trials["a"], score=1 / (1 + np.exp(-trials["a"].score)))
-    for scale, n in (("llr", 9), ("raw", 4)):
-        scales["b"] = scale
-        alone = fp.trials.evaluate(trials["b"], scores_are=scale)
-        names = [row.metric for row in alone.rows]
-        assert len(names) == n
-        found = fp.trials.evaluate(trials, scores_are=scales, differences="first")
-        assert [each.metric for each in found.differences] == names
-        predictions = {name: each.predictions(scales[name]) for name, each in trials.items()}
-        other = fp.evaluate(predictions, differences="first")
-        assert [each.value for each in other.differences] == [
-            each.value for each in found.differences
-        ]
+    alone = fp.trials.evaluate(trials["b"], scores_are=scale)
+    names = [row.metric for row in alone.rows]
+    assert len(names) == n_metrics
+    scales = {"a": "posteriors", "b": scale}
+    differences = fp.trials.evaluate(trials, scores_are=scales, differences="first").differences
+    assert [each.metric for each in differences] == names
+    predictions = {name: each.predictions(scales[name]) for name, each in trials.items()}
+    expected = fp.evaluate(predictions, differences="first").differences
+    assert [each.value for each in differences] == [each.value for each in expected]
 
 
-def test_known_speakers_are_drawn_and_kept_apart():
-    given = (*SPEAKERS, "--resamples", "40", "--metrics", "Cllr,RCL")
-    content = as_command("evaluate", "--key", "key", "--scores", "a", *given)
-    sets, options = read("a", speakers=True), {**FEW, "metrics": ["Cllr", "RCL"]}
-    assert same(fp.trials.evaluate(sets, **options), content)
-    other = fp.trials.evaluate(sets["a"], resampling=fp.TwoWay("by", "of"), **options)
-    assert [row.low for row in other.rows] == [row["low"] for row in content["rows"]]
-    own = fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving(), fp.CrossFit(seed=1))
-    groups = fp.CrossFit(seed=1, groups=sets["a"].speakers)
-    apart = fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving(), groups)
-    found = fp.trials.evaluate(sets["a"], {"RCL": own})["RCL"]
-    assert found == apart(sets["a"].predictions())
-
-
-@pytest.mark.in_turn(2)
-@pytest.mark.parametrize("by", [(), ("--by", "session")])
-def test_differences_are_on_common_trials(by):
-    for name, part in (("a", slice(0, 700)), ("b", slice(10, 720))):
-        lines = Path(name).read_text("utf-8").splitlines()
-        lines = lines if name == "a" else lines[::-1]
-        Path(name).write_text("\n".join(lines[part]), "utf-8")
-    given = ("--missing", "drop", "--resamples", "40", "--metrics", "EER,Cllr", *by)
-    content = as_command("compare", "--key", "key", "a", "b", *given)
-    sets, options = read("a", "b", missing="drop"), {"by": "session"} if by else {}
-    with pytest.warns(RuntimeWarning, match="690 trials have all scores; left out: 10 of a, 20"):
-        found = fp.trials.evaluate(sets, ["EER", "Cllr"], differences="first", **options, **FEW)
-    assert same(found, content)
-    # in another order, and with ids coded anew
-    order = np.random.default_rng(0).permutation(len(sets["b"]))
-    words = "".join(
-        f"{e} {t} {y} {x!r}\n"
-        for e, t, y, x in zip(
-            sets["b"].enroll[order],
-            sets["b"].test[order],
-            np.array(["nontarget", "target"])[sets["b"].y_true[order]],
-            sets["b"].score[order].tolist(),
-            strict=True,
-        )
+def test_speakers_are_drawn_and_kept_apart():
+    speakers = ("--speaker-columns", "by,of", "--resamples", "40", "--metrics", "Cllr,RCL")
+    content = of_command("evaluate", "--key", "key", "--scores", "a", *speakers)
+    trials, options = read("a")["a"], {**FEW, "metrics": ["Cllr", "RCL"]}
+    with_speakers = trials.with_speakers(column=("by", "of"))
+    require_same(fp.trials.evaluate({"a": with_speakers}, **options), content)
+    by_columns = fp.trials.evaluate(with_speakers, resampling=fp.TwoWay("by", "of"), **options)
+    assert [row.low for row in by_columns.rows] == [row["low"] for row in content["rows"]]
+    loss, apart = (
+        fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving(), training)
+        for training in (fp.CrossFit(seed=1), fp.CrossFit(seed=1, groups=with_speakers.speakers))
     )
-    Path("c").write_text(words, "utf-8")
-    moved = {"a": sets["a"], "b": fp.trials.read("c")}
-    with pytest.warns(RuntimeWarning, match="690 trials"):
-        again = fp.trials.evaluate(moved, ["EER"], differences="first", **FEW)
-    expected = next(each for each in content["differences"] if each["metric"] == "EER")
-    assert again.differences[0].to_dict() == expected
+    value = fp.trials.evaluate(with_speakers, {"RCL": loss})["RCL"]
+    assert value == apart(with_speakers.predictions())
+
+
+@pytest.mark.parametrize("by", [None, "session"])
+def test_differences_are_on_common_trials(by):
+    lines = {name: Path(name).read_text("utf-8").splitlines() for name in "ab"}
+    Path("a").write_text("\n".join(lines["a"][:700]), "utf-8")
+    Path("b").write_text("\n".join(lines["b"][::-1][10:]), "utf-8")
+    arguments = ("--missing", "drop", "--resamples", "40", "--metrics", "EER,Cllr")
+    content = of_command(
+        "compare", "--key", "key", "a", "b", *arguments, *(["--by", by] if by else [])
+    )
+    sets, options = read("a", "b", missing="drop"), {"differences": "first", **FEW}
+    left_out = "690 trials have all scores; left out: 10 of a, 20"
+    with pytest.warns(RuntimeWarning, match=left_out):
+        evaluation = fp.trials.evaluate(sets, ["EER", "Cllr"], by=by, **options)
+    require_same(evaluation, content)
+    if by is None:  # the same trials in another order, read from another file
+        other = sets["b"].select(np.random.default_rng(0).permutation(len(sets["b"])))
+        fp.trials.write_scores("c.csv", other, format="csv")
+        shuffled = {"a": sets["a"], "b": fp.trials.read("c.csv")}
+        with pytest.warns(RuntimeWarning, match="690 trials"):
+            again = fp.trials.evaluate(shuffled, ["EER"], **options)
+        expected = next(each for each in content["differences"] if each["metric"] == "EER")
+        assert again.differences[0].to_dict() == expected
 
 
 def test_spoofed_trials():
-    lines = Path("key").read_text("utf-8").splitlines()
-    words = [line.split("\t") for line in lines[1:]]
-    for k, word in enumerate(words):
-        if word[2] == "nontarget" and k % 3 == 0:
-            word[2] = "spoof"
-    Path("key").write_text("\n".join([lines[0], *map("\t".join, words)]), "utf-8")
-    content = as_command("evaluate", "--key", "key", "--scores", "a")
-    made = read("a")
-    assert same(fp.trials.evaluate(made), content)
+    is_spoof = make_spoofed(3)
+    content = of_command("evaluate", "--key", "key", "--scores", "a")
+    trials = read("a")
+    require_same(fp.trials.evaluate(trials), content)
     assert {row["group"] for row in content["rows"]} == {None, "kind=nontarget", "kind=spoof"}
-    is_spoof = made["a"].column("kind") == "spoof"
-    cost = fp.trials.evaluate(made["a"], [fp.MinADCF("spoof", c_fa_spoof=5.0)]).rows[0].value
-    assert cost == fp.MinADCF(is_spoof, c_fa_spoof=5.0)(made["a"].predictions())
-    with pytest.raises(fp.ArgumentError, match="must not be pooled with spoofed trials"):
-        fp.trials.evaluate(made, group_differences="pooled")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"by": "nope"}, "by must name a column of the files (session, by, of), not 'nope'"),
-        ({"equalize": ["session", "nope"]}, "equalize must name a column of the files"),
-        ({"resampling": fp.Clusters("nope"), **FEW}, "resampling must name a column of the files"),
-        ({"metrics": [fp.MinADCF("spoof")]}, "metrics must not be minADCF(asvspoof5): no trials"),
-        ({"differences": "none"}, "differences must be"),
-        ({"scores_are": "posteriors"}, "a: score must lie in 0 to 1, but that of"),
-        ({"method": "bca"}, "method is for intervals: give n_resamples above 0 too"),
-        (
-            {"by": "session", "equalize": "session", "group_differences": "pooled"},
-            "group_differences must not be pooled with equalize=..., where conditions have other",
-        ),
-    ],
-)
-def test_refusals(options, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        fp.trials.evaluate(read("a"), **options)
-
-
-def test_refusals_of_sets():
-    with pytest.raises(fp.ArgumentError, match="sets must not be empty"):
-        fp.trials.evaluate({})
-    with pytest.raises(fp.ArgumentError, match="a: sets must have labels"):
-        fp.trials.evaluate({"a": fp.trials.read(None, "a")})
-    with pytest.raises(fp.ArgumentError, match="sets must be trials, or a dict of these"):
-        fp.trials.evaluate({"a": read("a")["a"].predictions()})
-    with pytest.raises(ValueError, match="need a dict of two systems or more"):
-        fp.trials.evaluate(read("a"), differences="first")
+    cost = fp.trials.evaluate(trials["a"], [fp.MinADCF("spoof", c_fa_spoof=5.0)]).rows[0].value
+    assert cost == fp.MinADCF(is_spoof, c_fa_spoof=5.0)(trials["a"].predictions())
+    with pytest.raises(fp.ArgumentError) as caught:
+        fp.trials.evaluate(trials, group_differences="pooled")
+    assert caught.value.argument == "group_differences"
 
 
 def test_conditions_of_several_columns_and_bins():
-    made = read("a")["a"]
-    level = np.random.default_rng(0).normal(size=len(made)).round(2)
-    lines = Path("key").read_text("utf-8").splitlines()
-    rows = [f"{line}\t{x}" for line, x in zip(lines, ["snr", *level.tolist()], strict=True)]
-    Path("key").write_text("\n".join(rows), "utf-8")
+    level = np.random.default_rng(0).normal(size=len(read("a")["a"])).round(2)
+    append_column("snr", level.tolist())
     sets = read("a", "b")
-    given = ("--by", "session,snr", "--by", "snr", "--bins", "snr=0,1", "--bins", "session=each")
-    content = as_command(
-        "evaluate", "--key", "key", "--scores", "a", "b", *given, "--metrics", "EER"
-    )
+    conditions = "--by session,snr --by snr --bins snr=0,1 --bins session=each --metrics EER"
+    content = of_command("evaluate", "--key", "key", "--scores", "a", "b", *conditions.split())
     by, bins = [("session", "snr"), "snr"], {"snr": [0.0, 1.0], "session": "each"}
-    assert same(fp.trials.evaluate(sets, ["EER"], by=by, bins=bins), content)
+    require_same(fp.trials.evaluate(sets, ["EER"], by=by, bins=bins), content)
     groups = [group["group"] for group in content["groups"] if group["system"] == "a"]
     assert groups[-3:] == ["snr=[-inf, 0)", "snr=[0, 1)", "snr=[1, inf]"]
     values = {(row["system"], row["group"]): row["value"] for row in content["rows"]}
-    for name, each in sets.items():
-        alone = each.predictions()[level < 0]
-        assert values[name, "snr=[-inf, 0)"] == pytest.approx(fp.EER()(alone), rel=1e-12)
-    for arguments, words in (
-        (("--bins", "3"), "--bins is for conditions: give --by too"),
-        (("--by", "snr", "--bins", "x"), "--bins must be a number of bins, edges with commas"),
-        (("--by", "snr", "--bins", "2", "--bins", "3"), "--bins must be given once, or once for"),
-        (("--by", "snr"), "--bins"),
-    ):
-        check_refusal({}, ["evaluate", "--key", "key", "--scores", "a", *arguments], [words])
+    for name, trials in sets.items():
+        low = trials.predictions()[level < 0]
+        assert values[name, "snr=[-inf, 0)"] == pytest.approx(fp.EER()(low), rel=1e-12)
 
 
 def test_bins_tell_which_conditions_share_targets():
-    lines = Path("key").read_text("utf-8").splitlines()
-    words = [line.split("\t") for line in lines[1:]]
-    for k, word in enumerate(words):  # no value has both targets and spoofed trials, but bins do
-        is_spoof = word[2] == "nontarget" and k % 3 == 0
-        word[2] = "spoof" if is_spoof else word[2]
-        word.append(f"{k % 4 + 0.5 * is_spoof}")
-    Path("key").write_text("\n".join([f"{lines[0]}\tsnr", *map("\t".join, words)]), "utf-8")
-    made = read("a")["a"]
-    whole = fp.trials.evaluate(made, ["EER"], by="snr", bins=[2.0])
-    sizes = [group.class_sizes for group in whole.groups]
-    assert sizes[1][1] + sizes[2][1] == sizes[0][1]
-    each = fp.trials.evaluate(made, ["EER"], by="snr")
-    assert {group.class_sizes[1] for group in each.groups} == {sizes[0][1]}
+    """No value has both targets and spoofed trials, but bins do."""
+    is_spoof = make_spoofed(3)
+    append_column("snr", [k % 4 + 0.5 * spoofed for k, spoofed in enumerate(is_spoof)])
+    trials = read("a")["a"]
+    binned = fp.trials.evaluate(trials, ["EER"], by="snr", bins=[2.0])
+    n_targets = [group.class_sizes[1] for group in binned.groups]
+    assert n_targets[1] + n_targets[2] == n_targets[0]
+    by_value = fp.trials.evaluate(trials, ["EER"], by="snr")
+    assert {group.class_sizes[1] for group in by_value.groups} == {n_targets[0]}
+
+
+@pytest.mark.parametrize(
+    ("options", "argument"),
+    [
+        ({"by": "nope"}, "by"),
+        ({"equalize": ["session", "nope"]}, "equalize"),
+        ({"resampling": fp.Clusters("nope"), **FEW}, "resampling"),
+        ({"metrics": [fp.MinADCF("spoof")]}, "metrics"),
+        ({"differences": "none"}, "differences"),
+        ({"differences": "first"}, "differences"),  # of one system
+        ({"scores_are": "posteriors"}, None),  # some are negative
+        ({"method": "bca"}, "method"),
+        (
+            {"by": "session", "equalize": "session", "group_differences": "pooled"},
+            "group_differences",
+        ),
+    ],
+)
+def test_invalid_options(options, argument):
+    with pytest.raises(ValueError) as caught:
+        fp.trials.evaluate(read("a"), **options)
+    assert getattr(caught.value, "argument", None) == argument
+
+
+def test_invalid_sets():
+    for sets in ({}, {"a": fp.trials.read(None, "a")}, {"a": read("a")["a"].predictions()}):
+        with pytest.raises(fp.ArgumentError) as caught:
+            fp.trials.evaluate(sets)
+        assert caught.value.argument == "sets"
