@@ -16,7 +16,7 @@ LEVEL = 0.8
 OPTIONS = {"n_resamples": 50, "seed": 3, "confidence_level": LEVEL, "method": "percentile"}
 RNG = np.random.default_rng(0)
 Y = (RNG.random(N) < 0.4).astype(int)
-LLR = np.round(2.0 * Y - 1.0 + 1.5 * RNG.normal(size=N), 1)
+LOGITS = np.round(2.0 * Y - 1.0 + 1.5 * RNG.normal(size=N), 1)
 WEIGHT = RNG.choice([0.3, 1.0, 2.5], N)
 IDS = {
     "sex": np.array(["f", "m"])[RNG.integers(0, 2, N)],
@@ -34,8 +34,8 @@ SCHEMES = {
 }
 
 
-def predictions(rows=slice(None), weights=WEIGHT, llr=LLR):
-    return fp.Predictions.from_llrs(Y[rows], llr[rows], sample_weight=weights[rows])
+def predictions(rows=slice(None), weights=WEIGHT, logits=LOGITS):
+    return fp.Predictions.from_logits(Y[rows], logits[rows], sample_weight=weights[rows])
 
 
 def metrics_of(rows=slice(None)):
@@ -49,7 +49,10 @@ def metrics_of(rows=slice(None)):
 
 def misses(p):
     targets = p.y_true == 1
-    return float(p.sample_weight[targets & (p.llrs < 0.0)].sum() / p.sample_weight[targets].sum())
+    return float(
+        p.sample_weight[targets & (p.positive_posteriors < 0.5)].sum()
+        / p.sample_weight[targets].sum()
+    )
 
 
 def draw_counts(scheme):
@@ -134,18 +137,15 @@ def test_data_in_parts_have_the_same_differences(method):
 
 @pytest.mark.parametrize("scheme", ["iid", "clusters"])
 def test_bca_leaves_out_units_of_the_whole(scheme):
-    def data(rows, times):
-        weights = WEIGHT[rows] * times[rows]
-        return fp.Predictions.from_logits(Y[rows], LLR[rows], sample_weight=weights)
+    metric = fp.BrierScore(False)
 
     def value_at(times):
-        a, b = (fp.BrierScore(False)(data(rows_of(room), times)) for room in ("room=a", "room=b"))
-        return a - b
+        rooms = (rows_of(room) for room in ("room=a", "room=b"))
+        return np.subtract(*(metric(predictions(rows, WEIGHT * times)) for rows in rooms))
 
-    options = OPTIONS | {"method": "bca", "n_resamples": 400, "group_differences": "all"}
-    whole = data(np.arange(N), np.ones(N))
+    options = OPTIONS | {"method": "bca", "n_resamples": 3_000, "group_differences": "all"}
     (difference, *_) = fp.evaluate(
-        whole, {"x": fp.BrierScore(False)}, by=ROOM, resampling=SCHEMES[scheme], **options
+        predictions(), [metric], by=ROOM, resampling=SCHEMES[scheme], **options
     ).differences
     acceleration = reference.jackknife_acceleration(
         value_at, scheme, Y, WEIGHT, IDS["left"].tolist()
@@ -184,7 +184,7 @@ def test_pairs_are_of_one_grouping():
 
 def test_systems_and_groups():
     """Differences of systems are those without groups; all are of common draws."""
-    systems = {"a": predictions(), "b": predictions(llr=LLR + RNG.normal(size=N))}
+    systems = {"a": predictions(), "b": predictions(logits=LOGITS + RNG.normal(size=N))}
     metrics = {"EER": fp.EER(), "Cllr": fp.Cllr()}
     options = {"by": ROOM, "resampling": SCHEMES["clusters"], **OPTIONS}
     both = fp.evaluate(systems, metrics, differences="first", group_differences="pooled", **options)
