@@ -39,44 +39,36 @@ def detector(kind="likelihoods", sign=1.0):
 # Metrics of a table
 
 
-DEFAULT = {
-    "NCE": lambda K: fp.CrossEntropy(),
-    "NBS": lambda K: fp.BrierScore(),
-    "NRisk zero-one": lambda K: fp.BayesRisk(1.0 - np.eye(K)),
-    "RCL": lambda K: RCL,
-    "RCL bound": lambda K: fp.CalibrationLoss(LOG, fp.PAV(), fp.TrainOnTest()),
-    "ECE": lambda K: fp.ECE(15),
-    "ECEmc": lambda K: fp.ECE(15, on="confidence"),
-    "EER": lambda K: fp.EER(),
-    "minDCF(0.01)": lambda K: fp.MinDCF(0.01),
-    "actDCF(0.01)": lambda K: fp.ActDCF(0.01),
-    "Cllr": lambda K: fp.Cllr(),
-    "minCllr": lambda K: fp.MinCllr(),
-    "AUC": lambda K: fp.AUC(),
-}
+def metric_of(name, n_classes):
+    return {
+        "NCE": fp.CrossEntropy(), "NBS": fp.BrierScore(), "RCL": RCL, "ECE": fp.ECE(15),
+        "NRisk zero-one": fp.BayesRisk(1.0 - np.eye(n_classes)), "EER": fp.EER(),
+        "RCL bound": fp.CalibrationLoss(LOG, fp.PAV(), fp.TrainOnTest()), "Cllr": fp.Cllr(),
+        "ECEmc": fp.ECE(15, on="confidence"), "minDCF(0.01)": fp.MinDCF(0.01),
+        "actDCF(0.01)": fp.ActDCF(0.01), "minCllr": fp.MinCllr(), "AUC": fp.AUC(),
+    }[name]  # fmt: skip
+
+
 OF_POSTERIORS = ["NCE", "NBS", "NRisk zero-one", "RCL", "RCL bound", "ECE", "ECEmc"]
 OF_CLASSES = ["NCE", "NBS", "NRisk zero-one", "RCL", "ECEmc"]
 OF_LLRS = ["EER", "minDCF(0.01)", "actDCF(0.01)", "Cllr", "minCllr", "AUC", "NCE", "NBS", "RCL"]
 OF_RAW_SCORES = ["EER", "minDCF(0.01)", "minCllr", "AUC"]
-BY_KIND = [
-    (sample(priors=[1 / 3, 2 / 3]), OF_POSTERIORS),
-    (sample(3, sample_weight=np.linspace(0, 2, 300)), OF_CLASSES),
-    (detector(), OF_LLRS),
-    (detector("raw scores"), OF_RAW_SCORES),
-]
 
 
-@pytest.mark.parametrize(("data", "names"), BY_KIND, ids=["posteriors", "3", "LLRs", "raw"])
+@pytest.mark.parametrize(
+    ("data", "names"),
+    [(sample(priors=[1 / 3, 2 / 3]), OF_POSTERIORS), (detector(), OF_LLRS),
+     (sample(3, sample_weight=np.linspace(0, 2, 300)), OF_CLASSES),
+     (detector("raw scores"), OF_RAW_SCORES)],
+)  # fmt: skip
 def test_default_table_by_kind(data, names):
     table = fp.evaluate(data)
     assert [row.metric for row in table.rows] == names
     for row in table.rows:
-        metric = DEFAULT[row.metric](data.n_classes)
-        assert row.value == metric(data)
-        assert row.unit == metric.unit
+        metric = metric_of(row.metric, data.n_classes)
+        assert (table[row.metric], row.unit) == (metric(data), metric.unit)
         assert row.note.startswith(metric.meaning)
         assert table.row(row.metric) is row
-        assert table[row.metric] == row.value
     assert (table.n_samples, table.n_classes, table.n_infinite) == (len(data), data.n_classes, 0)
     assert (table.priors, table.kind) == (tuple(data.priors), data.kind)
     assert (table.intervals, table.differences, table.settings) == (None, (), "")
@@ -95,7 +87,7 @@ def test_metrics_by_name():
     names = [*OF_LLRS, "NRisk zero-one", "RCL bound", "ECE", "ECEmc"]
     table = fp.evaluate(data, names)
     assert [row.metric for row in table.rows] == names
-    assert [row.value for row in table.rows] == [DEFAULT[name](2)(data) for name in names]
+    assert [row.value for row in table.rows] == [metric_of(name, 2)(data) for name in names]
     for text, metric in (("nce", fp.CrossEntropy()), ("mindcf", fp.MinDCF(0.01)),
                          ("crossentropy", fp.CrossEntropy()), ("Cllr", fp.Cllr())):  # fmt: skip
         (row,) = fp.evaluate(data, [text]).rows
@@ -103,24 +95,9 @@ def test_metrics_by_name():
         assert fp.evaluate(data, {"x": text})["x"] == row.value
         assert fp.bootstrap(text, data, n_resamples=40, seed=0).value == row.value
         assert fp.compare(text, data, data, n_resamples=40, seed=0).value == 0.0
-    assert refusal(detector("raw scores"), ["NCE"]).argument == "metrics"
-
-
-def test_sample_sizes_of_metrics_by_name():
     sizes = [fp.sample_size(m, detector(), 0.2, seed=0).n for m in ("NBS", fp.BrierScore())]
     assert sizes[0] == sizes[1]
-
-
-class Half:
-    """Neither a metric of the package nor a function."""
-
-    meaning = "a half, always"
-
-    def __call__(self, predictions):
-        return 0.5
-
-    def __repr__(self):
-        return "Half()"
+    assert refusal(detector("raw scores"), ["NCE"]).argument == "metrics"
 
 
 def share_of_targets(predictions):
@@ -128,16 +105,17 @@ def share_of_targets(predictions):
 
 
 def test_names_and_notes_of_custom_metrics():
-    metrics = [fp.CrossEntropy(False), share_of_targets, Half(), len, functools.partial(len)]
-    values = [fp.CrossEntropy(False)(sample()), sample().y_true.mean(), 0.5, 300.0, 300.0]
+    share_of_targets.meaning = "targets among all"
+    metrics = [fp.CrossEntropy(False), share_of_targets, len, functools.partial(len)]
+    values = [fp.CrossEntropy(False)(sample()), sample().y_true.mean(), 300.0, 300.0]
     rows = fp.evaluate(sample(), metrics).rows
-    assert [row.metric for row in rows[:4]] == ["CE", "share_of_targets", "Half()", "len"]
-    assert "len" in rows[4].metric
+    assert [row.metric for row in rows[:3]] == ["CE", "share_of_targets", "len"]
+    assert "len" in rows[3].metric
     assert [row.value for row in rows] == values
     assert {type(row.value) for row in rows} == {float}
-    assert [row.note for row in rows] == [metrics[0].meaning, "", "a half, always", "", ""]
-    named = fp.evaluate(sample(), dict(zip("abcde", metrics, strict=True)))
-    assert [named[name] for name in "abcde"] == values
+    assert [row.note for row in rows] == [metrics[0].meaning, "targets among all", "", ""]
+    named = fp.evaluate(sample(), dict(zip("abcd", metrics, strict=True)))
+    assert [named[name] for name in "abcd"] == values
 
 
 @pytest.mark.parametrize(
@@ -152,13 +130,7 @@ def test_invalid_metrics(metrics):
 @pytest.mark.parametrize("predictions", [np.array([0.5, 0.5]), None, [0, 1], {"a": [0.5]}, {}])
 def test_invalid_predictions(predictions):
     assert refusal(predictions).argument.startswith("predictions")
-
-
-def test_unlabeled_predictions():
     assert refusal(fp.Predictions.from_logits(None, [0.0, 1.0])).argument == "y_true"
-
-
-# What has no value, or none that is finite
 
 
 def refusing(predictions):
@@ -266,7 +238,7 @@ SCHEMES = {
 )  # fmt: skip
 def test_intervals_are_those_of_the_bootstrap(scheme, method):
     data, resampling = sample(), SCHEMES[scheme]
-    metrics = {name: DEFAULT[name](2) for name in ("NCE", "RCL", "ECE", "AUC")}
+    metrics = {name: metric_of(name, 2) for name in ("NCE", "RCL", "ECE", "AUC")}
     options = {"n_resamples": 50, "confidence_level": 0.9, "method": method, "seed": 7,
                "resampling": resampling}  # fmt: skip
     table = fp.evaluate(data, metrics, **options)
@@ -301,33 +273,22 @@ def test_infinite_values_have_intervals():
     assert math.isnan(row.bias)
 
 
-WRONG_INTERVALS = {
-    "n_resamples": [{"n_resamples": 39}, {"n_resamples": -1}],
-    "confidence_level": [{"n_resamples": 50, "confidence_level": 1.0}, {"confidence_level": 0.9}],
-    "method": [
-        {"n_resamples": 50, "method": "bayes"},
-        {"n_resamples": 50, "method": "bca", "resampling": SCHEMES["TwoWay"]},
-        {"method": "basic"},
-    ],
-    "seed": [{"n_resamples": 50, "seed": -1}],
-    "resampling": [{"n_resamples": 50, "resampling": "iid"}, {"resampling": fp.IID()}],
-    "ids": [{"n_resamples": 50, "resampling": fp.Clusters([1, 2])}],
-}
-
-
-@pytest.mark.parametrize("argument", WRONG_INTERVALS)
-def test_invalid_options_of_intervals(argument):
+@pytest.mark.parametrize(
+    ("argument", "options"),
+    [("n_resamples", {"n_resamples": 39}), ("confidence_level", {"confidence_level": 0.9}),
+     ("method", {"method": "basic"}), ("seed", {"n_resamples": 50, "seed": -1}),
+     ("resampling", {"n_resamples": 50, "resampling": "iid"}),
+     ("resampling", {"resampling": fp.IID()})],
+)  # fmt: skip
+def test_invalid_options_of_intervals(argument, options):
     def computed(predictions):
         pytest.fail("computed before the options were checked")
 
-    for options in WRONG_INTERVALS[argument]:
-        metrics = ["NCE"] if "bca" in options.values() else {"a": computed}
-        metrics = ["NCE"] if argument == "ids" else metrics
-        assert refusal(sample(), metrics, **options).argument == argument
+    assert refusal(sample(), {"a": computed}, **options).argument == argument
 
 
-@pytest.mark.parametrize("ids", [np.arange(100), list(range(100)), tuple(range(100))])
-def test_ids_are_no_resampling_scheme(ids):
+def test_ids_are_no_resampling_scheme():
+    ids = np.arange(100)
     error = refusal(detector(), ["NCE"], n_resamples=40, resampling=ids)
     assert error.argument == "resampling"
     assert len(str(error)) < 200
@@ -400,8 +361,8 @@ def test_lines_of_progress(capsys):
     assert capsys.readouterr().err == ""
     assert str(fp.evaluate(data, ["NCE"], progress=True, **few)) == str(silent)
     assert "40 of 40 replicates" in capsys.readouterr().err
-    by = {"half": np.arange(len(data)) % 2}
-    fp.evaluate({"a": data, "b": data}, ["NCE"], by=by, differences="first", progress=True, **few)
+    systems = {"a": data, "b": data}
+    fp.evaluate(systems, ["NCE"], differences="first", progress=True, **few)
     assert "40 of 40 replicates" in capsys.readouterr().err
 
 
@@ -445,15 +406,10 @@ def test_evaluations_keep_what_python_warns_of(make):
     joined = fp.Evaluation.joined([table, again])
     assert [str(warning) for warning in joined.warnings] == messages
     assert len(joined.rows) == 2 * len(table.rows)
-    assert "warnings" not in table.to_dict()
-
-
-def test_undefined_replicates_are_counted():
-    data, options, _ = few_samples()
-    with pytest.warns(RuntimeWarning):
-        table = fp.evaluate(data, **options)
-    assert 10 < table.rows[0].n_undefined < 70  # of 100, 0.9**10 = 35 %
-    assert f"undefined in {table.rows[0].n_undefined} of 100 replicates" in str(table)
+    if make is few_samples:
+        n_undefined = table.rows[0].n_undefined
+        assert 10 < n_undefined < 70  # of 100, 0.9**10 = 35 %
+        assert f"undefined in {n_undefined} of 100 replicates" in str(table)
 
 
 def test_warnings_name_system_and_group():
@@ -482,24 +438,21 @@ def test_a_problem_of_all_folds_is_warned_of_once():
 # The result
 
 
-@pytest.mark.parametrize("data", [sample(), sample(3), INFINITE["LLRs"]], ids=["2", "3", "inf"])
-def test_schema_of_json(data):
-    table = fp.evaluate(data)
+def test_json_and_copies():
+    table = fp.evaluate(INFINITE["LLRs"])
     content = json.loads(json.dumps(table.to_dict(), allow_nan=False))
     assert list(content) == ["version", "groups", "intervals", "rows"]
-    assert (content["version"], content["intervals"]) == (fp.__version__, None)
-    (group,) = content["groups"]
-    assert group["priors"] == list(table.priors)
-    assert group["n_samples"] == table.n_samples == sum(group["class_sizes"])
+    assert content["version"] == fp.__version__
+    assert content["groups"][0]["priors"] == list(table.priors)
     names = ["system", "group", "metric", "value", "low", "high", "bias", "n_undefined", "method",
              "degrees_of_freedom", "corrected", "note", "unit", "reference_value"]  # fmt: skip
     for row, entry in zip(table.rows, content["rows"], strict=True):
         assert list(entry) == names
-        value = math.nan if entry.pop("value") is None else float(row.value)
+        value = math.nan if entry["value"] is None else float(entry["value"])
         np.testing.assert_equal(value, row.value)
-        assert entry == {name: getattr(row, name) for name in names if name != "value"}
+        assert (entry["note"], entry["unit"]) == (row.note, row.unit)
     table.to_dict()["groups"][0]["priors"].append(5.0)
-    assert len(table.priors) == data.n_classes  # a copy
+    assert len(table.priors) == 2
     for frozen, name in ((table, "rows"), (table.rows[0], "value")):
         with pytest.raises(AttributeError):
             setattr(frozen, name, 0)

@@ -85,12 +85,6 @@ def test_a_full_disk_leaves_the_file_as_it_was():
     assert Path("t.md").read_text("utf-8") == "as before"
 
 
-def test_json_files_are_strict():
-    fp.evaluate(reports.infinite(), ["NCE"]).write("t.json")
-    (row,) = json.loads(Path("t.json").read_text("utf-8"), parse_constant=pytest.fail)["rows"]
-    assert row["value"] == "inf"
-
-
 def test_markdown_and_latex():
     samples, by = reports.llrs(60), {"half": np.arange(60) // 30}
     fp.evaluate(samples, ["AUC"], by=by, group_differences="pooled").write("d.md")
@@ -115,16 +109,14 @@ def test_markdown_and_latex():
     assert lines[-2:] == [r"\bottomrule", r"\end{tabular}"]
 
 
-def latex_of(*names):
-    fp.evaluate(dict.fromkeys(names, reports.llrs(60)), ["AUC"]).write("t.tex")
-    return Path("t.tex").read_text("utf-8")
-
-
 def test_latex_names_systems_without_endings_of_files():
-    text = latex_of("dir/a.txt", "b.scores.gz", "resnet.v2", ".txt")
-    for name in ("dir/a", "b", "resnet.v2", ".txt"):
-        assert f"\n{name} & 20" in text
-    assert "\na.txt & 20" in latex_of("a.txt", "a.csv")  # which would have one name
+    for systems, names in (
+        (["dir/a.txt", "b.scores.gz", "resnet.v2", ".txt"], ["dir/a", "b", "resnet.v2", ".txt"]),
+        (["a.txt", "a.csv"], ["a.txt", "a.csv"]),  # which would have one name
+    ):
+        fp.evaluate(dict.fromkeys(systems, reports.llrs(60)), ["AUC"]).write("t.tex")
+        text = Path("t.tex").read_text("utf-8")
+        assert all(f"\n{name} & 20" in text for name in names)
 
 
 # Reports

@@ -236,17 +236,6 @@ def test_groups_that_lack_units_or_a_class():
     json.dumps(table.to_dict(), allow_nan=False)
 
 
-def test_undefined_replicates_are_warned_of_by_pair():
-    cluster = np.where(IDS["room"] == "b", 100 + IDS["left"] % 2, IDS["left"])
-    options = {"by": ROOM, "resampling": fp.Clusters(cluster), **OPTIONS}
-    with pytest.warns(RuntimeWarning) as caught:
-        table = fp.evaluate(predictions(), ["EER"], group_differences="pooled", **options)
-    (message,) = (str(each.message) for each in caught)
-    assert message.startswith("EER, room=b - pooled is undefined in")
-    n_undefined = {d.a.group: d.result.n_undefined for d in table.differences}
-    assert n_undefined["room=b"] > 0 == n_undefined["room=a"]
-
-
 def test_invalid_arguments():
     few = OPTIONS | {"n_resamples": 20}
     for options in (

@@ -49,13 +49,6 @@ def names(table):
     return [group.group for group in table.groups[1:]]
 
 
-METRICS = {
-    "EER": fp.EER(),
-    "Cllr": fp.Cllr(),
-    "RCL": fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving()),
-}
-
-
 # Rows of groups
 
 
@@ -67,7 +60,6 @@ def test_rows_of_a_group_are_those_of_its_samples_alone():
         alone = fp.evaluate(llrs(rows=DATA[column].astype(str) == value))
         assert_same_rows(table.of(group), alone.rows)
         assert str(group) == str(alone.all_samples)
-        assert table[None, group.group, "EER"] == alone["EER"]
 
 
 def with_ids(rows):
@@ -88,7 +80,7 @@ def test_ids_of_metrics_and_schemes_follow_the_group(scheme):
     options = {"n_resamples": 12, "confidence_level": 0.8, "seed": 3, "method": "percentile"}
     metrics, schemes = with_ids(slice(None))
     table = fp.evaluate(llrs(), metrics, by=GENDER, resampling=schemes[scheme], **options)
-    for group, rows in zip(table.groups, (slice(None), FEMALE, ~FEMALE), strict=True):
+    for group, rows in zip(table.groups[1:], (FEMALE, ~FEMALE), strict=True):
         metrics, schemes = with_ids(rows)
         alone = fp.evaluate(llrs(rows=rows), metrics, resampling=schemes[scheme], **options)
         assert_same_rows(table.of(group), alone.rows)
@@ -96,54 +88,43 @@ def test_ids_of_metrics_and_schemes_follow_the_group(scheme):
 
 def test_systems_are_evaluated_one_by_one():
     options = {"by": GENDER, "n_resamples": 40, "seed": 1, "method": "percentile"}
-    table = fp.evaluate({name: llrs(name) for name in "ab"}, METRICS, **options)
+    metrics = [fp.EER(), fp.Cllr()]
+    table = fp.evaluate({name: llrs(name) for name in "ab"}, metrics, **options)
     assert [(g.system, g.group) for g in table.groups] == [
         (system, group) for system in "ab" for group in (None, "gender=f", "gender=m")
     ]
     for system in "ab":
-        alone = fp.evaluate(llrs(system), METRICS, **options)
+        alone = fp.evaluate(llrs(system), metrics, **options)
         assert_same_rows([row for row in table.rows if row.system == system], alone.rows)
         assert table[system, "gender=f", "Cllr"] == alone[None, "gender=f", "Cllr"]
     frame = table.to_frame()
-    assert frame["n_samples"].to_list() == [g.n_samples for g in table.groups for _ in METRICS]
     assert (frame["n_target"] + frame["n_nontarget"] == frame["n_samples"]).all()
     assert frame["value"].to_list() == [row.value for row in table.rows]
-    with pytest.raises(KeyError, match="which 'EER'"):
-        table["EER"]
-    with pytest.raises(KeyError, match="not among EER"):
-        table["a", "gender=x", "EER"]
+    for name in ("EER", ("a", "gender=x", "EER")):  # of which system and group, and none
+        with pytest.raises(KeyError, match="EER"):
+            table[name]
 
 
-@pytest.mark.parametrize("by", ["gender", ["gender", "snr"], {"sex": "gender"}])
-def test_groups_of_data_in_parts(by):
-    scheme = fp.TwoWay("one", "other")
+def test_groups_of_data_in_parts_draw_the_same_speakers():
     options = {"n_resamples": 40, "seed": 5, "method": "percentile"}
-    metrics = {"EER": fp.EER(), "Cllr": fp.Cllr()}
-    parts = fp.evaluate(in_parts(), metrics, by=by, resampling=scheme, **options)
-    listed = [by] if isinstance(by, str) else by
-    columns = by if isinstance(by, dict) else {name: name for name in listed}
-    memory = fp.evaluate(
-        llrs(), metrics, by={name: DATA[column] for name, column in columns.items()},
-        resampling=fp.TwoWay(DATA["one"], DATA["other"]), **options,
-    )  # fmt: skip
+    metrics, scheme = [fp.EER(), fp.Cllr()], fp.TwoWay(DATA["one"], DATA["other"])
+    memory = fp.evaluate(llrs(), metrics, by={"sex": DATA["gender"]}, resampling=scheme, **options)
+    scheme = fp.TwoWay("one", "other")
+    parts = fp.evaluate(in_parts(), metrics, by={"sex": "gender"}, resampling=scheme, **options)
     assert list(map(str, parts.groups)) == list(map(str, memory.groups))
-    assert names(parts) == names(memory)
     for row, expected in zip(parts.rows, memory.rows, strict=True):
         numbers = [(r.value, r.low, r.high) for r in (row, expected)]
+        assert (row.group, row.metric) == (expected.group, expected.metric)
         assert numbers[0] == pytest.approx(numbers[1], rel=1e-9)
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_a_series_is_a_grouping_by_its_name(library):
-    series = pytest.importorskip(library).Series
-    named = series(DATA["gender"], name="gender") if library == "pandas" else series(
-        "gender", DATA["gender"]
-    )  # fmt: skip
-    assert str(fp.evaluate(llrs(), ["EER"], by=named)) == str(
-        fp.evaluate(llrs(), ["EER"], by=GENDER)
-    )
-    unnamed = series(DATA["gender"])
-    for ids in (unnamed, DATA["gender"], list(DATA["gender"])):
+    series = pytest.importorskip(library).Series(DATA["gender"])
+    named = series.rename("gender")
+    expected = fp.evaluate(llrs(), ["EER"], by=GENDER)
+    assert str(fp.evaluate(llrs(), ["EER"], by=named)) == str(expected)
+    for ids in (series, DATA["gender"], list(DATA["gender"])):  # without a name
         error = refusal(llrs(), ["EER"], by=ids)
         assert error.argument == "by"
         assert len(str(error)) < 200
@@ -189,22 +170,6 @@ def test_combinations_of_columns():
         found = fp.evaluate(in_parts(data), ["EER"], by=nested)
         assert names(found) == ["gender=f", "gender=m", *names(table)]
         assert [row.value for row in found.rows[3:]] == [row.value for row in table.rows[1:]]
-
-
-def test_dates_are_named_alike_in_memory_and_in_parts():
-    days = np.array(["2020-01-01", "2021-05-04"], "M8[ns]")[DATA["one"] % 2]
-    memory = fp.evaluate(llrs(), [fp.EER()], by={"g": days})
-    parts = fp.evaluate(in_parts(g=days), [fp.EER()], by="g")
-    assert names(memory)[0].startswith("g=2020-01-01T")
-    assert names(parts) == names(memory)
-    assert [row.value for row in parts.rows] == [row.value for row in memory.rows]
-
-
-@pytest.mark.parametrize("empty", [np.uint8, object, np.str_])
-def test_empty_parts_have_no_groups(empty):
-    ids = np.asarray(DATA["snr"], np.uint8 if empty is np.uint8 else np.str_)
-    parts = fp.from_parts([(llrs()[:0], {"g": ids[:0].astype(empty)}), (llrs(), {"g": ids})])
-    assert names(fp.evaluate(parts, ["EER"], by="g")) == ["g=0", "g=10", "g=20"]
 
 
 def test_groups_without_weight_are_as_if_absent():
@@ -327,12 +292,6 @@ def test_names_of_groups_differ():
     data = fp.Predictions.from_llrs([0, 1, 0, 1], np.zeros(4))
     one, other = ["x, b=y", "x, b=y", "x", "x"], ["z", "z", "y, b=z", "y, b=z"]
     assert refusal(data, ["EER"], by={("a", "b"): (one, other)}).argument == "by"
-
-
-@pytest.mark.parametrize("ids", [np.arange(50), np.arange(N + 50), "speaker"])
-def test_schemes_must_fit_all_samples(ids):
-    options = {"resampling": fp.Clusters(ids), "n_resamples": 40, "seed": 0}
-    assert refusal(llrs(), METRICS, by=GENDER, **options).argument == "ids"
 
 
 @pytest.mark.parametrize("names", [{1: 0, 2: 0}, {None: 0, "b": 0}, {"": 0}])
