@@ -23,9 +23,14 @@ def several(n=300, n_classes=3, **options):
 
 
 def draw(name, systems, *, ax=None, size=(6.4, 4.8), **options):
-    """The axes of a figure in which all is laid out; a new figure without `ax`."""
+    """The axes of a figure; of a new one without `ax`."""
     ax = FigureCanvasAgg(Figure(size)).figure.subplots() if ax is None else ax
     assert getattr(fp.plotting, name)(systems, ax=ax, **options) is ax
+    return ax
+
+
+def laid_out(ax):
+    """The axes after texts and ticks have their places."""
     ax.figure.draw_without_rendering()
     return ax
 

@@ -10,11 +10,11 @@ from scipy.integrate import trapezoid
 from scipy.special import ndtri
 
 import fastpsr as fp
-from tests.figures import detector, draw, is_guide, labels_of, lines_of, notes_of, several
+from tests.figures import detector, draw, is_guide, labels_of, laid_out, lines_of, notes_of, several
 
 from matplotlib import pyplot as plt  # isort: skip
 from matplotlib.axes import Axes  # isort: skip
-from matplotlib.colors import same_color  # isort: skip
+from matplotlib.colors import same_color, to_rgb  # isort: skip
 from matplotlib.figure import Figure  # isort: skip
 
 A, B = detector(0), detector(1, shift=0.6)
@@ -92,19 +92,12 @@ def test_keywords_and_names(name):
     names = ["$\\frac$ <script>", "_hidden"]  # mathtext would fail
     options = {"lw": 3.5, "color": "#123456", "alpha": 0.5}
     ax = figure(name, {names[0]: CURVES[name]["A"]}, **options)
-    artists = [*lines_of(ax), *ax.patches]
-    first, *others = (artist for artist in artists if artist.get_alpha() == 0.5)
-    assert {artist.get_linewidth() for artist in (first, *others)} == {3.5}
-    bars = name in ("metric_bars", "reliability_bins")
-    color = (
-        first.get_facecolor()
-        if bars
-        else first.get_edgecolor()
-        if first in ax.patches
-        else first.get_color()
-    )
-    assert same_color(color[:3] if not isinstance(color, str) else color, "#123456")
-    ax = figure(name, dict(zip(names, CURVES[name].values(), strict=True)))
+    artists = [artist for artist in (*lines_of(ax), *ax.patches) if artist.get_alpha() == 0.5]
+    assert {artist.get_linewidth() for artist in artists} == {3.5}
+    get = {"metric_bars": "get_facecolor", "reliability_bins": "get_facecolor",
+           "score_histogram": "get_edgecolor"}.get(name, "get_color")  # fmt: skip
+    assert same_color(to_rgb(getattr(artists[0], get)()), "#123456")
+    ax = laid_out(figure(name, dict(zip(names, CURVES[name].values(), strict=True))))
     assert [label.strip("\u200b") for label in labels_of(ax)][:2] == names
 
 
@@ -168,7 +161,7 @@ def test_roc_and_det_draw_error_rates():
 
 
 def test_det_axes_are_probit():
-    ax = draw("det", detector(n=100_000))
+    ax = laid_out(draw("det", detector(n=100_000)))
     data = lines_of(ax)[0].get_xydata()
     pixels = ax.transData.transform(data[((data > 0.02) & (data < 0.5)).all(axis=1)])
     line = np.polyfit(pixels[:, 0], pixels[:, 1], 1)  # of normal scores of one variance
@@ -186,7 +179,7 @@ def test_det_axes_are_probit():
     formatter = ax.xaxis.get_major_formatter()
     assert [formatter(rate) for rate in (0.001, 0.05, 0.999)] == ["0.1", "5", "99.9"]
     ax.set_xlim(-1.0, 2.0)  # beyond rates
-    ax.figure.draw_without_rendering()
+    laid_out(ax)
 
 
 @pytest.mark.parametrize("low", [1e-9, 1e-4, 0.005])
@@ -194,7 +187,7 @@ def test_det_axes_are_probit():
 def test_labels_of_det_axes_do_not_touch(low, high):
     ax = draw("det", {"A": A})
     ax.set_xlim(low, high)
-    ax.figure.draw_without_rendering()
+    laid_out(ax)
     boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
     assert len(boxes) > 5
     assert min(b.x0 - a.x1 for a, b in itertools.pairwise(boxes)) > 2.0
@@ -272,20 +265,19 @@ def test_divergence_and_rules():
     assert (if_one.get_linestyle(), if_zero.get_linestyle()) == ("-", "--")
 
 
-def test_errors_and_cross_entropy_by_prior():
-    curve, order = fp.bayes_error(A, [3.0, -3.0, 0.0]), [1, 2, 0]
-    for name, series in (("bayes_error", "normalized_{}"), ("ape", "{}")):
-        actual, minimum = lines_of(draw(name, curve))
-        assert actual.get_xdata().tolist() == [-3.0, 0.0, 3.0]
-        for line, what in ((actual, "actual"), (minimum, "minimum")):
-            expected = getattr(curve, series.format(what))[order]
-            np.testing.assert_allclose(line.get_ydata(), expected)
-        assert minimum.get_linestyle() == "--"
-    curve = fp.empirical_cross_entropy(A, [1.0, 0.0])
-    ax = draw("empirical_cross_entropy", curve)
-    for line, expected in zip(ax.lines[:3], (curve.raw, curve.pav, curve.null), strict=True):
-        np.testing.assert_allclose(line.get_ydata(), expected[::-1])
-    assert labels_of(ax) == ["LLR of 0", "raw", "after PAV"]
+@pytest.mark.parametrize(
+    ("name", "curve_of", "series"),
+    [("bayes_error", fp.bayes_error, ("normalized_actual", "normalized_minimum")),
+     ("ape", fp.bayes_error, ("actual", "minimum")),
+     ("empirical_cross_entropy", fp.empirical_cross_entropy, ("raw", "pav", "null"))],
+)  # fmt: skip
+def test_curves_by_prior(name, curve_of, series):
+    curve = curve_of(A, [3.0, -3.0, 0.0])
+    ax = draw(name, curve)
+    for line, part, style in zip(ax.lines, series, ("-", "--", ":"), strict=False):
+        assert line.get_xdata().tolist() == [-3.0, 0.0, 3.0]
+        np.testing.assert_allclose(line.get_ydata(), getattr(curve, part)[[1, 2, 0]])
+        assert line.get_linestyle() == style
 
 
 def test_widths_of_sample_sizes():
@@ -551,15 +543,3 @@ def test_bands_of_reliability():
     for options in ({"band": "consistency", "resampling": fp.IID()}, {"band": "bootstrap"}):
         with pytest.raises(ValueError, match=r"^(band|resampling)"):
             draw("reliability", A, **options)
-
-
-def test_bands_by_speaker_are_wider():
-    rng = np.random.default_rng(0)
-    speaker, y = np.repeat(np.arange(20), 50), np.arange(1000) % 2
-    llr = np.where(y, 1.0, -1.0) + 2 * rng.normal(size=20)[speaker] + rng.normal(size=1000)
-    widths = []
-    for resampling in (fp.IID(), fp.Clusters(speaker)):
-        options = {"n_resamples": 100, "seed": 0, "resampling": resampling}
-        x, ends = outline_of(draw("reliability", fp.Predictions.from_llrs(y, llr), **options)).T
-        widths.append(np.ptp(ends[np.isclose(x, 0.5)]))
-    assert widths[1] > widths[0]

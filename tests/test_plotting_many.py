@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from tests.figures import draw, labels_of, lines_of, notes_of
+from tests.figures import draw, labels_of, laid_out, lines_of, notes_of
 
 RNG = np.random.default_rng(0)
 Y = np.arange(600) % 2
@@ -38,7 +38,7 @@ def test_equal_curves_are_named(name):
 
 @pytest.mark.parametrize("name", ["det", "empirical_cross_entropy"])
 def test_legends_and_notes_are_below_each_other(name):
-    ax = draw(name, {f"system {k}": GOOD for k in range(8)} | {"wild": WILD})
+    ax = laid_out(draw(name, {f"system {k}": GOOD for k in range(8)} | {"wild": WILD}))
     (notes,) = (text for text in ax.texts if text.get_gid())
     artists = (ax, ax.xaxis.label, ax.get_legend(), notes)
     boxes = [artist.get_window_extent() for artist in artists]
@@ -47,16 +47,9 @@ def test_legends_and_notes_are_below_each_other(name):
     assert boxes[-1].y0 >= 0.0
 
 
-def test_legends_are_below_tilted_names():
-    bars = {"NCE": 0.2, "a longer name than others": 0.5, "actDCF(0.01)": 0.3}
-    ax = draw("metric_bars", {"a": bars, "b": bars}, size=(4.0, 4.6))
-    lowest = min(label.get_window_extent().y0 for label in ax.get_xticklabels())
-    assert ax.get_legend().get_window_extent().y1 < lowest
-
-
 @pytest.mark.parametrize("name", ["det", "tippett", "bayes_error"])
 def test_labels_of_small_figures_do_not_touch_or_leave_them(name):
-    ax = draw(name, {"A": GOOD, "B": WILD}, size=(3.4, 3.0))
+    ax = laid_out(draw(name, {"A": GOOD, "B": WILD}, size=(3.4, 3.0)))
     inside = ax.get_window_extent()
     for axis, low, high in ((ax.xaxis, "x0", "x1"), (ax.yaxis, "y0", "y1")):
         boxes = [label.get_window_extent() for label in axis.get_ticklabels()]
@@ -168,22 +161,19 @@ def test_drawn_vertices_are_those_of_the_curve(n):
     np.testing.assert_allclose(on_curve(*kept.T, at), on_curve(*rates.T, at), atol=2.5e-4)
 
 
-@pytest.mark.parametrize("name", ["det", "roc", "tippett"])
-def test_pixels_of_long_curves(name):
-    data = fp.Predictions.from_llrs(np.arange(LONG.size) % 2, LONG)
-    images = []
+def test_pixels_of_long_curves():
+    data = fp.Predictions.from_raw_scores(np.arange(LONG.size) % 2, LONG)
+    curve, images = fp.roc(data), []
     for full in (False, True):
-        ax = draw(name, data)
-        line = lines_of(ax)[0]
+        ax = draw("det", data)
         if full:
-            curve = fp.roc(data)
-            x, y = curve.p_fa, curve.p_miss if name == "det" else 1.0 - curve.p_miss
-            if name == "tippett":
-                steps = fp.tippett(data)
-                x = np.repeat(steps.target_scores, 2)
-                y = np.append(np.repeat(steps.p_target, 2)[1:], 0.0)
-            assert line.get_xdata().size < x.size / 4
-            line.set_data(x, y)
+            lines_of(ax)[0].set_data(curve.p_fa, curve.p_miss)
         ax.figure.canvas.draw()
         images.append(np.asarray(ax.figure.canvas.buffer_rgba()).astype(int))
     assert (np.abs(images[0] - images[1]) > 64).mean() < 1e-4  # but for antialiased edges
+    steps = fp.tippett(fp.Predictions.from_llrs(data.y_true, LONG))
+    x, y = lines_of(draw("tippett", steps))[0].get_xydata().T
+    assert x.size < steps.target_scores.size / 2
+    at = np.linspace(-3.0, 4.0, 999)
+    shares = 1.0 - np.searchsorted(steps.target_scores, at) / steps.target_scores.size
+    np.testing.assert_allclose(np.interp(at, x, y), shares, atol=5e-4)
