@@ -143,18 +143,16 @@ def test_invalid_arguments():
     assert refusal(parts, METRICS, by="g", differences="first").argument == "by"
 
 
-def test_schema_of_json_and_frames():
+def test_json_and_frames():
     table = fp.evaluate(systems_of("ab"), METRICS, differences="first", **OPTIONS)
     names = ["system_a", "system_b", "group_a", "group_b", "metric", "a", "b", "difference", "low",
              "high", "bias", "n_undefined", "n_simultaneous", "method", "equal", "excludes_zero",
              "note", "unit"]  # fmt: skip
     frame = table.to_frame()
     assert frame["row"].to_list() == ["value"] * len(table.rows) + ["difference"] * len(METRICS)
-    records = frame.filter(frame["row"] == "difference").to_dicts()
+    records = frame.to_dicts()[len(table.rows) :]
     entries = table.to_dict()["differences"]
     for entry, record, d in zip(entries, records, table.differences, strict=True):
         assert list(entry) == names
-        assert (entry["difference"], entry["a"], entry["low"]) == (d.value, d.a.value, d.low)
-        assert (entry["system_a"], entry["method"]) == ("a", "percentile")
         assert entry.items() <= record.items()
-        assert record["value"] is None
+        assert (entry["difference"], entry["a"], entry["low"]) == (d.value, d.a.value, d.low)

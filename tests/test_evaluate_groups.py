@@ -172,15 +172,6 @@ def test_combinations_of_columns():
         assert [row.value for row in found.rows[3:]] == [row.value for row in table.rows[1:]]
 
 
-def test_groups_without_weight_are_as_if_absent():
-    data = llrs(sample_weight=np.where(FEMALE, 0.0, 1.0))
-    assert names(fp.evaluate(data, ["EER"], by=GENDER)) == ["gender=m"]
-    assert names(fp.evaluate(in_parts(data), ["EER"], by="gender")) == ["gender=m"]
-
-
-# Groups that lack something
-
-
 def test_groups_without_a_class():
     who = np.where(DATA["y"] == 1, "both", DATA["gender"])
     metrics = {"BS": fp.BrierScore(normalized=False), "one": lambda p: 1.0, "EER": fp.EER()}

@@ -47,23 +47,6 @@ def test_legends_and_notes_are_below_each_other(name):
     assert boxes[-1].y0 >= 0.0
 
 
-@pytest.mark.parametrize("name", ["det", "tippett", "bayes_error"])
-def test_labels_of_small_figures_do_not_touch_or_leave_them(name):
-    ax = laid_out(draw(name, {"A": GOOD, "B": WILD}, size=(3.4, 3.0)))
-    inside = ax.get_window_extent()
-    for axis, low, high in ((ax.xaxis, "x0", "x1"), (ax.yaxis, "y0", "y1")):
-        boxes = [label.get_window_extent() for label in axis.get_ticklabels()]
-        boxes = [
-            box for box in boxes
-            if box.overlaps(ax.figure.bbox)
-            and getattr(inside, low) - 15 <= getattr(box, low) <= getattr(inside, high)
-        ]  # fmt: skip
-        assert len(boxes) >= 3
-        assert min(getattr(b, low) - getattr(a, high) for a, b in itertools.pairwise(boxes)) > 0.0
-    label = ax.xaxis.label.get_window_extent()
-    assert 0.0 <= label.x0 < label.x1 <= ax.figure.bbox.x1
-
-
 @pytest.mark.parametrize("name", ["score_histogram", "tippett", "pav_map"])
 def test_one_system_does_not_stretch_the_axis_of_scores(name):
     usual = draw(name, {"A": GOOD, "B": GOOD}).get_xlim()
