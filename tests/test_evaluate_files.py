@@ -99,7 +99,7 @@ def test_markdown_and_latex():
 
 def test_latex_names_systems_without_endings_of_files():
     for systems, names in (
-        (["dir/a.txt", "b.scores.gz", "resnet.v2", ".txt"], ["dir/a", "b", "resnet.v2", ".txt"]),
+        (["dir/a.txt", "b.SCORES.gz", "resnet.v2", ".txt"], ["dir/a", "b", "resnet.v2", ".txt"]),
         (["a.txt", "a.csv"], ["a.txt", "a.csv"]),  # which would have one name
     ):
         fp.evaluate(dict.fromkeys(systems, reports.llrs(60)), ["AUC"]).write("t.tex")

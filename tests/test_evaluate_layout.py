@@ -66,8 +66,10 @@ def test_many_places_are_lines():
     assert lines[n_lines].startswith(f"system {SYSTEMS - 1}  place={PLACES - 1:02} ")
     for k in range(1, n_lines + 1):  # the same place as in the table below
         assert lines[k][:20] == lines[begins[1] + k][:20]
-    wide = evaluation().to_text(10_000).splitlines()  # columns
-    assert sum(line.startswith("EER ") for line in wide) == 1
+    wide = evaluation().to_text(10_000)  # columns
+    assert sum(line.startswith("EER ") for line in wide.splitlines()) == 1
+    width = max(map(len, wide.splitlines()))
+    assert evaluation().to_text(width) == wide != evaluation().to_text(width - 1)
 
 
 def test_tables_of_differences():

@@ -165,7 +165,8 @@ def test_det_axes_are_probit():
     ax = draw("det", {"A": detector(n=200)})
     before = ax.get_xlim()
     draw("det", {"B": detector(n=40_000)}, ax=ax)
-    assert 0.0 < ax.get_xlim()[0] < before[0]
+    assert ax.get_xlim()[0] == 1e-5 < before[0]  # the tick below 1 / 20,000
+    assert (before[1], draw("det", detector(shift=0.0)).get_xlim()[1]) == (0.5, 0.99)
     formatter = ax.xaxis.get_major_formatter()
     assert [formatter(rate) for rate in (0.001, 0.05, 0.999)] == ["0.1", "5", "99.9"]
     ax.set_xlim(-1.0, 2.0)  # beyond rates
@@ -328,9 +329,11 @@ def test_pav_maps_draw_finite_steps():
     assert data[0].tolist() == [steps.lowest[finite][0], steps.llr[finite][0]]
     assert data[-1].tolist() == [steps.highest[finite][-1], steps.llr[finite][-1]]
     assert set(data[:, 1]) == set(steps.llr[finite])
-    posteriors = fp.Predictions.from_posteriors(A.y_true, A.posteriors)
-    at_llrs = lines_of(draw("pav_map", posteriors))[0].get_xydata()  # not at log-odds
-    np.testing.assert_allclose(at_llrs, data, atol=1e-9)
+    rows = np.arange(len(A)) % 4 != 0  # two thirds of targets
+    few = fp.Predictions.from_llrs(A.y_true[rows], A.llrs[rows])
+    posteriors = fp.Predictions.from_posteriors(few.y_true, few.posteriors)
+    at_llrs, expected = (lines_of(draw("pav_map", x))[0].get_xydata() for x in (posteriors, few))
+    np.testing.assert_allclose(at_llrs, expected, atol=1e-9)  # not at log-odds
 
 
 def test_reliability_joins_the_steps():
@@ -485,7 +488,9 @@ def test_bands_are_shaded_in_the_color_of_their_system(name):
     series = 2 if name in ("bayes_error", "ape") else 1
     assert len(ax.collections) == 2 * series
     for place, (band, color) in enumerate(zip(bands.values(), (FIRST, SECOND), strict=True)):
-        assert same_color(ax.collections[series * place].get_facecolor()[0][:3], color)
+        shaded = ax.collections[series * place]
+        assert same_color(shaded.get_facecolor()[0][:3], color)
+        assert shaded.get_alpha() == 0.2
         x, ends = x_of(band.value), np.sort([y_of(band.low), y_of(band.high)], axis=0)
         outline = {tuple(point) for point in outline_of(ax, series * place).round(9)}
         drawn = np.isfinite(ends).all(axis=0)
@@ -503,10 +508,14 @@ def test_bands_are_shaded_in_the_color_of_their_system(name):
 
 
 def test_infinite_ends_of_bands_are_filled_to_the_ends_of_the_axes():
-    ax = draw("pav_map", A, band=fp.band(fp.pav_steps, A, n_resamples=40, seed=0))
+    band = fp.band(fp.pav_steps, A, n_resamples=40, seed=0)
+    ax = draw("pav_map", A, band=band)
     outline, (low, high) = outline_of(ax), ax.get_ylim()
     assert np.isfinite(outline).all()
     assert low <= outline[:, 1].min() <= outline[:, 1].max() <= high
+    infinite = np.isin(outline[:, 0], band.low.score[np.isneginf(band.low.llr)])
+    assert infinite.any()
+    assert outline[infinite, 1].min() < band.value.llr[np.isfinite(band.value.llr)].min()
 
 
 def test_bands_of_reliability():

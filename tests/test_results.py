@@ -143,6 +143,9 @@ def test_cells_of_tables():
     assert Table(RESULTS["roc"]).cells[:3] == ["Roc", "attribute", "value"]
     n = RESULTS["roc"].p_miss.size
     assert Table(RESULTS["roc"]).cell_after("p_miss") == f"shape ({n},), 0 to 1"
+    few = [fp.tippett(fp.Predictions.from_llrs([0] * n + [1], np.arange(n + 1.0))) for n in (6, 7)]
+    shown = [Table(curves).cell_after("nontarget_scores") for curves in few]
+    assert shown == ["0, 1, 2, 3, 4, 5", "shape (7,), 0 to 6"]
     assert Table(fp.PAV(floor=0.01)).cells == [
         "PAV, not fitted", "attribute", "value", "floor", "0.01", "laplace", "False",
     ]  # fmt: skip
