@@ -251,6 +251,14 @@ def test_invalid_groupings_in_parts(by):
     assert refusal(in_parts(), ["EER"], by=by).argument == "by"
 
 
+def test_empty_parts_have_no_groups():
+    for ids in (DATA["snr"].astype(np.uint8), DATA["snr"].astype(str)):
+        for empty in (np.uint8, object, np.str_):
+            parts = [(llrs()[:0], {"g": ids[:0].astype(empty)}), (llrs(), {"g": ids})]
+            table = fp.evaluate(fp.from_parts(parts), ["EER"], by="g")
+            assert names(table) == ["g=0", "g=10", "g=20"]
+
+
 @pytest.mark.parametrize("types", [(np.int64, np.str_), (np.float32, np.float64)])
 def test_parts_with_columns_of_different_types(types):
     ids = [(DATA["snr"] / 100).astype(np.float32).astype(kind) for kind in types]

@@ -107,6 +107,19 @@ def test_tables_of_differences():
     assert "*" not in two._repr_html_()  # which has a column for it
 
 
+def test_values_outside_their_corrected_intervals():
+    table = fp.evaluate({"a": detector(), "b": detector()}, {"m": lambda p: 0.0})
+    numbers = {"value": 0.5, "low": 0.1, "high": 0.2, "corrected": 0.15}
+    words = "0.1500 once corrected for optimism"
+    for change, is_outside, n_lines in (
+        ({}, True, 2), ({"high": 0.5}, False, 0), ({"low": 0.5, "high": 0.6}, False, 0),
+        ({"corrected": None}, True, 0),
+    ):  # fmt: skip
+        changed = table.with_rows(lambda row, new=numbers | change: replace(row, **new))
+        assert {row.is_outside for row in changed.rows} == {is_outside}
+        assert str(changed).count(words) == n_lines
+
+
 def test_tables_of_notebooks():
     html = fp.evaluate(detector(), [fp.AUC()])._repr_html_()
     assert "interval" not in html

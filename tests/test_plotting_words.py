@@ -88,6 +88,14 @@ def test_notes(name, data, words):
     assert words in notes_of(draw(name, {"A": data}))
 
 
+def test_notes_only_where_there_is_something_to_say():
+    assert notes_of(draw("score_histogram", GOOD)) == ""
+    overlapping = fp.Predictions.from_llrs([1, 0, 1, 0, 1, 0], [-3.0, -2.0, 0.0, 1.0, 2.0, 3.0])
+    assert "PAV maps scores" not in notes_of(draw("pav_map", overlapping))
+    assert "PAV maps scores up to" in notes_of(draw("pav_map", GOOD))
+    assert "beyond the ends of a curve" in notes_of(draw("pav_map", {"A": GOOD, "B": GOOD}))
+
+
 def test_what_cannot_be_drawn_is_left_out():
     for name, data, n_lines in (("det", EQUAL, 0), ("pav_map", SEPARABLE, 0), ("roc", EQUAL, 0),
                                 ("empirical_cross_entropy", INFINITE, 1)):  # fmt: skip
