@@ -1,310 +1,211 @@
-"""The table of everything."""
+"""`fp.evaluate` of one system: metrics, notes, warnings, intervals, and the result's fields."""
 
 import functools
 import json
 import math
-import pickle
 import warnings
-from dataclasses import replace
 
+import numba
 import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.errors import Subject
-from fastpsr.evaluation import Row, default_metrics
-from tests import everything, samples
+from tests.evaluations import refusal
 
 INF = np.inf
+LOG = fp.rules.Log()
+RCL = fp.CalibrationLoss(LOG, fp.DirectionPreserving(), fp.CrossFit(5, seed=0))
 
 
 def sample(K=2, n=300, seed=0, **options):
     rng = np.random.default_rng(seed)
     y = rng.integers(0, K, n)
-    z = rng.normal(size=(n, K)) + np.eye(K)[y]
-    return fp.Predictions.from_logits(y, z, **options)
+    return fp.Predictions.from_logits(y, rng.normal(size=(n, K)) + np.eye(K)[y], **options)
 
 
-DEFAULT = {
-    2: ["NCE", "NBS", "NRisk zero-one", "RCL", "RCL bound", "ECE", "ECEmc"],
-    3: ["NCE", "NBS", "NRisk zero-one", "RCL", "ECEmc"],
-}
-LOG = fp.rules.Log()
-BY_HAND = {
-    "NCE": lambda K: fp.CrossEntropy(),
-    "NBS": lambda K: fp.BrierScore(),
-    "NRisk zero-one": lambda K: fp.BayesRisk(1.0 - np.eye(K)),
-    "RCL": lambda K: fp.CalibrationLoss(LOG, fp.DirectionPreserving(), fp.CrossFit(5, seed=0)),
-    "RCL bound": lambda K: fp.CalibrationLoss(LOG, fp.PAV(), fp.TrainOnTest()),
-    "ECE": lambda K: fp.ECE(15),
-    "ECEmc": lambda K: fp.ECE(15, on="confidence"),
-}
+def detector(kind="likelihoods", sign=1.0):
+    """Scores of 100 samples of overlapping classes; with a sign of -1 they are reversed."""
+    y = np.arange(100) % 2
+    scores = sign * (np.random.default_rng(0).normal(size=100) + 2.0 * y - 1.0)
+    make = {
+        "posteriors": fp.Predictions.from_logits,
+        "likelihoods": fp.Predictions.from_llrs,
+        "raw scores": fp.Predictions.from_raw_scores,
+    }[kind]
+    return make(y, scores)
+
+
+# Metrics of a table
+
+
+def metric_of(name, n_classes):
+    return {
+        "NCE": fp.CrossEntropy(), "NBS": fp.BrierScore(), "RCL": RCL, "ECE": fp.ECE(15),
+        "NRisk zero-one": fp.BayesRisk(1.0 - np.eye(n_classes)), "EER": fp.EER(),
+        "RCL bound": fp.CalibrationLoss(LOG, fp.PAV(), fp.TrainOnTest()), "Cllr": fp.Cllr(),
+        "ECEmc": fp.ECE(15, on="confidence"), "minDCF(0.01)": fp.MinDCF(0.01),
+        "actDCF(0.01)": fp.ActDCF(0.01), "minCllr": fp.MinCllr(), "AUC": fp.AUC(),
+    }[name]  # fmt: skip
+
+
+OF_POSTERIORS = ["NCE", "NBS", "NRisk zero-one", "RCL", "RCL bound", "ECE", "ECEmc"]
+OF_CLASSES = ["NCE", "NBS", "NRisk zero-one", "RCL", "ECEmc"]
+OF_LLRS = ["EER", "minDCF(0.01)", "actDCF(0.01)", "Cllr", "minCllr", "AUC", "NCE", "NBS", "RCL"]
+OF_RAW_SCORES = ["EER", "minDCF(0.01)", "minCllr", "AUC"]
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{}, {"priors": True}, {"sample_weight": np.linspace(0, 2, 300)}],
-    ids=["", "priors", "weights"],
-)
-@pytest.mark.parametrize("K", DEFAULT)
-def test_default_table(K, options):
-    if "priors" in options:
-        options = {"priors": np.arange(1.0, K + 1) / (K * (K + 1) / 2)}
-    data = sample(K, **options)
+    ("data", "names"),
+    [(sample(priors=[1 / 3, 2 / 3]), OF_POSTERIORS), (detector(), OF_LLRS),
+     (sample(3, sample_weight=np.linspace(0, 2, 300)), OF_CLASSES),
+     (detector("raw scores"), OF_RAW_SCORES)],
+)  # fmt: skip
+def test_default_table_by_kind(data, names):
     table = fp.evaluate(data)
-    assert [row.metric for row in table.rows] == DEFAULT[K]
+    assert [row.metric for row in table.rows] == names
     for row in table.rows:
-        assert row.value == BY_HAND[row.metric](K)(data)
-        assert type(row.value) is float
-        assert row.note
-        assert math.isfinite(row.value)
-    assert (table.n_samples, table.n_classes, table.n_infinite) == (300, K, 0)
-    assert table.priors == tuple(data.priors)
+        metric = metric_of(row.metric, data.n_classes)
+        assert (table[row.metric], row.unit) == (metric(data), metric.unit)
+        assert row.note.startswith(metric.meaning)
+        assert table.row(row.metric) is row
+    assert (table.n_samples, table.n_classes, table.n_infinite) == (len(data), data.n_classes, 0)
+    assert (table.priors, table.kind) == (tuple(data.priors), data.kind)
+    assert (table.intervals, table.differences, table.settings) == (None, (), "")
+    with pytest.raises(KeyError, match="'none' is not among"):
+        table["none"]
 
 
-def test_options_of_the_default_metrics():
-    data = sample(3)
-    costs = fp.CostMatrix([[0, 1, 2, 0.5], [1, 0, 1, 0.5], [5, 1, 0, 0.5]])
-    train = fp.CrossFit(3, seed=4)
-    metrics = default_metrics(3, costs=costs, calibrator=fp.TemperatureScaling(), train=train)
-    table = fp.evaluate(data, metrics)
-    assert [row.metric for row in table.rows] == [*DEFAULT[3][:3], "NRisk costs", *DEFAULT[3][3:]]
-    assert table["NRisk costs"] == fp.BayesRisk(costs)(data)
-    assert table["RCL"] == fp.CalibrationLoss(LOG, fp.TemperatureScaling(), train)(data)
+def test_standard_names_do_not_depend_on_the_names_of_a_table():
+    metrics = {"a": "NCE", "b": fp.EER(), "c": RCL, "d": "RCL bound", "e": fp.AUC()}
+    table = fp.evaluate(detector(), metrics)
+    assert [row.role for row in table.rows] == ["NCE", "EER", "RCL", "RCL bound", ""]
 
 
-def test_notes_say_what_a_number_is():
-    notes = {row.metric: row.note for row in fp.evaluate(sample()).rows}
-    assert "DirectionPreserving" in notes["RCL"]
-    assert "cross-fitted" in notes["RCL"]
-    assert "PAV" in notes["RCL bound"]
-    assert "same data" in notes["RCL bound"]
-    assert "diagnostic" in notes["ECE"]
-    assert not any("not computed" in note for note in notes.values())
-
-
-# Metrics of one's own
+def test_metrics_by_name():
+    data = detector("posteriors")
+    names = [*OF_LLRS, "NRisk zero-one", "RCL bound", "ECE", "ECEmc"]
+    table = fp.evaluate(data, names)
+    assert [row.metric for row in table.rows] == names
+    assert [row.value for row in table.rows] == [metric_of(name, 2)(data) for name in names]
+    for text, metric in (("nce", fp.CrossEntropy()), ("mindcf", fp.MinDCF(0.01)),
+                         ("crossentropy", fp.CrossEntropy()), ("Cllr", fp.Cllr())):  # fmt: skip
+        (row,) = fp.evaluate(data, [text]).rows
+        assert (row.metric, row.value) == (metric.label, metric(data))
+        assert fp.evaluate(data, {"x": text})["x"] == row.value
+        assert fp.bootstrap(text, data, n_resamples=40, seed=0).value == row.value
+        assert fp.compare(text, data, data, n_resamples=40, seed=0).value == 0.0
+    sizes = [fp.sample_size(m, detector(), 0.2, seed=0).n for m in ("NBS", fp.BrierScore())]
+    assert sizes[0] == sizes[1]
+    assert refusal(detector("raw scores"), ["NCE"]).argument == "metrics"
 
 
 def share_of_targets(predictions):
     return np.float64(predictions.y_true.mean())
 
 
-class Half:
-    """Neither a metric of the package nor a function."""
-
-    meaning = "a half, always"
-
-    def __call__(self, predictions):
-        return 0.5
-
-    def __repr__(self):
-        return "Half()"
-
-
-CUSTOM = [fp.CrossEntropy(normalized=False), share_of_targets, Half(), lambda p: len(p)]
-CUSTOM_NAMES = ["CE", "share_of_targets", "Half()", "<lambda>"]
-CUSTOM_VALUES = [fp.CrossEntropy(False)(sample()), sample().y_true.mean(), 0.5, 300.0]
-
-
-@pytest.mark.parametrize("collection", [list, tuple])
-def test_metrics_in_a_list_are_named_by_themselves(collection):
-    table = fp.evaluate(sample(), collection(CUSTOM))
-    assert [row.metric for row in table.rows] == CUSTOM_NAMES
-    assert [row.value for row in table.rows] == CUSTOM_VALUES
-    assert all(type(row.value) is float for row in table.rows)
-    assert [row.note for row in table.rows] == [CUSTOM[0].meaning, "", "a half, always", ""]
-
-
-def test_metrics_in_a_dict_are_named_by_its_keys():
-    names = ["one", "two", "three", "four"]
-    table = fp.evaluate(sample(), dict(zip(names, CUSTOM, strict=True)))
-    assert [row.metric for row in table.rows] == names
-    assert [table[name] for name in names] == CUSTOM_VALUES
-
-
-def test_metrics_of_one_name():
-    risks = [fp.BayesRisk([[0, 1], [1, 0]]), fp.BayesRisk([[0, 1], [9, 0]])]
-    with pytest.raises(ValueError, match=r"^metrics must differ in name.*'NRisk'.*dict"):
-        fp.evaluate(sample(), risks)
-    with pytest.raises(ValueError, match=r"'<lambda>'"):
-        fp.evaluate(sample(), [lambda p: 0, lambda p: 1])
-    table = fp.evaluate(sample(), {"a": risks[0], "b": risks[1]})
-    assert table["a"] != table["b"]
-
-
-def test_partial_functions_have_names_too():
-    table = fp.evaluate(sample(), [functools.partial(len)])
-    assert "len" in table.rows[0].metric
-
-
-@pytest.mark.parametrize("empty", [[], {}, ()])
-def test_no_metrics(empty):
-    with pytest.raises(ValueError, match=r"^metrics must not be empty$"):
-        fp.evaluate(sample(), empty)
+def test_names_and_notes_of_custom_metrics():
+    share_of_targets.meaning = "targets among all"
+    metrics = [fp.CrossEntropy(False), share_of_targets, len, functools.partial(len)]
+    values = [fp.CrossEntropy(False)(sample()), sample().y_true.mean(), 300.0, 300.0]
+    rows = fp.evaluate(sample(), metrics).rows
+    assert [row.metric for row in rows[:3]] == ["CE", "share_of_targets", "len"]
+    assert "len" in rows[3].metric
+    assert [row.value for row in rows] == values
+    assert {type(row.value) for row in rows} == {float}
+    assert [row.note for row in rows] == [metrics[0].meaning, "targets among all", "", ""]
+    named = fp.evaluate(sample(), dict(zip("abcd", metrics, strict=True)))
+    assert [named[name] for name in "abcd"] == values
 
 
 @pytest.mark.parametrize(
     "metrics",
-    ["none", ["none"], [None], {"a": "none"}, 5, {1: fp.CrossEntropy()}],
-    ids=["a word", "words", "None", "word in a dict", "number", "number as name"],
-)
-def test_what_is_no_collection_of_metrics(metrics):
-    with pytest.raises(ValueError, match=r"^metrics must"):
-        str(fp.evaluate(sample(), metrics))
+    [[], {}, "none", ["none"], [None], {"a": "none"}, 5, {1: fp.CrossEntropy()},
+     [fp.BayesRisk([[0, 1], [1, 0]]), fp.BayesRisk([[0, 1], [9, 0]])]],
+)  # fmt: skip
+def test_invalid_metrics(metrics):
+    assert refusal(sample(), metrics).argument == "metrics"
 
 
-@pytest.mark.parametrize(
-    "predictions",
-    [np.array([0.5, 0.5]), None, [0, 1]],
-    ids=["array", "None", "list"],
-)
-def test_what_are_no_predictions(predictions):
-    with pytest.raises(ValueError, match=r"^predictions must"):
-        fp.evaluate(predictions)
-
-
-def test_unlabeled_predictions():
-    with pytest.raises(ValueError, match=r"^y_true must be given"):
-        fp.evaluate(fp.Predictions.from_logits(None, [0.0, 1.0]))
-
-
-def test_progress_comes_before_each_metric():
-    seen = []
-    table = fp.evaluate(
-        sample(),
-        {"a": lambda p: seen.append("A") or 1.0, "b": lambda p: seen.append("B") or 2.0},
-        progress=lambda *done: seen.append(done),
-    )
-    assert seen == [("a", 0, 2), "A", ("b", 1, 2), "B"]
-    assert [row.value for row in table.rows] == [1.0, 2.0]
-
-
-# What cannot be computed
+@pytest.mark.parametrize("predictions", [np.array([0.5, 0.5]), None, [0, 1], {"a": [0.5]}, {}])
+def test_invalid_predictions(predictions):
+    assert refusal(predictions).argument.startswith("predictions")
+    assert refusal(fp.Predictions.from_logits(None, [0.0, 1.0])).argument == "y_true"
 
 
 def refusing(predictions):
     raise ValueError("the moon is not full")
 
 
-def test_what_cannot_be_computed_is_nan_with_a_note():
-    table = fp.evaluate(sample(), {"a": refusing, "NCE": fp.CrossEntropy()})
-    assert math.isnan(table["a"])
+def states(table):
+    return {row.metric: row.state for row in table.rows if row.state}
+
+
+def test_metrics_that_raise_or_return_no_number():
+    functions = {"raises": refusing, "word": lambda p: "0.5", "array": lambda p: np.ones(2)}
+    functions |= {"nan": lambda p: np.nan, "NCE": fp.CrossEntropy()}
+    table = fp.evaluate(sample(), functions, n_resamples=40, seed=0)
+    absent = dict.fromkeys(("raises", "word", "array"), "not computed")
+    assert states(table) == {**absent, "nan": "undefined"}
     assert table.rows[0].note == "not computed: the moon is not full"
-    assert table["NCE"] == fp.CrossEntropy()(sample())
-
-
-def test_mistakes_in_a_metric_are_not_hidden():
-    with pytest.raises(ZeroDivisionError):
+    assert str(table.rows[0].error) == "the moon is not full"
+    for row in table.rows[:4]:
+        assert math.isnan(row.value)
+        assert (row.low, row.high, row.bias, row.n_undefined) == (None, None, None, 0)
+    assert table.rows[4].low < table["NCE"] == fp.CrossEntropy()(sample()) < table.rows[4].high
+    with pytest.raises(ZeroDivisionError):  # a mistake in a metric is not hidden
         fp.evaluate(sample(), {"a": lambda p: 1 / 0})
 
 
-def missing(table):
-    """Names of what was not computed, with the reasons."""
-    return {row.metric: row.note for row in table.rows if row.note.startswith("not computed: ")}
-
-
-def test_separable_data():
+def test_data_that_some_metrics_cannot_be_computed_of():
     y = np.arange(40) % 2
-    table = fp.evaluate(fp.Predictions.from_logits(y, 4.0 * y - 2.0 + np.arange(40) / 100))
-    assert list(missing(table)) == ["RCL"]
-    assert "separate" in missing(table)["RCL"]
-    assert math.isnan(table["RCL"])
-    assert table["RCL bound"] == 100.0
-
-
-def test_raw_scores_only_rank():
-    y, scores = np.arange(200) % 2, np.random.default_rng(0).normal(size=200)
-    raw = fp.Predictions.from_raw_scores(y, scores)
-    table = fp.evaluate(raw)
-    ranks = {m.label: m(raw) for m in (fp.EER(), fp.MinDCF(0.01), fp.MinCllr(), fp.AUC())}
-    assert {row.metric: row.value for row in table.rows} == ranks
-    assert str(table.all_samples).endswith("; raw scores: only metrics of ranks have values")
-    assert (table.kind, table.n_infinite) == ("raw scores", 0)
-    note = fp.evaluate(raw, [fp.CrossEntropy()]).rows[0].note
-    assert "raw scores, which only rank" in note
-    assert "calibrate" in note
-
-
-ONE_CLASS = {
-    "posteriors": (fp.Predictions.from_posteriors, {}),
-    "logits": (fp.Predictions.from_logits, {}),
-    "LLRs": (fp.Predictions.from_llrs, {}),
-    "LLRs, weights": (fp.Predictions.from_llrs, {"sample_weight": [1.0, 1.0, 1.0]}),
-}
-
-
-@pytest.mark.parametrize(
-    ("make", "options"),
-    [pytest.param(*case, id=name) for name, case in ONE_CLASS.items()],
-)
-def test_data_of_one_class(make, options):
-    table = fp.evaluate(make([0, 0, 0], [0.1, 0.2, 0.7], **options))
-    assert {"NCE", "NBS", "RCL"} <= set(missing(table))
-    assert table.priors == (1.0, 0.0)
-
-
-def test_a_prior_of_0():
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 200)
-    data = fp.Predictions.from_logits(y, rng.normal(size=200) + y, priors=[0.0, 1.0])
-    table = fp.evaluate(data)
-    assert "RCL" in missing(table)
-
-
-def test_fewer_samples_than_folds():
-    table = fp.evaluate(fp.Predictions.from_posteriors([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9]))
-    assert list(missing(table)) == ["RCL"]
-    assert "folds" in missing(table)["RCL"]
-
-
-# Infinite losses
+    separable = fp.evaluate(fp.Predictions.from_logits(y, 4.0 * y - 2.0 + np.arange(40) / 100))
+    assert states(separable) == {"RCL": "not computed"}
+    assert separable["RCL bound"] == 100.0
+    few = fp.evaluate(fp.Predictions.from_posteriors([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9]))
+    assert states(few) == {"RCL": "not computed"}
+    assert "folds" in few.row("RCL").note
+    no_prior = fp.Predictions.from_logits(y, detector().llrs[:40], priors=[0.0, 1.0])
+    assert states(fp.evaluate(no_prior))["RCL"] == "not computed"
+    one_class = fp.evaluate(fp.Predictions.from_llrs([0, 0, 0], [0.1, 0.2, 0.7]))
+    assert {"NCE", "NBS", "RCL", "EER"} <= states(one_class).keys()
+    assert one_class.priors == (1.0, 0.0)
+    raw = fp.evaluate(detector("raw scores"), [fp.CrossEntropy()]).rows[0]
+    assert raw.state == "not computed"
 
 
 INFINITE = {
     "posteriors": fp.Predictions.from_posteriors([0, 1, 1, 0, 1], [1.0, 0.0, 1.0, 0.5, 0.0]),
     "log-odds": fp.Predictions.from_logits([0, 1, 1, 0, 1], [INF, -INF, INF, -2.0, 3.0]),
     "LLRs": fp.Predictions.from_llrs([0, 1, 1, 0, 1], [-INF, -INF, INF, 2.0, -INF]),
-    "rows": fp.Predictions.from_log_posteriors([0, 2, 1], np.log([[1, 2, 3], [4, 1, 1], [3, 2, 1]])
-                                               - np.log(6)),
-}  # fmt: skip
-COUNTS = {"posteriors": 3, "log-odds": 2, "LLRs": 2, "rows": 0}
-
-
-@pytest.mark.parametrize("kind", INFINITE)
-def test_infinite_losses_are_counted(kind):
-    table = fp.evaluate(INFINITE[kind], [fp.CrossEntropy(), fp.BrierScore()])
-    assert table.n_infinite == COUNTS[kind]
-    assert math.isinf(table["NCE"]) == (COUNTS[kind] > 0)
-    assert math.isfinite(table["NBS"])
-    shown = f"; {COUNTS[kind]} samples have posterior 0 for the true class"
-    assert str(table.all_samples).endswith(shown) == (COUNTS[kind] > 0)
+}
 
 
 @pytest.mark.filterwarnings("ignore:the fitted scale")
-@pytest.mark.parametrize("kind", ["posteriors", "log-odds", "LLRs"])
-def test_what_is_not_finite_has_its_reason(kind):
-    table = fp.evaluate(INFINITE[kind], {
-        "NCE": fp.CrossEntropy(),
-        "RCL": fp.CalibrationLoss(LOG, fp.DirectionPreserving(), fp.TrainOnTest()),
-    })  # fmt: skip
-    said = f"{COUNTS[kind]} samples have posterior 0 for the true class"
-    remedy = "" if kind == "LLRs" else ": from_posteriors(..., floor=1e-6) bounds what they cost"
-    assert table.rows[0].note == f"infinite: {said}{remedy}"
+@pytest.mark.parametrize("kind", INFINITE)
+def test_infinite_losses_are_counted_and_explained(kind):
+    rcl = fp.CalibrationLoss(LOG, fp.DirectionPreserving(), fp.TrainOnTest())
+    table = fp.evaluate(INFINITE[kind], {"NCE": fp.CrossEntropy(), "RCL": rcl, "NBS": "NBS"})
+    count = {"posteriors": 3, "log-odds": 2, "LLRs": 2}[kind]
+    assert table.n_infinite == count
+    assert str(count) in str(table.all_samples)
+    nce, rcl_row, nbs = table.rows
+    assert (nce.value, nce.state) == (INF, "infinite")
+    assert str(count) in nce.note
+    assert ("floor" in nce.error.remedy) == (kind != "LLRs")
+    assert math.isfinite(nbs.value)
     if kind == "LLRs":
-        assert math.isnan(table["RCL"])
-        remedy = ": DirectionPreserving(floor=1e-3) bounds what they cost"
-        assert table.rows[1].note == f"undefined: {said}{remedy}"
+        assert (rcl_row.state, rcl_row.error.pass_) == ("undefined", {"floor": 1e-3})
     else:  # the calibrator makes the score finite
-        assert table["RCL"] == 100.0
+        assert rcl_row.value == 100.0
+        assert "all of it" in rcl_row.note
 
 
-def test_a_calibrator_that_does_infinite_harm():
-    y, z = np.arange(40) % 2, np.random.default_rng(0).normal(size=40)
+def test_a_calibrator_that_makes_the_score_infinite():
     rcl = fp.CalibrationLoss(LOG, fp.PAV(), fp.CrossFit(2))
-    (row,) = fp.evaluate(fp.Predictions.from_logits(y, z), {"RCL": rcl}).rows
-    said = "infinite: PAV would make the score infinitely worse: PAV(floor=1e-3) would not"
-    assert (row.value, row.note) == (-INF, said)
+    y, z = np.arange(40) % 2, np.random.default_rng(0).normal(size=40)
+    (row,) = fp.evaluate(fp.Predictions.from_logits(y, z), [rcl]).rows
+    assert (row.value, row.state, row.error.argument) == (-INF, "infinite", "calibrator")
+    assert row.error.pass_ == {"floor": 1e-3}
 
 
 @pytest.mark.parametrize(
@@ -313,113 +214,162 @@ def test_a_calibrator_that_does_infinite_harm():
 def test_samples_of_weight_0_do_not_count_as_infinite(weights, count):
     data = fp.Predictions.from_posteriors([1, 0, 1, 0], [0.0, 0.5, 0.7, 1.0], sample_weight=weights)
     table = fp.evaluate(data, [fp.CrossEntropy()])
-    assert table.n_infinite == count
+    assert (table.n_infinite, table.n_samples) == (count, 4)
     assert math.isinf(table["NCE"]) == (count > 0)
-    assert table.n_samples == 4
 
 
-# The table itself
+# Intervals
 
 
-def plain(value):
-    """Whether a value is made of what JSON knows."""
-    if type(value) is dict:
-        return all(type(key) is str and plain(entry) for key, entry in value.items())
-    if type(value) is list:
-        return all(map(plain, value))
-    return type(value) in (int, float, str, type(None))
+SCHEMES = {
+    "IID": fp.IID(),
+    "Stratified": fp.Stratified(),
+    "Clusters": fp.Clusters(np.arange(300) % 40),
+    "Nested": fp.Nested(np.arange(300) % 40),
+    "TwoWay": fp.TwoWay(np.arange(300) % 40, np.arange(300) // 8),
+}
 
 
-@pytest.mark.parametrize("data", [sample(), sample(3), INFINITE["LLRs"]], ids=["2", "3", "inf"])
-def test_to_dict_is_plain(data):
-    table = fp.evaluate(data)
-    content = table.to_dict()
-    assert plain(content)
-    assert list(content) == ["version", "groups", "intervals", "rows"]
-    assert (content["version"], content["intervals"]) == (fp.__version__, None)
-    again = json.loads(json.dumps(content, allow_nan=False))
-    (group,) = again["groups"]
-    assert group["priors"] == list(table.priors)
-    assert group["n_samples"] == table.n_samples == sum(group["class_sizes"])
-    for row, entry in zip(table.rows, again["rows"], strict=True):
-        numbers = ["value", "low", "high", "bias", "n_undefined", "method", "degrees_of_freedom"]
-        names = [
-            "system",
-            "group",
-            "metric",
-            *numbers,
-            "corrected",
-            "note",
-            "unit",
-            "reference_value",
-        ]
-        assert list(entry) == names
-        value = math.nan if entry["value"] is None else float(entry["value"])
-        plain_row = replace(row, error=None, state="", role="")
-        np.testing.assert_equal(Row(**entry | {"value": value}).__dict__, plain_row.__dict__)
-    content["rows"][0]["value"] = 99.0
-    content["groups"][0]["priors"].append(5.0)
-    assert float(table.to_dict()["rows"][0]["value"]) == table.rows[0].value != 99.0
-    assert len(table.priors) == data.n_classes
+@pytest.mark.parametrize(
+    ("scheme", "method"),
+    [("IID", "percentile"), ("Stratified", "basic"), ("Clusters", "normal"),
+     ("Nested", "percentile"), ("TwoWay", "basic"), ("IID", "auto")],
+)  # fmt: skip
+def test_intervals_are_those_of_the_bootstrap(scheme, method):
+    data, resampling = sample(), SCHEMES[scheme]
+    metrics = {name: metric_of(name, 2) for name in ("NCE", "RCL", "ECE", "AUC")}
+    options = {"n_resamples": 50, "confidence_level": 0.9, "method": method, "seed": 7,
+               "resampling": resampling}  # fmt: skip
+    table = fp.evaluate(data, metrics, **options)
+    assert [row.value for row in table.rows] == [m(data) for m in metrics.values()]
+    for row in table.rows:
+        expected = fp.bootstrap(metrics[row.metric], data, **options)
+        assert (row.low, row.high, row.bias) == (*expected.interval, expected.bias)
+        assert (row.method, row.n_undefined) == (expected.method, expected.n_undefined)
+    settings = {"confidence_level": 0.9, "n_resamples": 50, "resampling": scheme, "seed": 7}
+    assert settings.items() <= table.to_dict()["intervals"].items()
 
 
-def test_values_by_name():
-    table = fp.evaluate(sample())
-    assert [table[row.metric] for row in table.rows] == [row.value for row in table.rows]
-    with pytest.raises(KeyError, match=r"'Cllr' is not among NCE, NBS, "):
-        table["Cllr"]
+def test_the_upper_bound_of_a_default_table_has_no_interval():
+    table = fp.evaluate(sample(), n_resamples=40, seed=0, method="percentile")
+    (bound,) = (row for row in table.rows if row.low is None)
+    assert (bound.metric, bound.method, bound.bias) == ("RCL bound", None, None)
+    assert bound.note.endswith(", without interval")
 
 
-def test_tables_are_read_only():
-    table = fp.evaluate(sample())
-    for thing, name in ((table, "n_samples"), (table.rows[0], "value")):
-        with pytest.raises(AttributeError):
-            setattr(thing, name, 0)
+def test_a_drawn_seed_is_reported():
+    first = fp.evaluate(sample(), ["NCE"], n_resamples=40)
+    again = fp.evaluate(sample(), ["NCE"], n_resamples=40, seed=first.intervals.seed)
+    assert first.to_dict() == again.to_dict()
+    assert fp.evaluate(sample(), ["NCE"], n_resamples=40).intervals.seed != first.intervals.seed
+    assert fp.evaluate(sample(), ["NCE"], seed=0).intervals is None
 
 
-def test_printed_table():
-    metrics = {"a": lambda p: 2 / 3, "long name": lambda p: INF, "none": refusing}
-    assert str(fp.evaluate(INFINITE["log-odds"], metrics)) == (
-        "5 samples, 2 classes, priors 0.4, 0.6; 2 samples have posterior 0 for the true class\n"
-        "a              0.6667\n"
-        "long name         inf  infinite: the function returned it\n"
-        "none              nan  not computed: the moon is not full"
+@pytest.mark.parametrize(
+    ("argument", "options"),
+    [("n_resamples", {"n_resamples": 39}), ("confidence_level", {"confidence_level": 0.9}),
+     ("method", {"method": "basic"}), ("seed", {"n_resamples": 50, "seed": -1}),
+     ("resampling", {"n_resamples": 50, "resampling": "iid"}),
+     ("resampling", {"resampling": fp.IID()})],
+)  # fmt: skip
+def test_invalid_options_of_intervals(argument, options):
+    def computed(predictions):
+        pytest.fail("computed before the options were checked")
+
+    assert refusal(sample(), {"a": computed}, **options).argument == argument
+
+
+def test_ids_are_no_resampling_scheme():
+    ids = np.arange(100)
+    error = refusal(detector(), ["NCE"], n_resamples=40, resampling=ids)
+    assert error.argument == "resampling"
+    assert len(str(error)) < 200
+    resampling = eval(error.remedy.split("pass ")[1], {"fp": fp, "ids": ids})
+    fp.evaluate(detector(), ["NCE"], n_resamples=40, seed=0, resampling=resampling)
+
+
+class _Stop(Exception):
+    pass
+
+
+def _stop(step, done, total):
+    raise _Stop
+
+
+def test_slow_intervals_of_default_tables_are_estimated_and_left_out():
+    data, threads = sample(3, n=90), numba.get_num_threads()
+    # as documented: rows x classes x folds x (replicates + 400) x 2e-8 s / threads
+    for seconds, is_slow in ((19.9, False), (20.1, True)):
+        n_resamples = round(seconds * threads / (90 * 3 * 5 * 2e-8)) - 400
+        with warnings.catch_warnings(record=True, action="always") as caught, pytest.raises(_Stop):
+            fp.evaluate(data, n_resamples=n_resamples, progress=_stop)
+        assert [each.message.metric for each in caught] == ["RCL"] * is_slow
+    assert caught[0].message.seconds == pytest.approx(20.1, abs=1e-4)
+    half = {"half": np.arange(90) // 45}  # whose rows are estimated, too
+    with warnings.catch_warnings(record=True, action="always") as caught, pytest.raises(_Stop):
+        fp.evaluate(data, by=half, n_resamples=n_resamples, progress=_stop)
+    assert caught[0].message.seconds == pytest.approx(40.2, abs=1e-4)
+    for unlimited in ({"metrics": ["RCL"]}, {"predictions": sample(n=90)}):
+        with warnings.catch_warnings(action="error"), pytest.raises(_Stop):
+            fp.evaluate(
+                **{"predictions": data, "n_resamples": n_resamples, "progress": _stop} | unlimited
+            )
+
+
+@pytest.mark.slow
+def test_values_without_slow_intervals():
+    y = np.arange(3_400 * numba.get_num_threads()) % 3
+    z = np.random.default_rng(0).normal(size=(y.size, 3)) + 2.0 * np.eye(3)[y]
+    options = {"n_resamples": 20_000, "seed": 0, "method": "percentile"}
+    with pytest.warns(RuntimeWarning, match="RCL has no interval"):
+        table = fp.evaluate(fp.Predictions.from_logits(y, z), **options)
+    nce, rcl = table.row("NCE"), table.row("RCL")
+    assert nce.low < nce.value < nce.high
+    assert rcl.value == RCL(fp.Predictions.from_logits(y, z))
+    assert rcl.low is None
+    assert rcl.note.endswith("without interval")
+
+
+# Progress
+
+
+def test_steps_are_reported_to_a_callable():
+    steps = []
+    metrics = {"a": lambda p: steps.append("A") or 1.0, "b": fp.CrossEntropy()}
+    fp.evaluate(sample(), metrics, progress=lambda *step: steps.append(step))
+    assert steps == [("a", 0, 2), "A", ("b", 1, 2)]
+    steps = []
+    fp.evaluate(
+        sample(), ["NCE", "NBS"], n_resamples=40, seed=0, progress=lambda *s: steps.append(s)
     )
+    assert steps[:2] == [("NCE", 0, 2), ("NBS", 1, 2)]
+    assert {step for step, *_ in steps[2:-1]} == {"replicates"}
+    assert steps[-2:] == [("replicates", 40, 40), ("intervals", 0, 2)]
 
 
-def test_printed_headline():
-    assert sample(7, n=7_000).n_classes == 7
-    headline = str(fp.evaluate(sample(7, n=7_000), [fp.BrierScore()]).all_samples)
-    assert headline.startswith("7,000 samples, 7 classes, priors 0.1")
-    assert headline.endswith(", ...")
-    assert headline.count("0.1") == 4
-    assert str(fp.evaluate(sample(4), [fp.BrierScore()]).all_samples).count(",") == 5
-
-
-def test_metrics_by_name():
-    data = fp.Predictions.from_posteriors([0, 1, 0, 1, 1] * 4, [0.1, 0.8, 0.4, 0.6, 0.3] * 4)
-    table = fp.evaluate(data, ["nce", "EER", "mindcf", "Cllr"])
-    metrics = [fp.CrossEntropy(), fp.EER(), fp.MinDCF(0.01), fp.Cllr()]
-    assert [row.metric for row in table.rows] == [metric.label for metric in metrics]
-    assert [row.value for row in table.rows] == [metric(data) for metric in metrics]
-    with pytest.raises(fp.ArgumentError, match=r"metrics must be among .*NCE"):
-        fp.evaluate(data, ["none"])
+def test_lines_of_progress(capsys):
+    data, few = detector(), {"n_resamples": 40, "seed": 0}
+    silent = fp.evaluate(data, ["NCE"], progress=False, **few)
+    assert capsys.readouterr().err == ""
+    assert str(fp.evaluate(data, ["NCE"], progress=True, **few)) == str(silent)
+    assert "40 of 40 replicates" in capsys.readouterr().err
+    systems = {"a": data, "b": data}
+    fp.evaluate(systems, ["NCE"], differences="first", progress=True, **few)
+    assert "40 of 40 replicates" in capsys.readouterr().err
 
 
 # Warnings
 
 
 def reversed_system():
-    y = np.arange(60) % 3 == 0
-    llrs = np.random.default_rng(0).normal(size=60) * 2.0 + 4.0 * y - 2.0
-    rcl = fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving(), fp.TrainOnTest())
-    systems = {"a": fp.Predictions.from_llrs(y, llrs), "b": fp.Predictions.from_llrs(y, -llrs)}
-    return systems, {"metrics": [rcl]}
+    rcl = fp.CalibrationLoss(LOG, fp.DirectionPreserving(), fp.TrainOnTest())
+    return {"a": detector(), "b": detector(sign=-1.0)}, {"metrics": [rcl]}, ["b: ", "b: "]
 
 
 def few_samples():
     data = fp.Predictions.from_posteriors([1] + [0] * 9, np.linspace(0.9, 0.1, 10))
-    return data, {"metrics": ["NCE", "AUC"], "n_resamples": 100, "seed": 0}
+    options = {"metrics": {"score": fp.CrossEntropy()}, "n_resamples": 100, "seed": 0}
+    return data, options, ["score is undefined in "]
 
 
 def few_units():
@@ -427,140 +377,65 @@ def few_units():
     clusters = np.where(np.arange(120) < 60, np.arange(120) // 4, 99)
     data = fp.Predictions.from_llrs(y, np.random.default_rng(1).normal(size=120) + 2.0 * y - 1.0)
     by = {"room": np.where(np.arange(120) < 60, "x", "y")}
-    drawn = {"resampling": fp.Clusters(clusters), "n_resamples": 60, "seed": 0}
-    return data, {"metrics": ["NCE"], "by": by, **drawn}
+    resampling = fp.Clusters(clusters)
+    options = {"metrics": ["NCE"], "by": by, "resampling": resampling, "n_resamples": 60, "seed": 0}
+    return data, options, ["room=y: no intervals: "]
 
 
 @pytest.mark.parametrize("make", [reversed_system, few_samples, few_units])
 def test_evaluations_keep_what_python_warns_of(make):
-    data, options = make()
-    with pytest.warns((RuntimeWarning, fp.SuspicionWarning)) as caught:
-        found = fp.evaluate(data, **options)
-    assert [*map(str, found.warnings)] == [*dict.fromkeys(str(e.message) for e in caught)]
+    data, options, begins = make()
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        table = fp.evaluate(data, **options)
+    messages = [str(warning) for warning in table.warnings]
+    assert messages == list(dict.fromkeys(str(each.message) for each in caught))
+    assert {each.filename for each in caught} == {__file__}
+    for begin in begins:
+        assert any(message.startswith(begin) for message in messages)
     with warnings.catch_warnings(action="ignore"):
         again = fp.evaluate(data, **options)
-    assert [*map(str, again.warnings)] == [*map(str, found.warnings)]
-    joined = fp.Evaluation.joined([found, again]).warnings
-    assert [*map(str, joined)] == [*map(str, found.warnings)]
-    assert "warnings" not in found.to_dict()
+    assert [str(warning) for warning in again.warnings] == messages
+    joined = fp.Evaluation.joined([table, again])
+    assert [str(warning) for warning in joined.warnings] == messages
+    assert len(joined.rows) == 2 * len(table.rows)
+    if make is few_samples:
+        n_undefined = table.rows[0].n_undefined
+        assert 10 < n_undefined < 70  # of 100, 0.9**10 = 35 %
+        assert f"undefined in {n_undefined} of 100 replicates" in str(table)
 
 
-def test_warnings_know_what_they_are_about():
-    data, options = few_units()
-    with warnings.catch_warnings(action="ignore"):
-        found = fp.evaluate({"a": data, "b": data}, **options).warnings
-    found = [pickle.loads(pickle.dumps(each)) for each in found if each.kind == "no intervals"]
-    assert [each.subjects for each in found] == [(Subject(name, "room=y"),) for name in "ab"]
-    assert all(str(each).startswith(f"{each.subjects[0]}: no intervals: ") for each in found)
-
-
-def test_fits_in_replicates_warn_of_nothing():
+def test_a_problem_of_all_folds_is_warned_of_once():
+    data = detector("posteriors", sign=-1.0)
+    for call in (
+        lambda: RCL(data),
+        lambda: fp.evaluate(data, [RCL], by={"half": np.arange(len(data)) // 2 % 2}),
+        lambda: fp.bootstrap(RCL, data, n_resamples=40, seed=0),
+        lambda: fp.cross_fit(fp.DirectionPreserving(), data),
+    ):
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            call()
+        assert sum("fitted scale" in str(each.message) for each in caught) == 1
     assert fp.evaluate(sample(n=60), ["RCL"], n_resamples=40, seed=0).warnings == ()
 
 
-@pytest.mark.in_turn(4)
-@pytest.mark.parametrize("scores", samples.SCORES)
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_every_metric_and_calibrator_of_hostile_data(n_classes, scores):
-    """What is kept is what Python warns of, whatever is computed."""
-    data = samples.make(n_classes, scores=scores, weights="integer").predictions
-    metrics = everything.metrics(data)
-    for calibrator in everything.calibrators(data).values():
-        metrics[repr(calibrator)] = fp.CalibrationLoss(fp.rules.Log(), calibrator)
-    few = dict(list(metrics.items())[::8])
-    drawn = {"n_resamples": 4, "confidence_level": 0.5, "method": "percentile", "seed": 0}
-    for given, chosen, options in (
-        (data, metrics, {}), ({"a": data, "b": data}, metrics, {}),
-        ({"a": data, "b": data}, few, drawn),
-    ):  # fmt: skip
-        with warnings.catch_warnings(record=True, action="always") as caught:
-            found = fp.evaluate(given, chosen, by={"half": np.arange(len(data)) % 2}, **options)
-        assert [*map(str, found.warnings)] == [*dict.fromkeys(str(e.message) for e in caught)]
+# The result
 
 
-# What is passed by name, and what a prompt shows
-
-
-def test_names_of_metrics_are_those_of_evaluate():
-    data = fp.simulate.trial_list(200, 400, seed=0)
-    a = fp.Predictions.from_llrs(data.y_true, data.llr)
-    b = fp.Predictions.from_raw_scores(data.y_true, data.llr)
-    few = {"n_resamples": 40, "seed": 0}
-    for text, metric in (("EER", fp.EER()), ("crossentropy", fp.CrossEntropy()),
-                         ("cllr", fp.Cllr()), ("NBS", fp.BrierScore())):  # fmt: skip
-        (row,) = fp.evaluate(a, [text]).rows
-        found = fp.bootstrap(text, a, **few)
-        assert (found.name, found.value) == (row.metric, row.value) == (metric.label, metric(a))
-        assert [each.name for each in fp.bootstrap([text, "AUC"], a, **few)] == [row.metric, "AUC"]
-        assert fp.bootstrap({"x": text}, a, **few)[0].value == row.value
-        assert fp.evaluate(a, {"x": text})["x"] == row.value
-        assert fp.compare(text, a, a, **few).value == 0.0
-    sizes = [fp.sample_size(each, a, 0.2, seed=0).n for each in ("NBS", fp.BrierScore())]
-    assert sizes[0] == sizes[1]
-    for refused in (
-        lambda: fp.bootstrap("EERs", a),
-        lambda: fp.compare("Cllr", a, b),  # raw scores only rank
-        lambda: fp.sample_size("EERs", a, 0.2),
-    ):
-        with pytest.raises(fp.ArgumentError, match=r"^metrics? must be among .*EER"):
-            refused()
-
-
-def test_a_prompt_shows_the_table():
-    data = sample_of_two()
-    table = fp.evaluate(data, ["NCE", "AUC"])
-    assert repr(table) == str(table)
-    assert len(repr(table)) < 300
-
-
-def test_lines_of_progress(capsys):
-    data = sample_of_two()
-    few = {"n_resamples": 40, "seed": 0}
-    silent = fp.evaluate(data, ["NCE"], progress=False, **few)
-    assert capsys.readouterr().err == ""
-    assert str(fp.evaluate(data, ["NCE"], progress=True, **few)) == str(silent)
-    assert "40 of 40 replicates" in capsys.readouterr().err
-    by = {"half": np.arange(len(data)) % 2}
-    fp.evaluate({"a": data, "b": data}, ["NCE"], by=by, differences="first", progress=True, **few)
-    assert "40 of 40 replicates" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("resampling", [np.arange(100), list(range(100)), tuple(range(100))])
-def test_ids_are_no_scheme_but_make_one(resampling):
-    data = sample_of_two()
-    with pytest.raises(fp.ArgumentError) as raised:
-        fp.evaluate(data, ["NCE"], n_resamples=40, resampling=resampling)
-    assert raised.value.argument == "resampling"
-    assert raised.value.remedy.endswith("pass fp.Clusters(ids)")
-    assert len(str(raised.value)) < 200
-    fp.evaluate(data, ["NCE"], n_resamples=40, seed=0, resampling=fp.Clusters(resampling))
-
-
-RCL = fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving(), fp.CrossFit())
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        RCL,
-        lambda data: fp.evaluate(data, [RCL], by={"half": np.arange(len(data)) % 2}),
-        lambda data: fp.bootstrap(RCL, data, n_resamples=40, seed=0),
-        lambda data: fp.cross_fit(fp.DirectionPreserving(), data),
-    ],
-)
-def test_a_problem_of_all_folds_is_warned_of_once(call):
-    data = sample_of_two(sign=-1.0)
-    with warnings.catch_warnings(record=True, action="always") as caught:
-        call(data)
-    assert sum("fitted scale" in str(each.message) for each in caught) == 1
-    with warnings.catch_warnings(record=True, action="always") as caught:
-        fp.evaluate({"a": data, "b": data}, [RCL])
-    scale = [str(each.message) for each in caught if "fitted scale" in str(each.message)]
-    assert [each[:2] for each in scale] == ["a:", "b:"]
-
-
-def sample_of_two(sign=1.0):
-    """Return 100 samples of overlapping classes; with a sign of -1 the scores are reversed."""
-    rng = np.random.default_rng(0)
-    y = np.arange(100) % 2
-    return fp.Predictions.from_logits(y, sign * (rng.normal(size=100) + 2.0 * y - 1.0))
+def test_json_and_copies():
+    table = fp.evaluate(INFINITE["LLRs"])
+    content = json.loads(json.dumps(table.to_dict(), allow_nan=False))
+    assert list(content) == ["version", "groups", "intervals", "rows"]
+    assert content["version"] == fp.__version__
+    assert content["groups"][0]["priors"] == list(table.priors)
+    names = ["system", "group", "metric", "value", "low", "high", "bias", "n_undefined", "method",
+             "degrees_of_freedom", "corrected", "note", "unit", "reference_value"]  # fmt: skip
+    for row, entry in zip(table.rows, content["rows"], strict=True):
+        assert list(entry) == names
+        value = math.nan if entry["value"] is None else float(entry["value"])
+        np.testing.assert_equal(value, row.value)
+        assert (entry["note"], entry["unit"]) == (row.note, row.unit)
+    table.to_dict()["groups"][0]["priors"].append(5.0)
+    assert len(table.priors) == 2
+    for frozen, name in ((table, "rows"), (table.rows[0], "value")):
+        with pytest.raises(AttributeError):
+            setattr(frozen, name, 0)
