@@ -175,7 +175,9 @@ def test_progress_is_shown_to_who_waits_at_a_terminal(capsys, monkeypatch):
             monkeypatch.setattr(time, clock, lambda t=ticks, s=seconds: next(t) * s)
         fp.bootstrap(fp.EER(), detector(200), n_resamples=50, seed=0, progress=progress)
         shown = capsys.readouterr().err
-        assert shown.endswith("50 of 50 replicates, now the intervals \n") if is_shown else not shown
+        assert (
+            shown.endswith("50 of 50 replicates, now the intervals \n") if is_shown else not shown
+        )
 
 
 def test_an_interrupt_gets_through():

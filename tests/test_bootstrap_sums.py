@@ -325,7 +325,6 @@ def test_a_replicate_tells_which_samples_its_sums_are_of(kind, weights, metrics,
         np.testing.assert_allclose(totals[place], expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(
     "resampling",
     [fp.IID(), fp.Stratified(), fp.Clusters(np.arange(N) % 9),

@@ -75,7 +75,6 @@ def test_values_are_those_of_memory(options, monkeypatch, tmp_path):
     check_alike()
 
 
-@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("command", ["evaluate", "compare"])
 def test_several_systems_are_columns_of_one_file(command, monkeypatch):
     systems = ("x=a.txt", "b.txt")

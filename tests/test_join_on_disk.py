@@ -87,7 +87,6 @@ def require_as_read(frame, key, scores, name="llr", **options):
     return made
 
 
-@pytest.mark.in_turn(2)
 @pytest.mark.usefixtures("pieces")
 @pytest.mark.parametrize("order", ["same", "other"])
 def test_several_keys_are_one(order):
@@ -133,7 +132,6 @@ def test_spoofed_trials_have_a_column_wherever_they_are(late, monkeypatch):
     assert result.notes == trials.read("key", "scores").notes
 
 
-@pytest.mark.in_turn(2)
 @pytest.mark.usefixtures("pieces")
 @pytest.mark.parametrize("order", ["same", "other"])
 @pytest.mark.parametrize("written", ["plain", "gz", "crlf", "bom", "tabs", "blank lines"])
@@ -230,7 +228,6 @@ def write_binary(key, format, frame, score):
     return key
 
 
-@pytest.mark.in_turn(2)
 @pytest.mark.usefixtures("pieces")
 @pytest.mark.parametrize("order", ["same", "other"])
 @pytest.mark.parametrize("format", ["parquet", "npz", "bosaris"])
@@ -337,7 +334,6 @@ NIST = ["modelid\tsegmentid\ttargettype\tgender\tspk\tsegspk"] + [
 ]
 
 
-@pytest.mark.in_turn(2)
 @pytest.mark.usefixtures("pieces")
 @pytest.mark.filterwarnings("ignore:.* target trials are of two speakers")
 @pytest.mark.filterwarnings("ignore:speaker .* is in all")
@@ -407,7 +403,6 @@ ALLOWING = {"missing": "drop", "extra": "ignore", "duplicates": "first", "nan": 
 FAULTS = ["missing", "extra", "nan", "duplicates", "key", "missing extra nan duplicates key"]
 
 
-@pytest.mark.in_turn(5)
 @pytest.mark.usefixtures("pieces")
 @pytest.mark.parametrize("lines", [LINES, SHUFFLED], ids=["same order", "other order"])
 @pytest.mark.parametrize("faults", FAULTS)

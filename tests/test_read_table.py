@@ -7,7 +7,7 @@ import polars
 import pytest
 
 import fastpsr as fp
-from tests.commands import fastpsr, strict_json, succeed, values_of, write
+from tests.commands import fastpsr, strict_json, succeed, write
 
 RNG = np.random.default_rng(3)
 N = 400
@@ -30,6 +30,10 @@ def written(ending, **columns):
         return Path("s.parquet").rename("s.pq")
     write(f"s.{ending}", **columns)
     return Path(f"s.{ending}")
+
+
+def written_values(path):
+    return {row["metric"]: row["value"] for row in strict_json(path)["rows"]}
 
 
 def assert_same(data, other):
@@ -163,7 +167,7 @@ def test_labels_in_words_and_posteriors_that_are_normalized():
     for path in ("s.npz", "s.csv", "s.parquet", "parts"):
         words = ["--classes", "no,yes,maybe", "--normalize", "--metrics", "NCE"]
         succeed("evaluate", path, *words, "--json", "t.json")
-        assert values_of("t.json")["NCE"] == pytest.approx(expected)
+        assert written_values("t.json")["NCE"] == pytest.approx(expected)
     with pytest.raises(fp.ArgumentError, match="labels in words need classes="):
         fp.read_table("s.csv", normalize=True)
     for arguments, message in (
@@ -290,7 +294,7 @@ def test_commands_read_the_same(scale, kind, ending):
     options = ["--scores-are", scale, "--metrics", ",".join(metrics)]
     succeed("evaluate", path, *options, "--json", "t.json")
     expected = fp.evaluate(fp.read_table(path, kind=kind), metrics)
-    assert values_of("t.json") == {row.metric: row.value for row in expected.rows}
+    assert written_values("t.json") == {row.metric: row.value for row in expected.rows}
 
 
 def groups_of(path, by):
