@@ -24,7 +24,7 @@ class Result:
             cls.__repr__ = Result.__repr__  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
-        shown = {part.name: getattr(self, part.name) for part in fields(self)}  # type: ignore[arg-type]
+        shown = {part.name: getattr(self, part.name) for part in fields(self) if part.repr}  # type: ignore[arg-type]
         for name, value in shown.items():
             is_long = isinstance(value, np.ndarray) and value.size > FEW
             shown[name] = f"<{values(value)}>" if is_long else repr(value)

@@ -98,6 +98,7 @@ def test_keywords_and_names(name):
 @pytest.mark.parametrize("name", CURVES)
 def test_new_figures_are_not_shown_and_refusals_leave_none(name, monkeypatch):
     monkeypatch.setattr(plt, "show", lambda *a, **k: pytest.fail("shown"))
+    plt.close("all")
     plot = getattr(fp.plotting, name)
     for wrong in (3, {}, {1: A}, {"A": "scores.txt"}):
         with pytest.raises(fp.ArgumentError) as raised:

@@ -56,7 +56,7 @@ def test_progress_of_refits_is_told_in_steps():
     data = normal(80, 1.0)
     done = []
     fp.select(
-        data, {"spline": fp.Spline()}, n_resamples=100, seed=0,
+        data, {"dp": fp.DirectionPreserving()}, n_resamples=100, seed=0,
         progress=lambda now, total: done.append(now / total),
     )  # fmt: skip
     assert np.diff([0.0, *done]).max() <= 0.2
