@@ -57,6 +57,7 @@ _MANY_LABELS = (
     "where a sample may have several labels, evaluate column by column, y_true[:, k] with q[:, k]"
 )
 _FEW_CLASSES = 32  # number of classes up to which all labels are compared with each class
+_MOST_LISTED = 10  # number of classes up to which a message lists them
 _FEW_COLUMNS = 8  # up to which an array in another order is copied column by column
 _EMPTY = np.empty(0)
 #: Integers up to which a float64 holds each.
@@ -201,21 +202,29 @@ def _require_exact(name: str, values: ArrayLike, array: NDArray[Any]) -> None:
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size:
         if int(array.max()) <= LARGEST_EXACT and int(array.min()) >= -LARGEST_EXACT:
             return
-        integers = array
+        rounded = array.astype(np.float64)
+        with np.errstate(invalid="ignore"):  # beyond the largest integer, to which some are rounded
+            wrong = rounded.astype(array.dtype) != array
+        wrong |= rounded >= float(np.iinfo(array.dtype).max)
+        rows, integers = np.flatnonzero(wrong), array
     elif isinstance(values, list | tuple) or getattr(values, "dtype", None) == np.dtype(object):
         large = array.dtype.kind == "f" and (np.abs(array) >= LARGEST_EXACT) & np.isfinite(array)
         if not np.any(large):
             return
-        integers = np.asarray(values, object)
+        rows, integers = np.flatnonzero(large), np.asarray(values, object)
     else:
         return
-    for index, value in np.ndenumerate(integers):
+    for position in rows:
+        index = np.unravel_index(position, array.shape)
+        value = integers[index]
         if isinstance(value, (int, np.integer)) and int(float(value)) != int(value):
             rule = "must be numbers that a float64 holds: integers beyond 2**53 would be rounded"
-            remedy = (
-                f"subtract a constant, or pass ranks, np.unique({name}, return_inverse=True)[1]"
-            )
-            raise ArgumentError(name, rule, next(iter(index), None), remedy, value=str(value))
+            row, column, *_ = (*map(int, index), None, None)
+            remedy = "subtract a constant from each row"
+            if column is None:
+                ranks = f"np.unique({name}, return_inverse=True)[1]"
+                remedy = f"subtract a constant, or pass ranks, {ranks}"
+            raise ArgumentError(name, rule, row, remedy, column=column, value=str(value))
 
 
 def require(
@@ -406,10 +415,17 @@ def _places(name: str, labels: ArrayLike, classes: ArrayLike, n_classes: int) ->
             places[array == label] = place
     wrong = np.flatnonzero(places.ravel() < 0)
     if wrong.size:
-        (label,) = array.ravel()[wrong[:1]].tolist()
-        rule = f"must be one of classes, {listed!r}"
+        words = {_as_number_or_text(label) for label in listed}
+        labels_of = zip(wrong.tolist(), array.ravel()[wrong].tolist(), strict=True)
+        unlike = (pair for pair in labels_of if _as_number_or_text(pair[1]) not in words)
+        position, label = next(unlike, (int(wrong[0]), array.ravel()[wrong[:1]].tolist()[0]))
+        shown = repr(listed)
+        if n_classes > _MOST_LISTED:
+            first = ", ".join(map(repr, listed[:3]))
+            shown = f"{first}, ..., {listed[-1]!r} ({n_classes:,} classes)"
         remedy = _LEAVE_OUT if is_missing(label) else ""
-        raise ArgumentError(name, rule, int(wrong[0]), remedy, value=repr(label))
+        rule = f"must be one of classes, {shown}"
+        raise ArgumentError(name, rule, position, remedy, value=repr(label))
     return places
 
 
@@ -451,6 +467,12 @@ def _is_number(word: str | bytes) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _as_number_or_text(label: object) -> float | str:
+    """Return a label without regard to whether a number is written as text."""
+    word = str(label)
+    return float(word) if _is_number(word) else word
 
 
 def _how_to_list(labels: NDArray[Any], n_classes: int) -> str:

@@ -62,8 +62,11 @@ def require_class_order(
         f"class {k} is {listed[k]!r}"
     )
     remedy = "give each column the name of its class, or none of them the name of a class"
-    if are_all and len(names) <= _FEW:
-        ordered = [names[places.index(place)] for place in range(len(names))]
+    ordered = [names[places.index(place)] for place in range(len(names))] if are_all else []
+    if len(names) > _FEW and ordered == listed:
+        whole = "list(classes)" if classes is not None else f"list(range({len(names)}))"
+        remedy = f"pass {argument}={whole}" if takes_names else f"pass {argument}[{whole}]"
+    elif are_all and len(names) <= _FEW:
         pass_ = {argument: ordered} if takes_names else {}
         remedy = "" if takes_names else f"pass {argument}[{ordered!r}]"
     raise ArgumentError(argument, rule, remedy=remedy, pass_=pass_, name=name)
@@ -109,7 +112,9 @@ def row_out_of_order(one: RowOrder, other: RowOrder) -> int | None:
     a, b = (None if order is None else order[1] for order in (one, other))
     if a is None or b is None or a is b or (len(a), a.nlevels) != (len(b), b.nlevels):
         return None
-    if a.equals(b) or not (a.isin(b).all() and b.isin(a).all()):
+    if a.equals(b) or not (b.isin(a[:1]).any() and a.isin(b[:1]).any()):  # one label often decides
+        return None
+    if not (a.isin(b).all() and b.isin(a).all()):
         return None
     return int(np.argmax(np.asarray(a != b)))
 

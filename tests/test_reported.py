@@ -3,11 +3,13 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
 import fastpsr as fp
-from tests.commands import succeed
+from tests.commands import fastpsr, succeed
+from tests.refusal import refuses
 
 NOT_TO_BE_USED = "an interval down to 0, the range of the metric, which is not to be used"
 
@@ -157,3 +159,95 @@ def test_a_prompt_shows_no_long_arrays():
         assert len(repr(each)) < 800
     point = repr(fp.EER().operating_point(data))
     assert point.startswith("OperatingPoint(threshold=")
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_the_first_integer_that_a_float_rounds_is_named_among_many(dtype):
+    scores = 2**53 + 1024 * np.arange(1_000_000, dtype=dtype)
+    y = np.arange(scores.size) % 2
+    fp.Predictions.from_raw_scores(y, scores)
+    scores[-2:] = 2**53 + 1, np.iinfo(dtype).max
+    with refuses("scores", index=scores.size - 2, value="9007199254740993"):
+        fp.Predictions.from_raw_scores(y, scores)
+    with refuses("scores", index=0, value=str(np.iinfo(dtype).max)):
+        fp.Predictions.from_raw_scores([1], scores[-1:])
+    with refuses("scores", index=None):
+        fp.Predictions.from_raw_scores([1], scores[-1])
+
+
+def test_logits_that_a_float_rounds_are_named_with_their_column():
+    z = np.array([[0, 1], [5, 2**53 + 1]])
+    for logits in (z, z.tolist(), z.astype(object)):
+        with refuses("z", index=1, column=1, value=str(2**53 + 1)) as refused:
+            fp.Predictions.from_logits([0, 1], logits)
+        assert refused.value.remedy == "subtract a constant from each row"
+    fp.Predictions.from_logits([0, 1], z - z.max(axis=1, keepdims=True))
+
+
+def test_rows_of_other_labels_belong_together_by_position():
+    y, scores = pd.Series([0, 1, 0]), pd.Series([0.1, 0.4, 0.3])
+    for labels in ([3, 4, 5], [2, 3, 4], [0, 1, 9], list("abc")):
+        fp.Predictions.from_raw_scores(y, scores.set_axis(labels))
+    with refuses("scores", index=0):
+        fp.Predictions.from_raw_scores(y, scores[[2, 1, 0]])
+
+
+def test_the_stray_label_is_named_with_its_line(tmp_path):
+    labels = ["0", "1"] * 20
+    labels[17] = "oops"
+    with refuses("y_true", index=17, value="'oops'"):
+        fp.Predictions.from_posteriors(labels, np.full(40, 0.5), classes=[0, 1])
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["label,q", *(f"{label},.5" for label in labels)]))
+    assert "label[17] is 'oops' (line 19)" in fastpsr("evaluate", path, "--classes", "0,1").err
+
+
+def test_a_comment_above_the_header_is_named(tmp_path):
+    path, table = tmp_path / "t.csv", "label,q\n0,.2\n1,.7\n"
+    path.write_text("made on Monday\n" + table)
+    with pytest.raises(fp.ArgumentError, match="remove line 1 if it is no header") as refused:
+        fp.read_table(path)
+    assert "line 1, 'made on Monday', has 1, and line 2 has 2" in refused.value.rule
+    path.write_text(table)
+    assert len(fp.read_table(path)) == 2
+    path.write_text(table.replace("\n", "\na comment\n", 1))
+    with pytest.raises(fp.ArgumentError, match="line 2 has 1, 'a comment': remove it"):
+        fp.read_table(path)
+
+
+def test_unknown_words_for_labels_are_the_cause_where_scores_have_one_id(tmp_path):
+    path, lines = tmp_path / "f.csv", ["filename,score,label", "a,.2,0", "b,.7,1", "c,.4,0"]
+    path.write_text("\n".join(lines))
+    options = ["--scores-are", "raw", "--metrics", "EER"]
+    succeed("evaluate", "--scores", path, *options)
+    path.write_text("\n".join(lines).replace(",0", ",spoof").replace(",1", ",bonafide"))
+    shown = fastpsr("evaluate", "--scores", path, *options).err
+    assert "f.csv:3: a label must be one of" in shown
+    assert "not 'bonafide': replace it in the file" in shown
+
+
+@pytest.mark.parametrize("dtype", [bool, int, float])
+def test_decisions_are_warned_of_in_any_type(dtype):
+    y = np.arange(20) % 2
+    data = fp.Predictions.from_posteriors(y, y.astype(dtype))
+    with pytest.warns(fp.SuspicionWarning, match="as decisions are"):
+        fp.evaluate(data, "NCE")
+
+
+def test_many_classes_are_abbreviated_and_put_in_order():
+    classes = [f"class {k}" for k in range(1000)]
+    y, q = ["class 1", "class 0"], pd.DataFrame(np.full((2, 1000), 0.001), columns=classes[::-1])
+    with refuses("q", remedy="pass q[list(classes)]"):
+        fp.Predictions.from_posteriors(y, q, classes=classes)
+    fp.Predictions.from_posteriors(y, q[list(classes)], classes=classes)
+    with refuses("y_true", index=1, value="'zzz'") as refused:
+        fp.Predictions.from_posteriors(["class 1", "zzz"], q.to_numpy(), classes=classes)
+    assert "'class 2', ..., 'class 999' (1,000 classes)" in refused.value.rule
+
+
+def test_permuted_columns_are_seen_with_few_samples_of_many_classes():
+    y = np.repeat(np.arange(300), 5)
+    z = np.random.default_rng(0).normal(size=(y.size, 300)) + 5.0 * np.eye(300)[y]
+    with pytest.warns(fp.SuspicionWarning, match="of class 0 in column 1, of class 1 in column 2"):
+        fp.evaluate(fp.Predictions.from_logits(y, np.roll(z, 1, axis=1)), "NCE")
+    fp.evaluate(fp.Predictions.from_logits(y, z), "NCE")

@@ -70,6 +70,9 @@ SUSPICIOUS = {
         ),
         ["permuted columns"],
     ),
+    "all columns, with few samples of each class": (
+        fp.Predictions.from_logits(THREE[:27], LOGITS[:27, [1, 2, 0]]), ["permuted columns"],
+    ),
     "posteriors of 0 and 1 alone": (
         fp.Predictions.from_posteriors(Y, np.rint(Q)), ["decisions"],
     ),
@@ -102,10 +105,10 @@ FINE = {
     "a class that is taken for another": fp.Predictions.from_logits(
         THREE, LOGITS[:, [0, 1, 1]] - [0.0, 0.0, 0.1]
     ),
-    "few permuted": fp.Predictions.from_logits(THREE[:27], LOGITS[:27, [1, 2, 0]]),
+    "few permuted": fp.Predictions.from_logits(THREE[:6], LOGITS[:6, [1, 2, 0]]),
     "few decisions": fp.Predictions.from_posteriors(Y[:9], np.rint(Q[:9])),
     "one decided as the other counts": fp.Predictions.from_logits(
-        THREE, LOGITS[:, [1, 2, 0]], sample_weight=np.where(np.arange(N) < 9, 1.0, 1e-9)
+        THREE, LOGITS[:, [1, 2, 0]], sample_weight=np.where(np.arange(N) < 6, 1.0, 1e-9)
     ),
     "what weighs nothing": fp.Predictions.from_raw_scores(
         Y, np.where(np.arange(N) < 60, 2.0 * X, -X), sample_weight=1.0 * (np.arange(N) < 60)

@@ -158,10 +158,14 @@ class TrialReader:
             try:
                 found = self._read_file(path, "labeled scores", self._of_scores, "score_")
                 return trials.read(found, **policies)
-            except ValueError:
+            except ValueError as error:
                 if not can_be_read_again(path):
                     raise
-                if self._read_file(path, "scores", self._of_scores).y_true is None:
+                try:
+                    has_labels = self._read_file(path, "scores", self._of_scores).y_true is not None
+                except ValueError:  # which asks for ids that labeled scores need not have
+                    raise error from None
+                if not has_labels:
                     raise ValueError(f"{path} has no labels: give a key with --key") from None
                 raise
 

@@ -39,7 +39,9 @@ def suspicions(data: Data) -> Plan[tuple[SuspicionWarning, ...]]:
       uninformative scores; for very few samples this cannot happen.
     - Of 3 to 1,024 classes, two or more that are taken for each other in turn: more samples of each
       have their largest posterior in the column of the next than in their own, by three standard
-      errors, which takes 10 samples of a class.
+      errors, which takes 10 samples of a class. With fewer, if more than half of the classes have
+      more than half of their samples in a column of their own that is of another class, by three
+      standard errors of all together.
     - Posteriors of at least 10 samples that are all 0 or 1.
 
     For weighted samples the effective number of samples is used.
@@ -225,7 +227,17 @@ def _reversed(counted: Coarse) -> list[SuspicionWarning]:
 def _permuted(decided: Floats) -> list[SuspicionWarning]:
     own, most = decided.diagonal(), decided.max(axis=1)
     is_taken = most - own > _ERRORS * np.sqrt(most + own)
-    taken_for = np.where(is_taken, decided.argmax(axis=1), -1).tolist()
+    places = decided.argmax(axis=1)
+    is_most = (most > own) & (2.0 * most > decided.sum(axis=1))
+    apart, together = ((most + sign * own)[is_most].sum() for sign in (-1, 1))
+    are_places_distinct = np.unique(places[is_most]).size == np.count_nonzero(is_most)
+    if (
+        2 * np.count_nonzero(is_most) > np.count_nonzero(most)
+        and are_places_distinct
+        and apart > _ERRORS * np.sqrt(together)
+    ):
+        is_taken = is_taken | is_most
+    taken_for = np.where(is_taken, places, -1).tolist()
     for start in range(len(taken_for)):
         cycle, k = [start], taken_for[start]
         while k >= 0 and k not in cycle:

@@ -29,6 +29,14 @@ def what_is_wrong(path: Path, n_columns: int) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         return f"must be UTF-8 text, and line {line} is not: save it again as UTF-8"
+    first = [*islice(_rows(path), 3)]
+    widths = [len(fields) for _, fields in first]
+    if len(first) == 3 and widths[0] == n_columns != widths[1] == widths[2] > 0:
+        return (
+            "must have a header with a name for each column, but line 1, "
+            f"{shorten(','.join(first[0][1]))!r}, has {n_columns}, and line {first[1][0]} has "
+            f"{widths[1]}: remove line 1 if it is no header, or name every column"
+        )
     for line, fields in _rows(path):
         if not fields and n_columns > 1:
             return f"must have a row in each line, but line {line} is blank: remove it"
