@@ -1,9 +1,7 @@
 """What the bootstrap draws: how often each sample is there, by replicate."""
 
-from fastpsr.bootstrap.job import Job, Sum
+from fastpsr.bootstrap.job import Job
 from fastpsr.bootstrap.layout import Layout
-from fastpsr.bootstrap.left_out import left_out_by_stratum
-from fastpsr.bootstrap.methods import BCa
 from fastpsr.bootstrap.rows import IID, Stratified
 from fastpsr.plans import Part, run
 
@@ -51,21 +49,3 @@ def prepared(metric, data):
     job = Job(metric, data)
     run(job.prepare)
     return job
-
-
-class _Evidence:
-    """What the acceleration is computed from, without replicates."""
-
-    def __init__(self, left_out):
-        self.left_out = left_out
-
-    def needed(self, need):
-        return self.left_out
-
-
-def acceleration_of(jobs, signs, resampling, seed):
-    """Plan: return the acceleration of BCa."""
-    units = yield from resampling.units(jobs[0].whole)
-    jointly = len(jobs) > 1
-    left_out = yield from left_out_by_stratum(jobs, None, units.independent, seed, jointly=jointly)
-    return BCa().acceleration(Sum(tuple(jobs), tuple(signs)), _Evidence(left_out))

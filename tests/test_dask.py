@@ -6,7 +6,6 @@ import os
 import pickle
 import signal
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -181,7 +180,6 @@ class Deadly:
             with calls.open("a") as file:
                 file.write(".")
             if calls.stat().st_size == self.at_call:
-                time.sleep(0.2)
                 os.kill(os.getpid(), signal.SIGKILL)
         return rows(number)
 

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +21,6 @@ import fastpsr as fp
 from fastpsr import trials
 from fastpsr.trials import trial_file
 from fastpsr.trials.joining import database, on_disk, parquet_writer, repeats, steps
-from fastpsr.trials.joining.parquet_writer import ParquetWriter as Writer
 from fastpsr.trials.joining.stopping import started_thread
 from tests.commands import surroundings
 
@@ -690,37 +688,6 @@ def _ctrl_c_raises():
 def interrupt_twice():
     """Raise an error with Ctrl-C under way, as polars does: it comes in the next line of Python."""
     list(map(operator.call, [_thread.interrupt_main, {}.popitem]))
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("_ctrl_c_raises")
-@pytest.mark.parametrize("module", [steps, database])
-def test_a_second_interrupt_while_the_first_is_handled_leaves_nothing(module, monkeypatch):
-    """While reading, with rows that are being written; and while DuckDB has its files."""
-    key, scores = save("key", KEY), save("scores", [*LINES[:-1], "x y 1"])
-    seen, before, hashes_of, write = 0, set(os.listdir()), module.hashes_of, Writer._write
-
-    def interrupted(*given):
-        nonlocal seen
-        seen += 1
-        if seen == 2:
-            interrupt_twice()
-        return hashes_of(*given)
-
-    def slow(self, frame):
-        time.sleep(0.3 * (seen > 0))
-        write(self, frame)
-
-    monkeypatch.setattr(on_disk, "_PIECE_BYTES", 20)  # a line
-    monkeypatch.setattr(module, "hashes_of", interrupted)
-    monkeypatch.setattr(Writer, "_write", slow)
-    monkeypatch.setattr(parquet_writer, "_GROUP_ROWS", 1)
-    with pytest.raises(KeyboardInterrupt):
-        trials.join(key, scores, "out.parquet")
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread():
-            thread.join(1.0)
-    assert set(os.listdir()) == before
 
 
 def test_a_thread_runs_before_it_gets_work(monkeypatch):
