@@ -15,5 +15,11 @@ def counted(n: int, noun: str, rest: str = "") -> str:
 
 
 def shorten(text: str) -> str:
-    """Return a line, shortened if it is long."""
+    """Return a line, shortened if it has more than 80 characters.
+
+    Examples
+    --------
+    >>> shorten("x" * 80) == "x" * 80, shorten("x" * 81)[-4:], len(shorten("x" * 81))
+    (True, 'x...', 80)
+    """
     return text if len(text) <= 80 else f"{text[:77]}..."

@@ -339,18 +339,20 @@ def results():
 def page(mutants, known):
     """Return the list of mutants, with who found them, as Markdown."""
     reasons = {(e["module"], e["old"], e["new"]): e["reason"] for e in PLAUSIBLE["equivalent"]}
-    rows, n_found, n_equivalent = [], 0, 0
+    rows, n_run, n_found, n_equivalent = [], 0, 0, 0
     for mutant in mutants:
         test = known.get(mutant.key, "not run")
         reason = reasons.get((mutant.module, mutant.old, mutant.new))
-        n_found += test is not None
+        n_run += test != "not run"
+        n_found += test not in (None, "not run")
         n_equivalent += test is None and reason is not None
         missed = f"equivalent: {reason}" if reason else "**none**"
         by = f"`{test.removeprefix('tests/')}`" if test else missed
+        by = test if test == "not run" else by
         cells = [f"`{mutant.module}`", mutant.kind, mutant.shown(), by]
         rows.append(" | ".join(cell.replace("|", r"\|") for cell in cells))
     table = "\n".join(f"| {row} |" for row in rows)
-    n = len(mutants) - n_equivalent
+    n = n_run - n_equivalent
     n_plausible = len(PLAUSIBLE["mutant"])
     return f"""# Mutants
 
@@ -359,7 +361,7 @@ Made by `python -m tools.mutants --markdown docs/mutants.md`; nothing here is ty
 {len(mutants)} bugs, each in another module, are put into a copy of the project one by one:
 {n_plausible} plausible ones, which [tools/mutants.toml](../tools/mutants.toml) lists, and
 {len(mutants) - n_plausible} that are drawn by rule at random places. All quick tests run, until one
-fails. They find {n_found} of {n} ({100 * n_found / n:.0f} %). {n_equivalent} more change no result.
+fails. {n_run} were run: {n_found} of {n} are found. {n_equivalent} more change no result.
 
 | module | kind | bug | found by |
 | --- | --- | --- | --- |
