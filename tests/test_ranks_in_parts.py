@@ -14,7 +14,6 @@ from fastpsr.plans.runner import begin
 from fastpsr.summaries import buckets
 from fastpsr.summaries.buckets import CountBuckets, Grid, PickValues, ScoresByClass
 from fastpsr.summaries.order_statistics import order_statistics, weighted_quantiles
-from fastpsr.summaries.pav_blocks import PavBlocks
 from fastpsr.summaries.rank_cells import (
     CollectClass,
     CountIntoCells,
@@ -22,7 +21,7 @@ from fastpsr.summaries.rank_cells import (
     pav_blocks,
     rank_cells,
 )
-from fastpsr.summaries.rank_runs import RankArea, RunsInRanges, rank_runs, run_sums
+from fastpsr.summaries.rank_runs import rank_runs
 from tests.test_pav_blocks import KINDS, make_scores
 
 BUDGETS = ["2KB", "20KB", "1GB"]
@@ -259,8 +258,7 @@ def test_weight_of_cells_does_not_depend_on_order():
         ["as it is", "sorted", "by class"],
     ),
 )
-def test_ranges_of_runs_against_all(kind, share, how, monkeypatch):
-    """What is kept of ranges, a read of some at a time, is that of all runs to the last bit."""
+def test_areas_by_ranges_are_those_in_memory(kind, share, how, monkeypatch):
     rng = np.random.default_rng(3)
     n = 20_000
     y = (rng.random(n) < share).astype(np.uint8)
@@ -278,50 +276,22 @@ def test_ranges_of_runs_against_all(kind, share, how, monkeypatch):
         scores[: n // 2] *= 1e-9
         scores[: n // 4] = 0.5e-9
     data = ordered(fp.Predictions.from_raw_scores(y, scores), how, rng)
-    expected = run(lambda: rank_runs(data))
     parts = cut_into_parts(data, rng, 20)
+    expected = fp.AUC()(data)
     monkeypatch.setenv("FASTPSR_MEMORY", "10KB")
-    reads = count_reads(monkeypatch)
-    for kept in (RankArea, PavBlocks):
-        reads.clear()
-        sums = run(lambda kept=kept: begun(parts, lambda: run_sums(parts, kept)))
-        assert isinstance(sums, RunsInRanges)
-        counts = [(expected.negatives.sum()), expected.positives.sum()]
-        np.testing.assert_array_equal(sums.known_weight.reshape(2, -1).sum(axis=1), counts)
-        n_before = len(reads)
-        found = run(lambda sums=sums: sums.total(parts))
-        assert len(reads) - n_before == sums.n_reads < sums.n_pieces
-        wanted = kept.of(expected)
-        if kept is PavBlocks:  # of a run the lowest score may not be known
-            np.testing.assert_array_equal(found.negatives, wanted.negatives)
-            np.testing.assert_array_equal(found.positives, wanted.positives)
-        else:
-            assert found == wanted
+    assert fp.AUC()(parts) == expected
 
 
-@pytest.mark.parametrize("scheme", [fp.IID, fp.Stratified], ids=["iid", "stratified"])
-def test_replicates_by_ranges(scheme, monkeypatch):
-    """Subsets are those in memory to the last bit, and replicates are of the same law."""
+@pytest.mark.parametrize("metric", [fp.AUC(), fp.EER(), fp.MinDCF(0.1), fp.MinCllr()])
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_replicates_beyond_the_budget_are_refused(metric, share, monkeypatch):
     rng = np.random.default_rng(1)
-    n, n_resamples = 4_000, 400
-    y = rng.integers(0, 2, n).astype(np.uint8)
-    data = fp.Predictions.from_llrs(y, rng.normal(2.0 * y - 1.0).round(3))
-    parts = cut_into_parts(data, rng, 5)
-    metrics = [fp.AUC(), fp.EER(), fp.MinDCF(0.1), fp.MinCllr()]
-    options = {"n_resamples": n_resamples, "seed": 2, "resampling": scheme()}
-    expected = fp.bootstrap(metrics, data, **options)
+    y = (rng.random(4_000) < share).astype(np.uint8)
+    parts = cut_into_parts(fp.Predictions.from_raw_scores(y, rng.normal(y)), rng, 5)
     monkeypatch.setenv("FASTPSR_MEMORY", "8KB")
-    found = fp.bootstrap(metrics, parts, **options)
-    again = fp.bootstrap(metrics[1], parts, **options)
-    np.testing.assert_array_equal(again.replicates, found[1].replicates)  # whoever else is there
-    for one, other in zip(found, expected, strict=True):
-        assert one.value == other.value
-        assert one.interval == other.interval
-        assert one.method == "subsampling"
-        error = np.sqrt((one.replicates.var() + other.replicates.var()) / n_resamples)
-        assert abs(one.replicates.mean() - other.replicates.mean()) < 5.0 * error
-        spread = one.replicates.std() / other.replicates.std()
-        assert abs(np.log(spread)) < 5.0 / np.sqrt(n_resamples)
+    metric(parts)
+    with pytest.raises(fp.ArgumentError, match=r"budget of 8,000.*FASTPSR_MEMORY.*n_resamples=0"):
+        fp.bootstrap(metric, parts, n_resamples=100)
 
 
 def test_cells_are_counted_in_place():

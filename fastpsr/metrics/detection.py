@@ -30,7 +30,7 @@ from fastpsr.summaries.losses import LossSums, ScoreTotals
 from fastpsr.summaries.one_class import check_class, one_against_rest
 from fastpsr.summaries.pav_blocks import PavBlocks
 from fastpsr.summaries.rank_cells import RankRuns
-from fastpsr.summaries.rank_runs import RankArea, run_sums
+from fastpsr.summaries.rank_runs import RankArea, rank_area
 from fastpsr.summaries.sums import Sums
 
 __all__ = ["AUC", "ActDCF", "Cllr", "MinCllr", "MinDCF"]
@@ -353,7 +353,6 @@ class AUC(RankMetric[list[RankArea]]):
     value_range = (0.0, 1.0)
     reference_value = 0.5
     interval_rule = IntervalRule("subsampling", "subsampling", "log of the rest", spread="halves")
-    kept_of_runs = RankArea
 
     def __post_init__(self) -> None:
         is_macro = isinstance(self.class_, str) and self.class_ == "macro"
@@ -373,7 +372,7 @@ class AUC(RankMetric[list[RankArea]]):
         """Plan: request the areas of the classes that are told from the rest."""
         if self.class_ is None:
             checks.check_binary("an AUC", data.n_classes, takes_class=True)
-            return [(yield from _area(data))]
+            return [(yield from rank_area(data))]
         classes = range(data.n_classes) if self.class_ == "macro" else [self.class_]
         areas = []
         for k in classes:
@@ -383,20 +382,13 @@ class AUC(RankMetric[list[RankArea]]):
                 remedy = "take classes that occur one by one, AUC(class_=c)"
                 rule = f"must have samples of class {k} for {self.label}, but none has weight"
                 raise ArgumentError("y_true", rule, remedy=remedy)
-            areas.append((yield from _area(of_class)))
+            areas.append((yield from rank_area(of_class)))
         return areas
 
     def finish(self, summary: list[RankArea] | RankArea | RankRuns) -> float:
         areas = summary if isinstance(summary, list) else [summary]
         values = (RankArea.of(area) if isinstance(area, RankRuns) else area for area in areas)
         return sum(area.value for area in values) / len(areas)
-
-
-def _area(data: Data) -> Plan[RankArea]:
-    """Plan: return the area of labeled binary data."""
-    sums = yield from run_sums(data, RankArea)
-    found: RankArea | RankRuns = yield from sums.total(data)
-    return RankArea.of(found) if isinstance(found, RankRuns) else found
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,13 @@ from fastpsr.metrics.ranks import RankMetric
 from fastpsr.plans import Data, Plan, begin, check_data, run
 from fastpsr.results import Result
 from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_cells import HighestInSteps, RankRuns, pav_blocks, rank_cells
-from fastpsr.summaries.rank_runs import KeptOfRuns, runs_fit
+from fastpsr.summaries.rank_cells import (
+    HighestInSteps,
+    RankRuns,
+    cells_fit,
+    pav_blocks,
+    rank_cells,
+)
 from fastpsr.summaries.roc_steps import (
     EQUAL_RATES,
     Criterion,
@@ -166,7 +171,7 @@ class _StepMetric(PointMetric[PavBlocks | RankRuns | RocStep]):
         return (yield from roc_step(data, self.criterion))
 
     def sums(self, data: Data) -> Plan[Sums | None]:
-        if self.needs_scores or not (self.is_on_hull or (yield from runs_fit(data))):
+        if self.needs_scores or not (self.is_on_hull or cells_fit(data)):
             return (yield from near_step_sums(data, self.criterion))
         return (yield from super().sums(data))
 
@@ -256,11 +261,6 @@ class EER(_StepMetric):
     def is_on_hull(self) -> bool:
         """Whether it is a function of the hull."""
         return self.definition == "hull"
-
-    @property
-    def kept_of_runs(self) -> KeptOfRuns | None:  # type: ignore[override]
-        """Blocks suffice for the hull."""
-        return PavBlocks if self.is_on_hull else None
 
     @property
     def interval_rule(self) -> IntervalRule:

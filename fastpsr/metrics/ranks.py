@@ -1,6 +1,6 @@
 """Base classes of statistics that depend only on the order of the scores."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -10,7 +10,7 @@ from fastpsr.plans import Data, Plan
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.pav_blocks import PavBlocks
 from fastpsr.summaries.rank_cells import RankRuns, cell_sums, pav_blocks
-from fastpsr.summaries.rank_runs import KeptOfRuns, run_sums
+from fastpsr.summaries.rank_runs import run_sums
 from fastpsr.summaries.sums import Sums
 
 __all__ = ["HullMetric", "HullStatistic", "PavStatistic", "RankMetric", "RankStatistic"]
@@ -19,17 +19,12 @@ __all__ = ["HullMetric", "HullStatistic", "PavStatistic", "RankMetric", "RankSta
 class RankStatistic(Statistic[Summary, Value]):
     """A statistic of the runs of scores of one class."""
 
-    #: What is kept of the runs in a range of scores, where all runs would be too many.
-    kept_of_runs: ClassVar[KeptOfRuns | None] = None
-
     def sums(self, data: Data) -> Plan[Sums | None]:
-        return (yield from run_sums(data, self.kept_of_runs))
+        return (yield from run_sums(data))
 
 
 class HullStatistic(RankStatistic[PavBlocks | RankRuns, Value]):
     """A statistic of the isotonic fit, whose blocks are found faster than runs."""
-
-    kept_of_runs = PavBlocks
 
     def total(self, data: Data) -> Plan[PavBlocks | RankRuns]:
         return (yield from pav_blocks(data))

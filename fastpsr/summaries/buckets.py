@@ -155,13 +155,6 @@ class Counted:
         """Return the lowest value in each of some buckets, or, if not known, that may be in it."""
         return np.asarray(kernels.value_of(_ranges(self, buckets)[0]))
 
-    def between(self, first: int, last: int) -> "Counted":
-        """Return some of the buckets, in the same grid."""
-        some = slice(first, last)
-        return Counted(
-            self.grid, self.places[some], self.counts[some], self.lowest[some], self.highest[some]
-        )
-
     @property
     def are_alike(self) -> NDArray[np.bool_]:
         """Whether all values in a bucket are known to be equal, (B,)."""

@@ -1,8 +1,7 @@
 """Blocks of the isotonic fit, which determine the convex hull of the ROC."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,19 +72,6 @@ class PavBlocks(ClassTotals):
             np.add.reduceat(positives, starts),
             given_priors,
         )
-
-    @classmethod
-    def of(cls, cells: Any) -> "PavBlocks":
-        """Return the blocks of rank cells or runs."""
-        blocks: PavBlocks = cells.blocks
-        return blocks
-
-    @classmethod
-    def joined(cls, ranges: Sequence["PavBlocks"]) -> Self:
-        """Return the blocks of all that blocks of ranges of scores, the lowest first, are of."""
-        cells = [(one.lowest, one.negatives, one.positives) for one in ranges]
-        lowest, negatives, positives = np.concatenate(cells, axis=1)
-        return cls.of_cells(lowest, negatives, positives, ranges[0].given_priors)
 
     @property
     def blocks(self) -> Self:

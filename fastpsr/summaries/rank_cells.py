@@ -11,10 +11,11 @@ from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
 from fastpsr.kernels.sizes import index_type
-from fastpsr.plans import Data, Part, Plan, Shared, Step, run
+from fastpsr.plans import Data, Part, PartitionedPredictions, Plan, Shared, Step, run
 from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.buckets import (
+    PICKED_SHARE,
     Counted,
     Grid,
     PickValues,
@@ -35,8 +36,8 @@ __all__ = [
     "RankRuns",
     "RunSums",
     "Scores",
-    "are_alike_in_size",
     "cell_sums",
+    "cells_fit",
     "filled_cells",
     "minority_of",
     "pav_blocks",
@@ -45,6 +46,8 @@ __all__ = [
 ]
 
 _SORTING_WINS = 1 / 16  # share of the minority from which sorting both classes beats looking up
+_BYTES_PER_EDGE = 48  # of the two cells that a distinct score of the minority makes
+_REMEDY = "set FASTPSR_MEMORY to more, take a sample, or compute values alone (n_resamples=0)"
 _EVERYTHING = Grid(0.0, 0.0, 1)  # one bucket
 
 
@@ -216,15 +219,21 @@ def pav_blocks(data: Data) -> Plan[PavBlocks]:
     return fitted
 
 
-def are_alike_in_size(data: Data) -> bool:
-    """Whether classes are of like size, so that sorting both beats placing one among the other."""
-    sizes = data.class_sizes
-    return not data.has_weights and int(sizes.min()) > _SORTING_WINS * int(sizes.sum())
-
-
 def sorting_wins(data: Data) -> bool:
     """Whether sorting both classes beats placing one among the other, and fits the budget."""
-    return are_alike_in_size(data) and 8 * int(data.class_sizes.sum()) <= memory_budget()
+    sizes = data.class_sizes
+    n_bytes = 8 * int(sizes.sum())
+    if isinstance(data, PartitionedPredictions):  # whose scores are collected first
+        n_bytes *= PICKED_SHARE
+    are_alike_in_size = int(sizes.min()) > _SORTING_WINS * int(sizes.sum())
+    return not data.has_weights and are_alike_in_size and n_bytes <= memory_budget()
+
+
+def cells_fit(data: Data) -> bool:
+    """Whether the cells fit the budget, however many scores are distinct."""
+    if not isinstance(data, PartitionedPredictions) or sorting_wins(data):
+        return True
+    return _BYTES_PER_EDGE * int(data.class_sizes.min()) <= memory_budget()
 
 
 def filled_cells(data: Data) -> Plan[RankRuns]:
@@ -262,6 +271,14 @@ def _count_cells(data: Data) -> Plan[RankCells]:
     else:
         (members,) = yield [CollectClass(minority, data.has_weights).over(data)]
         edges, weights_of_edges = members
+        n_bytes, budget = _BYTES_PER_EDGE * edges.size, memory_budget()
+        if isinstance(data, PartitionedPredictions) and n_bytes > budget:
+            raise ArgumentError(
+                "data",
+                f"must have fewer scores of class {minority} for ranks: cells at {edges.size:,} "
+                f"distinct ones take {n_bytes:,} bytes, more than the budget of {budget:,}; "
+                f"{_REMEDY}",
+            )
         (counted,) = yield [CountIntoCells(1 - minority, edges, data.has_weights).over(data)]
         totals, lowest = counted
     of_minority = np.zeros(totals.size)
@@ -343,8 +360,7 @@ class _Held:
             raise ArgumentError(
                 "data",
                 f"must have fewer scores of class {class_number} for {what}: they take more than "
-                f"the budget of {budget:,} bytes; set FASTPSR_MEMORY to more, use metrics that "
-                "need no ranks, or take a sample",
+                f"the budget of {budget:,} bytes; {_REMEDY}",
             )
 
     @property
