@@ -16,7 +16,7 @@ from fastpsr.compat.inputs import from_tensor
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import Metric
 from fastpsr.metrics.defaults import named_metric
-from fastpsr.plans import Part
+from fastpsr.plans import Part, resolved
 from fastpsr.predictions import Floats, Kind, Predictions, ScoreKind
 from fastpsr.summaries.one_class import one_against_rest
 from fastpsr.summaries.sums import Sums
@@ -231,7 +231,7 @@ class TorchMetric(torchmetrics.Metric):
         try:
             if self.num_classes == 2:  # of which the example has samples
                 next(self.metric.plan(example), None)  # raises for what it is not defined for
-            next(self.metric.sums(example))  # it asks for a look at the samples first
+            next(resolved(self.metric.sums(example)))  # it asks for a look at the samples first
         except StopIteration as stop:
             sums = stop.value
         except _NeedsAllError:

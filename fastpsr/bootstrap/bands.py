@@ -16,7 +16,7 @@ from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.bootstrap.silence import in_silence
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.options import with_hints
-from fastpsr.plans import Data, Plan, begin, check_data, run
+from fastpsr.plans import Data, Plan, Planned, begin, check_data, resolved, run
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
 from fastpsr.version import __version__
@@ -210,13 +210,13 @@ def band(
 
 
 def _prepared(
-    at_points: "Callable[[Data, ArrayLike | None], Plan[AtPoints]]",
+    at_points: "Callable[[Data, ArrayLike | None], Planned[AtPoints]]",
     data: Data,
     points: ArrayLike | None,
 ) -> "Plan[tuple[AtPoints, Any, list[Job]]]":
     """Plan: return the curve at points, its values on the data, and jobs that replicate it."""
     yield from begin(data)
-    at = yield from at_points(data, points)
+    at = yield from resolved(at_points(data, points))
     jobs = [Job(each, data) for each in at.statistics.values()]
     value, *_ = yield [at.plan(data), *(job.prepare() for job in jobs)]
     for name, job in zip(at.statistics, jobs, strict=True):
@@ -225,7 +225,7 @@ def _prepared(
 
 
 def _drawn(jobs: list[Job], settings: Intervals, progress: Progress) -> Plan[list[Floats]]:
-    units = yield from settings.resampling.units(jobs[0].whole)
+    units = yield from resolved(settings.resampling.units(jobs[0].whole))
     return (yield from draw_replicates(
         jobs, units, settings.n_resamples, settings.seed, jointly=False, progress=progress
     ))  # fmt: skip

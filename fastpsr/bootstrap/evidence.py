@@ -29,7 +29,7 @@ from fastpsr.bootstrap.subsampling import Subsampling
 from fastpsr.bootstrap.units import Units
 from fastpsr.errors import Subject, warn
 from fastpsr.metrics.base import Metric
-from fastpsr.plans import Plan, run
+from fastpsr.plans import Plan, resolved, run
 from fastpsr.predictions import Floats
 
 __all__ = ["Evidence", "gather", "settings_of", "warn_of_few"]
@@ -253,10 +253,10 @@ def gather(
 
     def need_of(need: Need, some: list[Job], units: Units) -> Plan[Any]:
         of_some = of_job[[jobs.index(job) for job in some]]
-        return (yield from need(some, of_some, units.independent, seed, jointly=jointly))
+        return need(some, of_some, units.independent, seed, jointly=jointly)
 
     def plan() -> Plan[Evidence]:
-        units = yield from intervals.resampling.units(jobs[0].whole)
+        units = yield from resolved(intervals.resampling.units(jobs[0].whole))
         replicates = draw_replicates(
             drawn_jobs, units, intervals.n_resamples, seed, jointly=jointly, progress=progress
         )

@@ -12,7 +12,7 @@ from fastpsr.bootstrap.subsets import Subset
 from fastpsr.caching import ByIdentity, cached_property
 from fastpsr.interval_rule import IntervalRule
 from fastpsr.metrics.base import AnyMetric, Metric, Statistic, name_of
-from fastpsr.plans import Data, Part, Plan, begin, mapped
+from fastpsr.plans import Data, Part, Plan, begin, mapped, resolved
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.sums import Sums
 
@@ -64,18 +64,18 @@ class Job:
             yield from begin(self.data)
             if self.data.follows_weights:  # so that scores of replicates are others
                 return
-            sums = yield from self.metric.sums(self.data)
+            sums = yield from resolved(self.metric.sums(self.data))
             if sums is not None and sums.are_reweightable:
                 self.sums = sums
             if sums is None and isinstance(self.data, Predictions):
-                self.refits = yield from self.metric.refits(self.data)
+                self.refits = yield from resolved(self.metric.refits(self.data))
 
     def pin(self) -> Plan[AnyMetric | Statistic[Any, Floats]]:
         """Plan: return the metric with fixed folds."""
         if not self._pinned:
             metric: Any = self.metric
             if isinstance(metric, Metric):
-                metric = yield from metric.fixed_to(self.data)
+                metric = yield from resolved(metric.fixed_to(self.data))
             self._pinned.append(metric)
         return self._pinned[0]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from fastpsr.bootstrap.units import Units
 from fastpsr.options import Options
-from fastpsr.plans import Data, Plan
+from fastpsr.plans import Data, Planned
 
 __all__ = ["Resampling", "names_of_ids", "with_ids"]
 
@@ -24,7 +24,7 @@ class Resampling(Options, ABC):
     shares_draws = True
 
     @abstractmethod
-    def units(self, data: Data) -> Plan[Units]:
+    def units(self, data: Data) -> Planned[Units]:
         """Plan: return the units that are drawn; samples of weight 0 are ignored."""
 
     def on_rows(self, data: Data, rows: Any) -> "Resampling":

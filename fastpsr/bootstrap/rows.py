@@ -15,7 +15,7 @@ from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.streams import seed_of
 from fastpsr.bootstrap.units import CountedUnits, Ints, present_rows
 from fastpsr.kernels.sizes import index_type
-from fastpsr.plans import Data, PartitionedPredictions, Plan, Step
+from fastpsr.plans import Data, PartitionedPredictions, Step
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats
 from fastpsr.summaries.sums import Sums
@@ -39,9 +39,8 @@ class IID(Resampling):
 
     shares_draws = False
 
-    def units(self, data: Data) -> Plan["RowUnits"]:
+    def units(self, data: Data) -> "RowUnits":
         return RowUnits.of(data, by_class=False)
-        yield
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +57,8 @@ class Stratified(Resampling):
 
     shares_draws = False
 
-    def units(self, data: Data) -> Plan["RowUnits"]:
+    def units(self, data: Data) -> "RowUnits":
         return RowUnits.of(data, by_class=True)
-        yield
 
 
 @dataclass(frozen=True, eq=False)

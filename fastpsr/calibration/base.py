@@ -18,10 +18,12 @@ from fastpsr.plans import (
     Part,
     PartitionedPredictions,
     Plan,
+    Planned,
     Transform,
     begin,
     check_data,
     mapped,
+    resolved,
     run,
 )
 from fastpsr.predictions import Floats, Kind, Predictions
@@ -160,10 +162,9 @@ class Calibrator(Fittable, ABC):
 
         return run(plan)
 
-    def look_at(self, data: Data) -> Plan[None]:
+    def look_at(self, data: Data) -> Planned[None]:
         """Plan: warn of training data that the calibrator cannot improve."""
-        return
-        yield
+        return None
 
     def fit_plan(self, data: Data, start: Self | None = None) -> Plan[Self]:
         """Plan: return a fitted copy; `start` is a fit to similar data, or None."""
@@ -195,7 +196,7 @@ class Calibrator(Fittable, ABC):
 
     # Computations that some calibrators can do faster than with separate fits
 
-    def cross_fit_plan(self, data: Data, folds: Folds) -> Plan[Transform]:
+    def cross_fit_plan(self, data: Data, folds: Folds) -> Planned[Transform]:
         """Plan: fit a calibrator for each fold; return the transform of all samples.
 
         The searches of the other fits start at the first fit.
@@ -208,18 +209,16 @@ class Calibrator(Fittable, ABC):
 
     def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[FoldLosses]:
         """Plan: return the summed losses after cross-fitting."""
-        transform = yield from self.cross_fit_plan(data, folds)
+        transform = yield from resolved(self.cross_fit_plan(data, folds))
         return (yield from summed_by_fold(rule, data, folds, transform))
 
-    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Sums | None]:
+    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Planned[Sums | None]:
         """Plan: return sums of losses before and after a fit to the replicate, or None."""
         return None
-        yield
 
-    def refits(self, rule: ScoringRule, folds: Folds, data: Predictions) -> Plan[Any]:
+    def refits(self, rule: ScoringRule, folds: Folds, data: Predictions) -> Planned[Any]:
         """Plan: return what fits to replicates of data in memory need, or None without sums."""
         return None
-        yield
 
     def _fit_fold(self, data: Data, folds: Folds, number: int, start: Self | None) -> Plan[Self]:
         if folds.training_mask.all():  # trained on all samples, whose facts are known

@@ -15,7 +15,7 @@ from fastpsr.calibration.fusion_parts import fused_data
 from fastpsr.calibration.quality import TERMS, Quality
 from fastpsr.calibration.stacks import Stack, check_differ
 from fastpsr.errors import ArgumentError, warn
-from fastpsr.plans import Data, Part, PartitionedPredictions, Plan, run
+from fastpsr.plans import Data, Part, PartitionedPredictions, Plan, Planned, resolved, run
 from fastpsr.predictions import Floats, Predictions, Refitted
 
 __all__ = ["LinearFusion", "Systems", "systems_by_name"]
@@ -181,7 +181,11 @@ class LinearFusion(Fittable):
         return fused_data(stack, fits, None)
 
     def cross_fitted(
-        self, systems: Systems, folds_plan: Callable[[Data], Plan[Folds]], *, refits: bool = False
+        self,
+        systems: Systems,
+        folds_plan: Callable[[Data], Planned[Folds]],
+        *,
+        refits: bool = False,
     ) -> Any:
         """Return scores of each sample by a fusion that other folds train.
 
@@ -192,7 +196,7 @@ class LinearFusion(Fittable):
 
         def plan() -> Plan[tuple[Folds, FusionFits]]:
             yield from stack.begin()
-            folds = yield from folds_plan(stack.first)
+            folds = yield from resolved(folds_plan(stack.first))
             return folds, (yield from fit_fusions(stack, folds, self.prior))
 
         folds, fits = run(plan)

@@ -12,7 +12,7 @@ from fastpsr.calibration.folds import Folds, OneFold
 from fastpsr.calibration.fusion import LinearFusion, Systems
 from fastpsr.calibration.quality import Quality
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data, Part, Plan, Transform
+from fastpsr.plans import Data, Part, Plan, Transform, resolved
 from fastpsr.predictions import Floats, Kind, Predictions
 
 __all__ = ["FusedRows", "GroupFits", "counts_of", "has_no_fit", "taken"]
@@ -55,8 +55,8 @@ class GroupFits(Calibrator):
 
     def cross_fit_plan(self, data: Data, folds: Folds) -> Plan[Transform]:
         assert isinstance(data, Predictions)
-        yield from self.pooled.look_at(data)  # which may refuse weights
-        pooled = yield from self.pooled.cross_fit_plan(data, folds)
+        yield from resolved(self.pooled.look_at(data))  # which may refuse weights
+        pooled = yield from resolved(self.pooled.cross_fit_plan(data, folds))
         whole = Part.whole(data)
         fold_of_row, calibrator_of_row = folds.fold_of_rows(whole), folds.calibrator_of_rows(whole)
         own = []
@@ -86,7 +86,7 @@ class GroupFits(Calibrator):
         return _Separate(transforms) if transforms else None
 
     def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
-        return {"transform_of_rows": (yield from self.cross_fit_plan(data, OneFold()))}
+        return {"transform_of_rows": (yield from resolved(self.cross_fit_plan(data, OneFold())))}
 
     def _transform(self, predictions: Predictions) -> Predictions:
         mapped: Predictions = self.transform_of_rows(Part.whole(predictions))  # type: ignore[attr-defined]
@@ -100,13 +100,8 @@ class FusedRows(Calibrator):
     fusion: LinearFusion
     systems: Systems
 
-    def cross_fit_plan(self, data: Data, folds: Folds) -> Plan[Transform]:
-        def given(first: Data) -> Plan[Folds]:
-            return folds
-            yield
-
-        return _Fused(self.fusion.cross_fitted(self.systems, given).scores)
-        yield
+    def cross_fit_plan(self, data: Data, folds: Folds) -> Transform:
+        return _Fused(self.fusion.cross_fitted(self.systems, lambda _: folds).scores)
 
     def _transform(self, predictions: Predictions) -> Predictions:
         raise NotImplementedError
@@ -250,7 +245,7 @@ def has_no_fit(error: ArgumentError) -> bool:
 def _if_fitted(member: Calibrator, group: Predictions, folds: Folds) -> Plan[Transform | None]:
     """Plan: return the cross-fitted transform of a group, None if some fit has no optimum."""
     try:
-        return (yield from member.cross_fit_plan(group, folds))
+        return (yield from resolved(member.cross_fit_plan(group, folds)))
     except ArgumentError as error:
         if not has_no_fit(error):
             raise

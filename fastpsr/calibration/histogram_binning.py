@@ -86,14 +86,13 @@ class HistogramBinning(StepCalibrator):
         require_fitted("posterior_", np.all(inside))
         require_fitted("prior_log_odds_", np.isfinite(self.prior_log_odds_))
 
-    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Sums | None]:
+    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Sums | None:
         # LLRs are binned at the training prior, which differs from replicate to replicate
         if data.n_classes > 2 or data.kind != "posteriors":
             return None
         return _BinnedSums(
             rule, folds, data.kind, data.given_priors, 0.0, uniform_edges(self.bins), self.floor
         )
-        yield
 
     @staticmethod
     def frequencies(hits: Floats, weight: Floats, edges: Floats) -> Floats:

@@ -17,7 +17,7 @@ from fastpsr.calibration.row_fits import RowFits, fit_rows, held_rows
 from fastpsr.calibration.smooth_map import Fits, SmoothMap
 from fastpsr.errors import ArgumentError, SuspicionWarning, warn
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
-from fastpsr.plans import Data, Part, Plan, Shared, Transform
+from fastpsr.plans import Data, Part, Plan, Planned, Shared, Transform, resolved
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules import ScoringRule
 from fastpsr.summaries.infinite_losses import count_infinite_losses
@@ -130,10 +130,10 @@ class SmoothCalibrator(Calibrator, SmoothMap):
 
     def cross_fit_plan(self, data: Data, folds: Folds) -> Plan[Transform]:
         if not (self._is_log or self._takes_sums(data)):
-            return (yield from super().cross_fit_plan(data, folds))
+            return (yield from resolved(super().cross_fit_plan(data, folds)))
         together = yield from self._fits_of_folds(with_floor(data, self.floor), folds)
         if together is None:
-            return (yield from super().cross_fit_plan(data, folds))
+            return (yield from resolved(super().cross_fit_plan(data, folds)))
         return self.by_fold(folds, together, output_kind(data.kind))
 
     def _fits_of_folds(self, clipped: Data, folds: Folds) -> Plan[Fits | None]:
@@ -152,10 +152,10 @@ class SmoothCalibrator(Calibrator, SmoothMap):
                     return losses
         return (yield from super().losses_plan(rule, folds, data))
 
-    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Sums | None]:
+    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Planned[Sums | None]:
         if not self._fits_sums:
             return None
-        return (yield from refit_sums(self, rule, data, folds, self.floor))
+        return refit_sums(self, rule, data, folds, self.floor)
 
     def _fit_together(self, data: Data, folds: Folds) -> Plan[Fits | None]:
         """Plan: return the fits of all folds, or None if they must be separate.

@@ -20,7 +20,7 @@ from fastpsr.calibration.smooth import SmoothCalibrator
 from fastpsr.calibration.smooth_map import Fits, TooSteepError, WeightedScores
 from fastpsr.calibration.training_priors import TrainingPriors
 from fastpsr.errors import ArgumentError, warn
-from fastpsr.plans import Data, Part, Plan, Shared, Transform, mapped
+from fastpsr.plans import Data, Part, Plan, Shared, Transform, mapped, resolved
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules import ScoringRule
 from fastpsr.summaries.score_range import ScoreRange, Span
@@ -163,8 +163,8 @@ class Spline(SmoothCalibrator):
 
     def cross_fit_plan(self, data: Data, folds: Folds) -> Plan[Transform]:
         if not _have_inner(folds):
-            return (yield from Calibrator.cross_fit_plan(self, data, folds))
-        return (yield from super().cross_fit_plan(data, folds))
+            return (yield from resolved(Calibrator.cross_fit_plan(self, data, folds)))
+        return (yield from resolved(super().cross_fit_plan(data, folds)))
 
     def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[FoldLosses]:
         folds = yield from _with_inner(data, folds)
@@ -176,7 +176,7 @@ class Spline(SmoothCalibrator):
         folds = yield from _with_inner(data, folds)
         if not _have_inner(folds):
             return None
-        return (yield from super().refit_sums(rule, folds, data))
+        return (yield from resolved(super().refit_sums(rule, folds, data)))
 
     def _fits(
         self, data: Data, folds: Folds, start: Self | None = None, *, if_alike: bool = False
@@ -423,9 +423,8 @@ def _with_inner(data: Data, folds: Folds) -> Plan[Folds]:
     return InnerFolds.of(dealt)
 
 
-def _deal(data: Data, n_folds: int) -> Plan[Folds]:
+def _deal(data: Data, n_folds: int) -> Folds:
     return deal_samples(data, n_folds, 0)
-    yield
 
 
 def _fit_samples(map_: Spline, data: Data, folds: Folds) -> Plan[Fits]:

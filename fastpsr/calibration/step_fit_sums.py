@@ -13,7 +13,7 @@ from fastpsr.calibration.base import Calibrator, log_prior_of, output_kind
 from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds
 from fastpsr.kernels.sizes import index_type
-from fastpsr.plans import Data, Part, Plan, Transform
+from fastpsr.plans import Data, Part, Plan, Transform, resolved
 from fastpsr.plans.budget import steady_budget
 from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats, Kind, Predictions, class_factors
@@ -33,7 +33,7 @@ class StepCalibrator(Calibrator):
     def cross_fit_plan(self, data: Data, folds: Folds) -> Plan[Transform]:
         counted = yield from self._count(Log(), folds, data)
         if counted is None or folds.n_calibrators == 1:
-            return (yield from super().cross_fit_plan(data, folds))
+            return (yield from resolved(super().cross_fit_plan(data, folds)))
         sums, weight = counted
         return _StepByFold(folds, sums, sums.calibrated(weight), output_kind(data.kind))
 
@@ -54,7 +54,7 @@ class StepCalibrator(Calibrator):
         given = data.given_priors
         if data.has_weights or not (given is None or given.all()):
             return None
-        sums = yield from self.refit_sums(rule, folds, data)
+        sums = yield from resolved(self.refit_sums(rule, folds, data))
         if not isinstance(sums, StepFitSums):
             return None
         if _ARRAYS * sums.n_groups > steady_budget():

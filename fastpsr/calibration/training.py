@@ -23,12 +23,14 @@ from fastpsr.plans import (
     Part,
     PartitionedPredictions,
     Plan,
+    Planned,
     Shared,
     begin,
     check_data,
     check_ids,
     mapped,
     picked_ids,
+    resolved,
     run,
 )
 from fastpsr.predictions import Predictions
@@ -62,26 +64,25 @@ class Training(Options, ABC):
         """Return example trainings of this class for data, used by tests, warm-up and fuzzing."""
         return [cls()]
 
-    def folds_plan(self, data: Data) -> Plan[Folds]:
+    def folds_plan(self, data: Data) -> Planned[Folds]:
         """Plan: return the folds, if the calibrator is trained on the evaluated data."""
         raise NotImplementedError
-        yield
 
     def folds_of(self, predictions: Data) -> Folds:
         """Return the folds."""
 
         def plan() -> Plan[Folds]:
             yield from begin(predictions)
-            return (yield from self.folds_plan(predictions))
+            return (yield from resolved(self.folds_plan(predictions)))
 
         return run(plan)
 
     @abstractmethod
-    def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Plan[Any]:
+    def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Planned[Any]:
         """Plan: fit calibrators, and return the calibrated data."""
 
     @abstractmethod
-    def fixed_to(self, calibrator: Calibrator, data: Data) -> Plan["Training"]:
+    def fixed_to(self, calibrator: Calibrator, data: Data) -> Planned["Training"]:
         """Plan: return the training with everything fixed that replicates share."""
 
     def calibrate(self, calibrator: Calibrator | FitTransform, predictions: Data) -> Any:
@@ -98,9 +99,9 @@ class Training(Options, ABC):
 
         return run(plan)
 
-    def look_at(self, calibrator: Calibrator, data: Data) -> Plan[None]:
+    def look_at(self, calibrator: Calibrator, data: Data) -> Planned[None]:
         """Plan: warn of training data that a calibrator cannot improve."""
-        yield from calibrator.look_at(data)
+        return calibrator.look_at(data)
 
     def on_rows(self, data: Data, rows: Any) -> "Training":
         """Return the training for the rows selected by an index, if it holds one id per row."""
@@ -171,16 +172,16 @@ class CrossFit(Training):
         (folds,) = yield [Shared(name, data, lambda: self._deal(data, n_folds))]
         return folds  # type: ignore[no-any-return]
 
-    def _deal(self, data: Data, n_folds: int) -> Plan[Folds]:
+    def _deal(self, data: Data, n_folds: int) -> Planned[Folds]:
         groups = self.groups
         if not n_folds:
-            return (yield from dealing.given_folds(data, self.folds))
+            return dealing.given_folds(data, self.folds)
         if groups is None:
             return dealing.deal_samples(data, n_folds, self.seed)
         if _is_pair(groups):
             pair = (groups[0], groups[1])  # type: ignore[index]
-            return (yield from dealing.deal_pairs(data, pair, n_folds, self.seed))
-        return (yield from dealing.deal_groups(data, groups, n_folds, self.seed))
+            return dealing.deal_pairs(data, pair, n_folds, self.seed)
+        return dealing.deal_groups(data, groups, n_folds, self.seed)
 
     def _specs(self) -> list[tuple[str, Any]]:
         """Return the ids, or names of their columns, each with the name of its argument."""
@@ -202,7 +203,7 @@ class CrossFit(Training):
 
     def pinned_folds(self, data: Data) -> Plan[dealing.PinnedFolds]:
         """Plan: return the folds, also for the same data with other weights."""
-        folds = yield from self.folds_plan(data)
+        folds = yield from resolved(self.folds_plan(data))
         if isinstance(data, PartitionedPredictions):
             return dealing.PinnedFolds(folds.training_mask, folds, data.depth, None)
         fold_of_row = folds.fold_of_rows(Part.whole(data))
@@ -213,8 +214,8 @@ class CrossFit(Training):
 
     def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Plan[Any]:
         calibrator.check_accepts(data)
-        folds = yield from self.folds_plan(data)
-        return (yield from _ByFolds(folds).calibrated_plan(calibrator, data))
+        folds = yield from resolved(self.folds_plan(data))
+        return (yield from resolved(_ByFolds(folds).calibrated_plan(calibrator, data)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,17 +225,15 @@ class _ByFolds(Training):
     folds: Folds
     name = CrossFit.name
 
-    def folds_plan(self, data: Data) -> Plan[Folds]:
+    def folds_plan(self, data: Data) -> Folds:
         return self.folds
-        yield
 
-    def fixed_to(self, calibrator: Calibrator, data: Data) -> Plan[Training]:
+    def fixed_to(self, calibrator: Calibrator, data: Data) -> Training:
         return self
-        yield
 
     def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Plan[Any]:
         calibrator.check_accepts(data)
-        transform = yield from calibrator.cross_fit_plan(data, self.folds)
+        transform = yield from resolved(calibrator.cross_fit_plan(data, self.folds))
         return mapped(data, transform)
 
 
@@ -253,13 +252,11 @@ class TrainOnTest(Training):
     name = "trained on the same data"
     interval_rule = IntervalRule("subsampling", "subsampling")
 
-    def folds_plan(self, data: Data) -> Plan[Folds]:
+    def folds_plan(self, data: Data) -> Folds:
         return dealing.OneFold()
-        yield
 
-    def fixed_to(self, calibrator: Calibrator, data: Data) -> Plan[Training]:
+    def fixed_to(self, calibrator: Calibrator, data: Data) -> Training:
         return self
-        yield
 
     def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Plan[Any]:
         fitted = yield from calibrator.fit_plan(data)
@@ -305,7 +302,7 @@ class HeldOut(Training):
 
     def look_at(self, calibrator: Calibrator, data: Data) -> Plan[None]:
         yield from begin(self.predictions)
-        yield from calibrator.look_at(self.predictions)
+        yield from resolved(calibrator.look_at(self.predictions))
 
     def _begin(self, data: Data) -> Plan[None]:
         if isinstance(data, PartitionedPredictions):  # data in memory need no labels
@@ -325,17 +322,14 @@ class _Trained(Training):
     refits = False
     interval_rule = OF_MEANS
 
-    def fixed_to(self, calibrator: Calibrator, data: Data) -> Plan[Training]:
+    def fixed_to(self, calibrator: Calibrator, data: Data) -> Training:
         return self
-        yield
 
-    def look_at(self, calibrator: Calibrator, data: Data) -> Plan[None]:
+    def look_at(self, calibrator: Calibrator, data: Data) -> None:
         return
-        yield
 
-    def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Plan[Any]:
+    def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Any:
         return self.fitted.transform(data)
-        yield
 
 
 @overload

@@ -17,7 +17,7 @@ from fastpsr.calibration.sampling import LogOddsOffset
 from fastpsr.calibration.step_fit_sums import StepCalibrator, StepFitSums
 from fastpsr.errors import ArgumentError
 from fastpsr.kernels.blocks import on_threads, over_blocks
-from fastpsr.plans import LABELS, Data, Part, Plan, Step, Transform
+from fastpsr.plans import LABELS, Data, Part, Plan, Step, Transform, resolved
 from fastpsr.plans.budget import steady_budget
 from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats, Kind, Predictions, class_factors
@@ -166,7 +166,7 @@ class VennAbers(StepCalibrator):
         if isinstance(data, Predictions) and serves_once:
             fits = yield from self._in_order(folds, data)
         if fits is None:
-            return (yield from super().cross_fit_plan(data, folds))
+            return (yield from resolved(super().cross_fit_plan(data, folds)))
         values, rows = np.empty(len(data)), fits.order.rows
 
         def keep(entry: int, k: int, places: NDArray[Any], scores: Floats) -> None:

@@ -30,7 +30,7 @@ from fastpsr.curves.score_histogram import ScoreHistogram as ScoreHistogram
 from fastpsr.curves.score_histogram import score_histogram
 from fastpsr.curves.tippett import TippettCurves as TippettCurves
 from fastpsr.curves.tippett import tippett
-from fastpsr.plans import Data, Plan
+from fastpsr.plans import Data, Planned
 from fastpsr.rules import Brier
 
 
@@ -54,7 +54,7 @@ CURVES: dict[Callable[..., Any], Callable[[int], dict[str, Any]]] = {
 }
 
 #: Curves that can have bands, each with the plan that evaluates it at points.
-BANDS: dict[Callable[..., Any], Callable[[Data, ArrayLike | None], Plan[AtPoints]]] = {
+BANDS: dict[Callable[..., Any], Callable[[Data, ArrayLike | None], Planned[AtPoints]]] = {
     roc: roc_at,
     bayes_error: bayes_error_at,
     risk_curve: risk_curve_at,

@@ -110,10 +110,9 @@ def bayes_error(predictions: Data, prior_log_odds: ArrayLike | None = None) -> B
     return run(plan)
 
 
-def bayes_error_at(data: Data, points: ArrayLike | None) -> Plan[AtPoints]:
+def bayes_error_at(data: Data, points: ArrayLike | None) -> AtPoints:
     """Plan: return the curve at prior log-odds, by default those of :func:`bayes_error`."""
     return _at(data, _points("points", points))
-    yield
 
 
 def _points(name: str, prior_log_odds: ArrayLike | None) -> Floats:
@@ -170,10 +169,9 @@ class _Actual(Statistic[Floats, Floats]):
 
     label = "actual Bayes error"
 
-    def sums(self, data: Data) -> Plan[ThresholdSums]:
+    def sums(self, data: Data) -> ThresholdSums:
         require_both_classes("error rates", data.class_weights)
         return ThresholdSums(_llrs, np.unique(self.thresholds), data.has_fixed_llrs)
-        yield
 
     def finish(self, summary: Floats) -> Floats:
         totals = summary.sum(axis=1)

@@ -89,7 +89,7 @@ def risk_curve(predictions: Data, points: ArrayLike) -> RiskCurve:
     return run(plan)
 
 
-def risk_curve_at(data: Data, points: ArrayLike | None) -> Plan[AtPoints]:
+def risk_curve_at(data: Data, points: ArrayLike | None) -> AtPoints:
     """Plan: return the risks at operating points, in binary tasks by default at 201 of them.
 
     The log-odds of the default points go from -10 to 10.
@@ -99,7 +99,6 @@ def risk_curve_at(data: Data, points: ArrayLike | None) -> Plan[AtPoints]:
             raise ArgumentError("points", "must be given for more than 2 classes")
         points = 1.0 / (1.0 + np.exp(np.linspace(10.0, -10.0, 201)))
     return _at(data, points)
-    yield
 
 
 def _at(data: Data, points: ArrayLike) -> AtPoints:
@@ -129,10 +128,9 @@ class _Risks(Statistic[Floats, Floats]):
 
     label = "Bayes risk"
 
-    def sums(self, data: Data) -> Plan[ThresholdSums]:
+    def sums(self, data: Data) -> ThresholdSums:
         ascending = np.unique(self.points)
         return ThresholdSums(_log_odds_of_0, np.log(ascending) - np.log1p(-ascending))
-        yield
 
     def finish(self, summary: Floats) -> Floats:
         totals = summary.sum(axis=1)
@@ -157,9 +155,8 @@ class _RisksOnSimplex(Statistic[tuple[Floats, Floats], Floats]):
 
     label = "Bayes risk"
 
-    def sums(self, data: Data) -> Plan["_MissedSums"]:
+    def sums(self, data: Data) -> "_MissedSums":
         return _MissedSums(data.n_classes, self.points)
-        yield
 
     def finish(self, summary: tuple[Floats, Floats]) -> Floats:
         totals, missed = summary

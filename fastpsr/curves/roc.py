@@ -152,7 +152,7 @@ class MissRateCurve(Result):
     p_miss: Floats
 
 
-def roc_at(data: Data, points: ArrayLike | None) -> Plan[AtPoints]:
+def roc_at(data: Data, points: ArrayLike | None) -> AtPoints:
     """Plan: return the miss rates at false-alarm rates, by default in equal steps of the probit.
 
     The default rates are 0, 1, and 199 from 1 / (n + 2) to 1 - 1 / (n + 2) for n non-targets.
@@ -166,7 +166,6 @@ def roc_at(data: Data, points: ArrayLike | None) -> Plan[AtPoints]:
     rates = checks.as_floats("points", points, 1)
     checks.require("points", rates, 0.0, 1.0, "be false-alarm rates, in 0 to 1")
     return AtPoints(partial(MissRateCurve, rates), {"p_miss": _MissRates(rates)})
-    yield
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from fastpsr.evaluation.task import Progress
 from fastpsr.metrics import EER, ActDCF, BayesRisk, Cllr, CrossEntropy, Metric, MinCllr, MinDCF
 from fastpsr.metrics.defaults import default_metrics
 from fastpsr.options import with_hints
-from fastpsr.plans import Data, Plan
+from fastpsr.plans import Data
 
 __all__ = ["FUSED", "WITHOUT", "cross_fitted_rows", "evaluate_fusion", "metrics_of_fusion"]
 
@@ -147,15 +147,11 @@ def cross_fitted_rows(
     def dealt() -> Folds:
         return chosen.folds_of(next(e for e in given.values() if not isinstance(e, Quality)))
 
-    def folds(data: Data) -> Plan[Folds]:
-        return dealt()
-        yield
-
     def fused(fusion: LinearFusion | ByCondition, part: Any) -> Any:
         if isinstance(fusion, ByCondition):
             assert by is not None
             return cross_fit(fusion, part, chosen, by=by)
-        return fusion.cross_fitted(part, folds, refits=refits)
+        return fusion.cross_fitted(part, lambda _: dealt(), refits=refits)
 
     parts = _parts_of(given, fusion)
     rows: dict[str, Any] = {}

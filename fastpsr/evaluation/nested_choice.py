@@ -17,7 +17,7 @@ from fastpsr.calibration.fold_losses import FoldLosses, FoldLossSums
 from fastpsr.calibration.folds import Folds, NestedFolds
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Statistic
-from fastpsr.plans import Data, Plan, begin
+from fastpsr.plans import Data, Plan, Planned, begin, resolved
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import ScoringRule
 from fastpsr.summaries.sums import Sums
@@ -111,9 +111,8 @@ class NoCalibration(Calibrator):
         _, losses = yield from sums.total(data)
         return losses  # type: ignore[no-any-return]
 
-    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Sums | None]:
+    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Sums | None:
         return FoldLossSums(rule, folds, data.n_classes, data.given_priors)
-        yield
 
     def _transform(self, predictions: Predictions) -> Predictions:
         return predictions
@@ -147,11 +146,11 @@ class _TableOfLosses(Statistic[tuple[Any, FoldLosses], Floats]):
             ) from None
         return None, losses
 
-    def sums(self, data: Data) -> Plan[Sums | None]:
-        return (yield from self.calibrator.refit_sums(self.rule, self.folds, data))
+    def sums(self, data: Data) -> Planned[Sums | None]:
+        return self.calibrator.refit_sums(self.rule, self.folds, data)
 
-    def refits(self, data: Predictions) -> Plan[Any]:
-        return (yield from self.calibrator.refits(self.rule, self.folds, data))
+    def refits(self, data: Predictions) -> Planned[Any]:
+        return self.calibrator.refits(self.rule, self.folds, data)
 
     def finish(self, summary: tuple[Any, FoldLosses]) -> Floats:
         _, losses = summary
@@ -183,7 +182,7 @@ def draw_losses(
 
     Calibrators are fitted again in each.
     """
-    units = yield from settings.resampling.units(jobs[0].whole)
+    units = yield from resolved(settings.resampling.units(jobs[0].whole))
     tables = yield from draw_replicates(
         jobs, units, settings.n_resamples, settings.seed, jointly=True, progress=progress
     )

@@ -12,7 +12,17 @@ from numpy.typing import ArrayLike
 from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import IntervalRule
 from fastpsr.options import Options, declared
-from fastpsr.plans import Data, Part, PartitionedPredictions, Plan, Step, begin, run
+from fastpsr.plans import (
+    Data,
+    Part,
+    PartitionedPredictions,
+    Plan,
+    Planned,
+    Step,
+    begin,
+    resolved,
+    run,
+)
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.sums import Sums
 from fastpsr.summaries.suspicion import look_at_llrs
@@ -35,7 +45,7 @@ class Statistic(Options, ABC, Generic[Summary, Value]):
 
     def total(self, data: Data) -> Plan[Summary]:
         """Plan: return the summary of data whose facts are known: by default of the added sums."""
-        sums = yield from self.sums(data)
+        sums = yield from resolved(self.sums(data))
         assert sums is not None, f"{self.label} has neither sums nor a total"
         summary: Summary = yield from sums.total(data)
         return summary
@@ -44,16 +54,15 @@ class Statistic(Options, ABC, Generic[Summary, Value]):
         """Plan: request the summary of the data, and return the value."""
         return self.finish((yield from self.total(data)))
 
-    def sums(self, data: Data) -> Plan[Sums | None]:
+    def sums(self, data: Data) -> Planned[Sums | None]:
         """Plan: return the per-sample terms whose sums are the summary, or None.
 
         With sums the bootstrap draws replicates of the sums; without (None) it recomputes the
         value on weighted data for each replicate.
         """
         return None
-        yield
 
-    def refits(self, data: Predictions) -> Plan[Any]:
+    def refits(self, data: Predictions) -> Planned[Any]:
         """Plan: return what computes the summaries of many replicates from samples, or None.
 
         It is asked for where there are no sums, and has a method ``summaries(weights)`` that
@@ -61,7 +70,6 @@ class Statistic(Options, ABC, Generic[Summary, Value]):
         replicate takes its ``n_bytes`` of memory.
         """
         return None
-        yield
 
     def plan_from_start(self, data: Data) -> Plan[Value]:
         """Plan: request the facts of the data, then compute the value."""
@@ -156,10 +164,9 @@ class Metric(Statistic[Summary, float]):
         (summary,) = yield [_Summarize(self).over(data)]
         return summary  # type: ignore[no-any-return]
 
-    def fixed_to(self, data: Data) -> Plan["Metric[Summary]"]:
+    def fixed_to(self, data: Data) -> Planned["Metric[Summary]"]:
         """Plan: return the metric with everything fixed that replicates share, such as folds."""
         return self
-        yield
 
     def on_rows(self, data: Data, rows: Any) -> "Metric[Summary]":
         """Return the metric for the rows selected by an index, if it holds one id per row."""

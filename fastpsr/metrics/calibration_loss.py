@@ -12,7 +12,7 @@ from fastpsr.calibration.custom import FitTransform, as_calibrator
 from fastpsr.calibration.training import CrossFit, Training, TrainOnTest, as_training
 from fastpsr.interval_rule import IS_LINEAR, ONE_TERM, TWO_TERMS, IntervalRule
 from fastpsr.metrics.base import Metric, Summary
-from fastpsr.plans import Data, Part, Plan, begin, run
+from fastpsr.plans import Data, Part, Plan, Planned, begin, resolved, run
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.results import Result
 from fastpsr.rules import Brier, Log, ScoringRule
@@ -58,7 +58,7 @@ class _AfterCalibration(Metric[Summary]):
         return replace(self, train=self.train.on_rows(data, rows))
 
     def fixed_to(self, data: Data) -> Plan[Self]:
-        return replace(self, train=(yield from self.train.fixed_to(self._fitter, data)))
+        return replace(self, train=(yield from resolved(self.train.fixed_to(self._fitter, data))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,24 +148,24 @@ class CalibrationLoss(_AfterCalibration[tuple[ScoreTotals, ScoreTotals]]):
     def calibrated_totals(self, data: Data) -> Plan[ScoreTotals]:
         """Plan: return the summed losses after calibration."""
         if self.train.refits:
-            folds = yield from self.train.folds_plan(data)
+            folds = yield from resolved(self.train.folds_plan(data))
             return (yield from self._fitter.losses_plan(self.rule, folds, data))
-        calibrated = yield from self.train.calibrated_plan(self._fitter, data)
+        calibrated = yield from resolved(self.train.calibrated_plan(self._fitter, data))
         return (yield from summed_losses(self.rule, calibrated))
 
     def sums(self, data: Data) -> Plan[Sums | None]:
         data.require_posteriors("expected scores")
         if self.train.refits:
-            folds = yield from self.train.folds_plan(data)
-            return (yield from self._fitter.refit_sums(self.rule, folds, data))
-        calibrated = yield from self.train.calibrated_plan(self._fitter, data)
+            folds = yield from resolved(self.train.folds_plan(data))
+            return (yield from resolved(self._fitter.refit_sums(self.rule, folds, data)))
+        calibrated = yield from resolved(self.train.calibrated_plan(self._fitter, data))
         return _TwoLosses(data.n_classes, self.rule, data.given_priors, (calibrated,))
 
     def refits(self, data: Predictions) -> Plan[Any]:
         if not self.train.refits:
             return None
-        folds = yield from self.train.folds_plan(data)
-        return (yield from self._fitter.refits(self.rule, folds, data))
+        folds = yield from resolved(self.train.folds_plan(data))
+        return (yield from resolved(self._fitter.refits(self.rule, folds, data)))
 
     def finish(self, summary: tuple[ScoreTotals, ScoreTotals]) -> float:
         raw, calibrated = summary[0].mean(), summary[1].mean()
@@ -278,14 +278,14 @@ class ExpectedDivergence(_AfterCalibration[ReferenceMeans]):
         means: ReferenceMeans = yield from sums.total(data)
         return means
 
-    def sums(self, data: Data) -> Plan[Sums | None]:
+    def sums(self, data: Data) -> Planned[Sums | None]:
         if self.train.refits:  # the reference changes with the replicate
             return None
-        return (yield from self._under_reference(data))
+        return self._under_reference(data)
 
     def _under_reference(self, data: Data) -> Plan[ReferenceSums]:
         data.require_posteriors("score divergences")
-        reference = yield from self.train.calibrated_plan(self._fitter, data)
+        reference = yield from resolved(self.train.calibrated_plan(self._fitter, data))
         return _referenced(divergences, self.rule, data, reference)
 
     def finish(self, summary: ReferenceMeans) -> float:
@@ -297,7 +297,7 @@ class ExpectedDivergence(_AfterCalibration[ReferenceMeans]):
 
         def plan() -> Plan[SemiEmpiricalDecomposition]:
             yield from begin(predictions)
-            reference = yield from self.train.calibrated_plan(self._fitter, predictions)
+            reference = yield from resolved(self.train.calibrated_plan(self._fitter, predictions))
             totals = yield [
                 _referenced(values, self.rule, predictions, reference).total(predictions)
                 for values in (expected_losses, divergences, _entropies)

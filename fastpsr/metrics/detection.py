@@ -22,7 +22,7 @@ from fastpsr.metrics.detection_costs import DetectionCost, as_p_target, detectio
 from fastpsr.metrics.expected_score import normalize
 from fastpsr.metrics.operating_points import PointMetric
 from fastpsr.metrics.ranks import HullMetric, RankMetric
-from fastpsr.plans import Data, Part, Plan, begin
+from fastpsr.plans import Data, Part, Plan, begin, resolved
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Log
 from fastpsr.summaries.counts import AcceptanceSums, DecisionCounts
@@ -166,11 +166,10 @@ class ActDCF(_MeanCost, Metric[list[DecisionCounts]]):
 
     binary_only = True
 
-    def sums(self, data: Data) -> Plan[Sums]:
+    def sums(self, data: Data) -> Sums:
         data.require_posteriors("decisions at a fixed threshold")
         thresholds = tuple(cost.threshold for cost in self.costs)
         return AcceptanceSums(thresholds, data.has_fixed_llrs)
-        yield
 
     def finish(self, summary: list[DecisionCounts]) -> float:
         each = zip(self.costs, summary, strict=True)
@@ -241,11 +240,10 @@ class Cllr(Metric[ScoreTotals]):
     def examples(cls, data: Data) -> list[Metric[Any]]:
         return [cls(), cls(0.01)]
 
-    def sums(self, data: Data) -> Plan[Sums]:
+    def sums(self, data: Data) -> Sums:
         data.require_posteriors("costs of LLRs")
         priors = np.array([1.0 - self.p_target, self.p_target])
         return _LlrSums(2, Log(), priors, data.has_fixed_llrs)
-        yield
 
     def finish(self, summary: ScoreTotals) -> float:
         return normalize(summary.mean(), Log(), summary.priors)
@@ -366,7 +364,7 @@ class AUC(RankMetric[list[RankArea]]):
     def sums(self, data: Data) -> Plan[Sums | None]:
         if self.class_ is not None:
             return None
-        return (yield from super().sums(data))
+        return (yield from resolved(super().sums(data)))
 
     def total(self, data: Data) -> Plan[list[RankArea]]:
         """Plan: request the areas of the classes that are told from the rest."""

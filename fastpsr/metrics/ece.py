@@ -8,7 +8,7 @@ import numpy as np
 from fastpsr import checks
 from fastpsr.interval_rule import IntervalRule
 from fastpsr.metrics.base import Metric, Statistic
-from fastpsr.plans import Data, Plan, Shared
+from fastpsr.plans import Data, Plan, Planned, Shared
 from fastpsr.predictions import Floats
 from fastpsr.summaries.bins import (
     BinSums,
@@ -117,12 +117,11 @@ class ECE(Metric[BinTotals]):
         totals: BinTotals = yield from self._sums_of(edges, data).total(data)
         return totals
 
-    def sums(self, data: Data) -> Plan[Sums | None]:
+    def sums(self, data: Data) -> Sums | None:
         if self.binning == "quantile":  # edges differ between replicates
             return None
         data.require_posteriors("calibration errors")
         return self._sums_of(uniform_edges(self.bins), data)
-        yield
 
     def _sums_of(self, edges: Floats, data: Data) -> BinSums:
         return BinSums(data.n_classes, edges, self._events, data.given_priors)
@@ -159,10 +158,10 @@ class ErrorsOfBins(Statistic[BinTotals, Floats]):
     label = "errors of bins"
 
     def total(self, data: Data) -> Plan[BinTotals]:
-        return (yield from self.metric.total(data))
+        return self.metric.total(data)
 
-    def sums(self, data: Data) -> Plan[Sums | None]:
-        return (yield from self.metric.sums(data))
+    def sums(self, data: Data) -> Planned[Sums | None]:
+        return self.metric.sums(data)
 
     def finish(self, summary: BinTotals) -> Floats:
         return self.metric.errors(summary)

@@ -100,10 +100,9 @@ class ExpectedScore(Metric[ScoreTotals]):
         rules = [Cost(costs), *([Beta(2.0, 1.0)] if data.n_classes == 2 else [])]
         return [cls(rule, normalized) for rule in rules for normalized in (True, False)]
 
-    def sums(self, data: Data) -> Plan[Sums]:
+    def sums(self, data: Data) -> Sums:
         data.require_posteriors("expected scores")
         return LossSums(data.n_classes, self.rule, data.given_priors)
-        yield
 
     def finish(self, summary: ScoreTotals) -> float:
         score = summary.mean()

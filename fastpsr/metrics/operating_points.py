@@ -11,7 +11,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import AT_A_POINT, ONE_TERM, IntervalRule
 from fastpsr.metrics.base import Metric, Summary
 from fastpsr.metrics.ranks import RankMetric
-from fastpsr.plans import Data, Plan, begin, check_data, run
+from fastpsr.plans import Data, Plan, begin, check_data, resolved, run
 from fastpsr.results import Result
 from fastpsr.summaries.pav_blocks import PavBlocks
 from fastpsr.summaries.rank_cells import (
@@ -173,7 +173,7 @@ class _StepMetric(PointMetric[PavBlocks | RankRuns | RocStep]):
     def sums(self, data: Data) -> Plan[Sums | None]:
         if self.needs_scores or not (self.is_on_hull or cells_fit(data)):
             return (yield from near_step_sums(data, self.criterion))
-        return (yield from super().sums(data))
+        return (yield from resolved(super().sums(data)))
 
     def finish(self, summary: PavBlocks | RankRuns | RocStep) -> float:
         return self.value_of(summary.step(self.criterion))

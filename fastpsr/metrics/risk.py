@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from fastpsr.costs import CostMatrix
 from fastpsr.interval_rule import OF_LOSSES, OF_MEANS, IntervalRule
 from fastpsr.metrics.base import Metric
-from fastpsr.plans import Data, Plan
+from fastpsr.plans import Data
 from fastpsr.summaries.counts import BayesDecisionSums, DecisionCounts
 from fastpsr.summaries.sums import Sums
 
@@ -86,11 +86,10 @@ class BayesRisk(Metric[DecisionCounts]):
         costs = np.column_stack([1.0 - np.eye(data.n_classes), np.full(data.n_classes, 0.3)])
         return [cls(CostMatrix.zero_one(data.n_classes)), cls(costs, normalized=False)]
 
-    def sums(self, data: Data) -> Plan[Sums]:
+    def sums(self, data: Data) -> Sums:
         data.require_posteriors("Bayes decisions")
         self.matrix.check_classes(data.n_classes)
         return BayesDecisionSums(data.n_classes, data.given_priors, self.matrix)
-        yield
 
     def finish(self, summary: DecisionCounts) -> float:
         return summary.risk(self.matrix, self.normalized)

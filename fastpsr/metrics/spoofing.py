@@ -237,12 +237,11 @@ class ActADCF(_SpoofingCost):
         miss, fa, fa_spoof = self._factors
         return float(np.log(fa + fa_spoof) - np.log(miss))
 
-    def sums(self, data: Data) -> Plan[Sums]:
+    def sums(self, data: Data) -> Sums:
         checks.check_binary("decisions at a fixed threshold", data.n_classes)
         data.require_posteriors("decisions at a fixed threshold")
         spoof = as_spoof(self.spoof, data)
         return KindDecisionSums(spoof, self.threshold, data.has_fixed_llrs)
-        yield
 
     def finish(self, summary: KindCounts) -> float:
         return float(self._costs(summary)[1])

@@ -14,7 +14,7 @@ from fastpsr.plans.partitioned import (
     takes_predictions,
 )
 from fastpsr.plans.runner import Outcome, begin, run, run_all
-from fastpsr.plans.steps import LABELS, ROWS, Plan, Request, Shared, Step
+from fastpsr.plans.steps import LABELS, ROWS, Plan, Planned, Request, Shared, Step, resolved
 
 __all__ = [
     "LABELS",
@@ -24,6 +24,7 @@ __all__ = [
     "Part",
     "PartitionedPredictions",
     "Plan",
+    "Planned",
     "Request",
     "Selection",
     "Shared",
@@ -35,6 +36,7 @@ __all__ = [
     "from_parts",
     "mapped",
     "picked_ids",
+    "resolved",
     "run",
     "run_all",
     "takes_predictions",

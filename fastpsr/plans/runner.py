@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter
 from types import GeneratorType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, overload
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -12,7 +12,7 @@ from fastpsr.errors import ArgumentError, in_one_call
 from fastpsr.plans.mapped_parts import MappedParts
 from fastpsr.plans.part import Part
 from fastpsr.plans.reading import Failed, count_all
-from fastpsr.plans.steps import SAMPLED_PARTS, Plan, Request, Shared
+from fastpsr.plans.steps import SAMPLED_PARTS, Plan, Planned, Request, Shared, resolved
 from fastpsr.predictions import LabeledData, Predictions
 
 __all__ = ["Outcome", "begin", "run", "run_all"]
@@ -33,25 +33,32 @@ class Outcome(NamedTuple):
         return self.result
 
 
-def run(plan: Callable[[], Plan[Result]]) -> Result:
+@overload
+def run(plan: Callable[[], Plan[Result]]) -> Result: ...
+
+
+@overload
+def run(plan: Callable[[], Planned[Result]]) -> Result: ...
+
+
+def run(plan: Callable[[], Any]) -> Any:
     """Return the result of a plan, or raise what it raised."""
-    run_of = _Run()
-    with in_one_call():
-        node = run_of.begin(plan())
-        run_of.finish()
-    if node.error is not None:
-        raise node.error
-    result: Result = node.result
-    return result
+    (outcome,) = run_all([plan])
+    return outcome.get()
 
 
-def run_all(plans: Sequence[Callable[[], Plan[Any]]]) -> list[Outcome]:
+def run_all(plans: Sequence[Callable[[], Planned[Any]]]) -> list[Outcome]:
     """Run plans together, as few reads as may be; one that raises does not stop the others."""
     run_of = _Run()
     with in_one_call():
-        nodes = [run_of.begin(plan()) for plan in plans]
+        nodes = [run_of.begin(_begun(plan)) for plan in plans]
         run_of.finish()
     return [Outcome(node.result, node.error) for node in nodes]
+
+
+def _begun(plan: Callable[[], Any]) -> Plan[Any]:
+    """Plan: return what a function returns, or the plan that it returns."""
+    return (yield from resolved(plan()))
 
 
 def begin(*data: LabeledData) -> Plan[None]:
@@ -173,6 +180,8 @@ class _Run:
             return self.begin(request)
         if isinstance(request, Shared):
             return self._share(request)
+        if not isinstance(request, Request):  # the result itself
+            return _Answer(request, is_done=True)
         if isinstance(request.data[0], Predictions):
             return _answered_in_memory(request)
         known = self._kept_of(request.data[0]) if request.step.is_kept else self._slots
@@ -184,10 +193,10 @@ class _Run:
     def _share(self, request: Shared) -> _Answer:
         """Return the answer of a shared plan, which begins where nobody asked before."""
         if isinstance(request.data, Predictions):
-            return self.begin(request.remembered() if request.is_kept else request.plan())
+            return self.begin(request.remembered() if request.is_kept else _begun(request.plan))
         known = self._kept_of(request.data)
         if request.name not in known:
-            known[request.name] = self.begin(request.plan())
+            known[request.name] = self.begin(_begun(request.plan))
         answer: _Answer = known[request.name]
         return answer
 

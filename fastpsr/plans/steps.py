@@ -7,13 +7,34 @@ its own result. A request is a step over data (:meth:`Step.over`) or another pla
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Hashable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from types import GeneratorType
+from typing import Any, NamedTuple, TypeAlias, TypeVar, overload
 
-__all__ = ["LABELS", "ROWS", "SAMPLED_PARTS", "Plan", "Request", "Shared", "Step"]
+__all__ = [
+    "LABELS", "ROWS", "SAMPLED_PARTS", "Plan", "Planned", "Request", "Shared", "Step", "resolved",
+]  # fmt: skip
 
 Result = TypeVar("Result")
 
 Plan = Generator[list[Any], list[Any], Result]
+#: A result, or the plan of one that depends on what must be read first.
+Planned: TypeAlias = Plan[Result] | Result
+
+
+@overload
+def resolved(result: Plan[Result]) -> Plan[Result]: ...
+
+
+@overload
+def resolved(result: Planned[Result]) -> Plan[Result]: ...
+
+
+def resolved(result: Any) -> Plan[Any]:
+    """Plan: return a result, or that of its plan."""
+    if isinstance(result, GeneratorType):
+        return (yield from result)
+    return result
+
 
 #: What a step may read of a part, besides columns of ids.
 LABELS = frozenset({"labels", "weights"})
@@ -107,12 +128,12 @@ class Shared:
 
     name: Hashable
     data: Any
-    plan: Callable[[], Plan[Any]]
+    plan: Callable[[], Planned[Any]]
     is_kept: bool = True
 
     def remembered(self) -> Plan[Any]:
         """Plan: return the result, which predictions in memory keep."""
         results = self.data.results
         if self.name not in results:
-            results[self.name] = yield from self.plan()
+            results[self.name] = yield from resolved(self.plan())
         return results[self.name]
