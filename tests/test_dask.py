@@ -134,11 +134,13 @@ def test_another_number_of_workers_gives_the_same_bits(expected):
         require_same(numbers(from_frame), expected, 0.0)
 
 
-def test_frames_and_fits_beyond_the_budget(threads, monkeypatch):
+def test_fits_to_frames_within_the_budget_and_beyond(threads, monkeypatch):
     expected = fp.LinearFusion().fit([in_memory(), in_memory("other")]).weights_
-    monkeypatch.setenv("FASTPSR_MEMORY", "10kB")
     fitted = fp.LinearFusion().fit([from_frame(), from_frame("other")])
     require_same(fitted.weights_, expected, OPTIMUM)
+    monkeypatch.setenv("FASTPSR_MEMORY", "10kB")
+    with pytest.raises(fp.ArgumentError, match=r"^systems must fit in memory.* FASTPSR_MEMORY"):
+        fp.LinearFusion().fit([from_frame(), from_frame("other")])
 
 
 @pytest.mark.filterwarnings("ignore")  # of Dask's own calls of pandas

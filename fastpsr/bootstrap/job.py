@@ -1,7 +1,6 @@
 """What replicates are drawn of: a metric of some data, and signed sums of such."""
 
 from collections.abc import Callable, Hashable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,8 +11,8 @@ from fastpsr.bootstrap.subsets import Subset
 from fastpsr.caching import ByIdentity, cached_property
 from fastpsr.interval_rule import IntervalRule
 from fastpsr.metrics.base import AnyMetric, Metric, Statistic, name_of
-from fastpsr.plans import Data, Part, Plan, begin, mapped, resolved
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.plans import Data, Plan, begin, mapped, resolved
+from fastpsr.predictions import Floats
 from fastpsr.summaries.sums import Sums
 
 __all__ = ["Job", "Progress", "Sum", "as_number"]
@@ -33,7 +32,6 @@ class Job:
     subset: Subset | None = None
     sums: Sums | None = None
     shape: tuple[int, ...] = ()
-    refits: Any = None
     _pinned: list[AnyMetric | Statistic[Any, Floats]] = field(default_factory=list)
 
     @cached_property
@@ -67,8 +65,6 @@ class Job:
             sums = yield from resolved(self.metric.sums(self.data))
             if sums is not None and sums.are_reweightable:
                 self.sums = sums
-            if sums is None and isinstance(self.data, Predictions):
-                self.refits = yield from resolved(self.metric.refits(self.data))
 
     def pin(self) -> Plan[AnyMetric | Statistic[Any, Floats]]:
         """Plan: return the metric with fixed folds."""
@@ -78,24 +74,6 @@ class Job:
                 metric = yield from resolved(metric.fixed_to(self.data))
             self._pinned.append(metric)
         return self._pinned[0]
-
-    def values_of_refits(self, draws: DrawCounts, replicates: range) -> Floats:
-        """Return the values under draw counts that refits yield, (R,) or (R, P); else nan."""
-        assert isinstance(self.metric, Statistic)
-        assert isinstance(self.data, Predictions)
-        part = Part.whole(self.data)
-        own = part.predictions.weights
-        weights = np.empty((len(replicates), len(self.data)))
-        for row, replicate in zip(weights, replicates, strict=True):
-            row[:] = Reweighted(draws, replicate, self.subset).counts_of(part)
-            if own.size:
-                row *= own
-        values = np.full((len(replicates), *self.shape), np.nan)
-        for place, summary in enumerate(self.refits.summaries(weights)):
-            if summary is not None:
-                with suppress(ValueError):  # undefined
-                    values[place] = self.metric.finish(summary)
-        return values
 
     def value_under(
         self, draws: DrawCounts, replicate: int, views: dict[Hashable, Any]

@@ -14,7 +14,6 @@ from fastpsr.bootstrap.layout import Layout, counts_suffice, known_counts
 from fastpsr.bootstrap.rows import CountDraws, DrawnTotals, RowDraws
 from fastpsr.bootstrap.shares import SubsetDraws
 from fastpsr.bootstrap.units import Units
-from fastpsr.kernels.blocks import thread_count
 from fastpsr.kernels.sizes import LANES
 from fastpsr.plans import Data, PartitionedPredictions, Plan
 from fastpsr.plans.budget import memory_budget
@@ -26,7 +25,6 @@ __all__ = ["draw_replicates", "values_under"]
 _BYTES_AT_ONCE = 1 << 22  # of counts, that stay in the cache
 _SHARE_OF_COUNTS = 8  # of the memory budget, for counts of groups
 _N_REPORTS = 10  # of progress, at least
-_NUMBERS_SIDE_BY_SIDE = 1 << 20  # weights of the samples in replicates that are refitted at once
 
 
 def draw_replicates(
@@ -51,7 +49,7 @@ def draw_replicates(
     """
     bundles, others = bundled(jobs)
     out = [np.full((n_resamples, *job.shape), np.nan) for job in jobs]
-    n_passes = len(bundles) + len({place if jobs[place].refits else None for place in others})
+    n_passes = len(bundles) + bool(others)
     advance = _Count(progress, n_resamples * n_passes)
     plans: list[Plan[None]] = []
     alone, remaining, n_numbers = [], [], 0
@@ -256,7 +254,7 @@ def _go_to_samples(
     advance: Callable[[int], object],
     n_numbers: int,
 ) -> Plan[None]:
-    """Write the replicates of jobs without sums: refits, each a pass, then those of samples."""
+    """Write the replicates of jobs without sums, each computed from the samples."""
     n_replicates = out[0].shape[0]
     data = next(iter(jobs.values())).whole
     for job in jobs.values():
@@ -264,22 +262,10 @@ def _go_to_samples(
 
     def one(replicate: int) -> Plan[None]:
         views: dict[Hashable, Any] = {}
-        remaining = [place for place in jobs if np.isnan(out[place][replicate]).all()]
-        values = yield [jobs[place].value_under(draws, replicate, views) for place in remaining]
-        for place, value in zip(remaining, values, strict=True):
+        values = yield [job.value_under(draws, replicate, views) for job in jobs.values()]
+        for place, value in zip(jobs, values, strict=True):
             out[place][replicate] = value
-        if not all(job.refits for job in jobs.values()):
-            advance(1)
+        advance(1)
 
-    side_by_side = max(thread_count(), _NUMBERS_SIDE_BY_SIDE // max(len(data), 1))
-    side_by_side = min(side_by_side, _between_reports(n_replicates))
     for chunk in chunks_of(n_replicates, data, n_numbers, in_lanes=False):
-        for place, job in jobs.items():
-            if not job.refits:
-                continue
-            at_once = max(1, min(side_by_side, memory_budget() // job.refits.n_bytes))
-            for first in range(chunk.start, chunk.stop, at_once):
-                some = range(first, min(first + at_once, chunk.stop))
-                out[place][some.start : some.stop] = job.values_of_refits(draws, some)
-                advance(len(some))
         yield [one(replicate) for replicate in chunk]

@@ -1,30 +1,28 @@
 """Affine calibration in log space: direction-preserving, and temperature scaling."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.calibration.base import Apply, require_trained_classes
-from fastpsr.calibration.descent import fit_under_rule, fits_to_sums_under_rule
+from fastpsr.calibration.base import require_trained_classes
 from fastpsr.calibration.fittable import require_fitted
-from fastpsr.calibration.floors import LOG_FLOOR, floor_of, floored, with_floor
-from fastpsr.calibration.folds import Folds, OneFold
+from fastpsr.calibration.floors import floored
+from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.row_fits import needs_every_class
-from fastpsr.calibration.row_refits import RowRefits
+from fastpsr.calibration.rule_fits import MeanLoss, fit_under_rule
 from fastpsr.calibration.smooth import SmoothCalibrator
 from fastpsr.calibration.smooth_map import Fits, WeightedScores
 from fastpsr.calibration.training_priors import TrainingPriors
 from fastpsr.errors import ArgumentError, warn
-from fastpsr.plans import Data, Part, Plan, Transform, mapped
+from fastpsr.plans import Data, Part, Transform
 from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules import Log, ScoringRule
 from fastpsr.rules.base import check_rule
-from fastpsr.summaries.losses import summed_losses
 
 __all__ = ["DirectionPreserving", "TemperatureScaling"]
 
@@ -118,18 +116,6 @@ class _Affine(SmoothCalibrator):
     def require_classes(self, data: Data) -> None:
         if needs_every_class(data, with_bias=self.with_bias):
             super().require_classes(data)
-
-    def refits(self, rule: ScoringRule, folds: Folds, data: Predictions) -> Plan[RowRefits | None]:
-        if data.n_classes == 2 or data.kind != "posteriors" or not self._is_log:
-            return None
-        clipped = floored(data, self.floor)
-        fits = yield from self._fits_of_folds(clipped, folds)
-        if fits is None:
-            return None
-        floor = -np.inf if clipped.has_finite_scores else LOG_FLOOR
-        return RowRefits.of(
-            rule, folds, data, clipped, fits.parameters, floor, with_bias=self.with_bias
-        )
 
     def by_fold(self, folds: Folds, fits: Fits, kind: Kind) -> Transform:
         maps = [self.attributes(parameters, 0.0) for parameters in fits.parameters]
@@ -293,51 +279,47 @@ class DirectionPreserving(_Affine):
     def _shown_options(self) -> str:
         return ("" if self._is_log else f"{self.rule!r}, ") + super()._shown_options
 
-    def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
+    def fit_to_rows(self, fits: Fits, data: Data, folds: Folds, rows: Part, floor: float) -> Fits:
         if self._is_log:
-            return (yield from super()._fit_plan(data, start))
-        data = with_floor(data, self.floor)
-        fitted = yield from self._fits(data, OneFold(), start)
-        assert fitted is not None
-        fits, span, row_fits = fitted
-        optimum = self.attributes(fits.parameters[0], 0.0)
-        if row_fits is None:
-            attributes = {**optimum, "floor_": floor_of(span, data.n_classes)}
-            self.check_attributes(attributes)
-            return attributes
-        candidates = yield from fit_under_rule(
-            self.rule, row_fits, optimum["scale_"], optimum["bias_"]
+            return fits
+        y, weights, scores = (
+            rows.predictions.labels,
+            rows.predictions.weights,
+            rows.predictions.scores,
         )
-        floor = floor_of(span, data.n_classes)
-        each = [{"scale_": float(c[0]), "bias_": c[1:], "floor_": floor} for c in candidates]
-        attributes = each[0]
-        if not span.is_finite:  # which fits replace: the true losses decide
-            to_prior = row_fits.targets.offsets[0]
-            at_prior = [
-                self.with_fitted("posteriors", {**one, "bias_": one["bias_"] + to_prior})
-                for one in each
-            ]
-            sums = yield [summed_losses(self.rule, mapped(data, Apply(one))) for one in at_prior]
-            priors = TrainingPriors.of(data, self.prior).weighing
-            losses = np.array([replace(one, given_priors=priors).mean() for one in sums])
-            attributes = each[int(np.where(np.isnan(losses), np.inf, losses).argmin())]
-        self.check_attributes(attributes)
-        return attributes
+        weights = weights if weights.size else np.ones(y.size)
+        finite = np.clip(scores, floor, -floor if scores.ndim == 1 else None) if floor else scores
+        fold_of_row, priors = folds.fold_of_rows(rows), TrainingPriors.of(data, self.prior)
+        parameters = []
+        for mask, optimum in zip(folds.training_mask, fits.parameters, strict=True):
+            used = np.flatnonzero(mask[fold_of_row] & (weights > 0.0))
+            of_classes = np.bincount(y[used], weights[used], data.n_classes).astype(np.float64)
+            shares = weights[used] * priors.factors(of_classes)[y[used]]
+            loss = MeanLoss(self.rule, scores[used], finite[used], y[used], shares / shares.sum())
+            parameters.append(fit_under_rule(loss, optimum, priors.offsets(of_classes)))
+        return Fits(np.stack(parameters), fits.prior_log_odds)
 
     def fit_to_sums(
         self, sums: WeightedScores, masks: NDArray[np.bool_], start: Floats, steepest: float
     ) -> Floats:
-        at = super().fit_to_sums(sums, masks, start, steepest)
-        found = ~np.isnan(at).any(axis=1)
-        if self._is_log or not found.any():
-            return at
-        if steepest < _STEEP:  # no change, where descents may begin, is beyond what cells resolve
-            return np.full_like(at, np.nan)
-        some = masks[found]
-        at[found] = fits_to_sums_under_rule(
-            self.rule, sums, sums.training_weights(some), sums.prior_log_odds(some), at[found]
-        )
-        return at
+        optima = super().fit_to_sums(sums, masks, start, steepest)
+        if self._is_log:
+            return optima
+        if steepest < _STEEP:  # the identity is beyond what cells resolve
+            return np.full_like(optima, np.nan)
+        finite = np.tile(sums.scores + sums.origin, 2)
+        y = np.repeat(np.array([0, 1], np.uint8), sums.scores.size)
+        parameters = np.full_like(optima, np.nan)
+        for c in np.flatnonzero(~np.isnan(optima).any(axis=1)):
+            mask = masks[c : c + 1]
+            shares = sums.training_weights(mask).ravel()
+            loss = MeanLoss(
+                self.rule, finite + np.tile(sums.infinite, 2), finite, y, shares / shares.sum()
+            )
+            offsets = np.array([0.0, sums.prior_log_odds(mask)[0]])
+            fitted = fit_under_rule(loss, self.moved(optima[c], -sums.origin), offsets)
+            parameters[c] = self.moved(fitted, sums.origin)
+        return parameters
 
 
 @dataclass(frozen=True, eq=False)

@@ -216,10 +216,6 @@ class Calibrator(Fittable, ABC):
         """Plan: return sums of losses before and after a fit to the replicate, or None."""
         return None
 
-    def refits(self, rule: ScoringRule, folds: Folds, data: Predictions) -> Planned[Any]:
-        """Plan: return what fits to replicates of data in memory need, or None without sums."""
-        return None
-
     def _fit_fold(self, data: Data, folds: Folds, number: int, start: Self | None) -> Plan[Self]:
         if folds.training_mask.all():  # trained on all samples, whose facts are known
             return (yield from self.fit_plan(data, start))

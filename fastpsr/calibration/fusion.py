@@ -10,8 +10,9 @@ import numpy as np
 from fastpsr import checks
 from fastpsr.calibration.fittable import Fittable, require_fitted
 from fastpsr.calibration.folds import Folds, OneFold
-from fastpsr.calibration.fusion_fits import FusionFits, Fusions, fit_fusions
+from fastpsr.calibration.fusion_fits import FusionFits, fit_fusions
 from fastpsr.calibration.fusion_parts import fused_data
+from fastpsr.calibration.fusions import Fusions
 from fastpsr.calibration.quality import TERMS, Quality
 from fastpsr.calibration.stacks import Stack, check_differ
 from fastpsr.errors import ArgumentError, warn
@@ -65,7 +66,8 @@ class LinearFusion(Fittable):
     ArgumentError
         From ``fit``: for systems that are not of the same samples, labels and weights; infinite
         scores or measures; posteriors; a class without samples; systems that are constant, or
-        together separate the classes; measures for more than two classes.
+        together separate the classes; measures for more than two classes; parts that exceed
+        ``FASTPSR_MEMORY``, whose rows a fit needs in memory.
 
     Warns
     -----

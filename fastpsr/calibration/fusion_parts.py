@@ -1,17 +1,88 @@
-"""Systems in parts, fused when they are read."""
+"""Systems in parts: read once for a fit, and fused when they are read."""
 
 from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr.caching import ByIdentity
 from fastpsr.calibration.folds import Folds
-from fastpsr.calibration.fusion_fits import Fusions
+from fastpsr.calibration.fusions import Fusions
+from fastpsr.calibration.row_fits import require_memory
 from fastpsr.calibration.stacks import Stack
-from fastpsr.plans import Part, PartitionedPredictions, Step
+from fastpsr.plans import Part, PartitionedPredictions, Plan, Step
 from fastpsr.plans.reading import Reading
 from fastpsr.plans.sources import Source
-from fastpsr.predictions import Kind, Predictions
+from fastpsr.predictions import Floats, Kind, Predictions
 
-__all__ = ["fused_data"]
+__all__ = ["HeldColumns", "fused_data", "held_columns"]
+
+
+@dataclass(frozen=True, eq=False)
+class HeldColumns:
+    """Columns of a stack in memory: (S, N), or (S, N, K) of several classes.
+
+    Beside them are labels, weights, empty if all are 1, and folds of the rows.
+    """
+
+    columns: Floats
+    y: NDArray[Any]
+    weights: Floats
+    fold_of_row: NDArray[Any]
+
+    @classmethod
+    def of(cls, stack: Stack, parts: list[Part], folds: Folds) -> "HeldColumns":
+        """Return the columns of a part of each system."""
+        first = parts[0].predictions
+        columns = stack.columns(parts) if stack.held is None else stack.held
+        fold_of_row = folds.fold_of_rows(parts[0])
+        return cls(np.asarray(columns, np.float64), first.labels, first.weights, fold_of_row)
+
+
+def held_columns(stack: Stack, folds: Folds) -> Plan[HeldColumns]:
+    """Plan: return the columns of all rows; raise if they exceed the memory budget."""
+    if not stack.is_in_parts:
+        return HeldColumns.of(stack, [Part.whole(each) for each in stack.data], folds)
+    n_numbers = len(stack.names) * (1 if stack.n_classes == 2 else stack.n_classes)
+    require_memory(stack.first, n_numbers, "systems")
+    (held,) = yield [_HoldColumns(stack, folds).over(*stack.data)]
+    return held  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, eq=False)
+class _HoldColumns(Step):
+    """Copy the columns of all systems into memory."""
+
+    stack: Stack
+    folds: Folds
+    is_exact = True
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """Rows, columns of measures, and those that determine the folds."""
+        return self.stack.reads | self.folds.reads
+
+    @property
+    def key(self) -> Hashable:
+        return ("columns in memory", ByIdentity(self.stack), self.folds.key)
+
+    def add(self, accumulator: Any, prepared: None, *parts: Part) -> Any:
+        accumulator = {} if accumulator is None else accumulator
+        accumulator[parts[0].number] = HeldColumns.of(self.stack, [*parts], self.folds)
+        return accumulator
+
+    def merge(self, one: Any, other: Any) -> Any:
+        return {**one, **other}
+
+    def finish(self, accumulator: Any) -> HeldColumns:
+        parts = [accumulator[number] for number in sorted(accumulator)]
+        return HeldColumns(
+            np.concatenate([part.columns for part in parts], axis=1),
+            *(np.concatenate([getattr(part, name) for part in parts])
+              for name in ("y", "weights", "fold_of_row")),
+        )  # fmt: skip
 
 
 def fused_data(stack: Stack, fusions: Fusions, folds: Folds | None) -> Any:

@@ -12,14 +12,14 @@ from fastpsr.calibration.training_priors import TrainingPriors
 from fastpsr.plans import LABELS, Data, Part, PartitionedPredictions, Plan, Step
 from fastpsr.predictions import Floats
 
-__all__ = ["LogOddsOffset", "Sample", "SampledRows", "rough_fit", "sampled"]
+__all__ = ["LogOddsOffset", "rough_fit"]
 
 _THIN = 1 << 12  # samples per class that are enough for a rough fit of one score
 
 
 @dataclass(frozen=True, eq=False)
-class SampledRows:
-    """Some rows of positive weight: scores (n,) or (n, K), labels (n,), and weights (n,)."""
+class _SampledRows:
+    """Some rows of positive weight: scores, labels, and weights, (n,) each."""
 
     scores: Floats
     y: NDArray[Any]
@@ -27,31 +27,28 @@ class SampledRows:
 
 
 @dataclass(frozen=True, eq=False)
-class Sample(Step):
-    """Take every n-th row of each class.
+class _Sample(Step):
+    """Take every n-th row of each class, about `_THIN` rows of each.
 
     Attributes
     ----------
     sizes : tuple of int
         Number of rows of each class in the sampled parts.
-    size : int
-        Approximate number of rows of each class to take.
     floor : float
         Value that replaces -inf; 0 if all scores are finite.
     only_parts : tuple of int, or None
     """
 
     sizes: tuple[int, ...]
-    size: int
     floor: float
     only_parts: tuple[int, ...] | None
     is_exact = True
 
     @property
     def key(self) -> Hashable:
-        return ("sample", self.sizes, self.size, self.floor, self.only_parts)
+        return ("sample", self.sizes, self.floor, self.only_parts)
 
-    def start(self) -> dict[int, SampledRows]:
+    def start(self) -> dict[int, _SampledRows]:
         return {}
 
     def add(self, accumulator: Any, prepared: None, part: Part) -> Any:
@@ -59,10 +56,10 @@ class Sample(Step):
         y, weights = predictions.labels, predictions.weights
         taken = []
         for k, n_of_class in enumerate(self.sizes):
-            stride = max(1, n_of_class // self.size)
+            stride = max(1, n_of_class // _THIN)
             # every n-th of all rows, since listing the rows of a class is slow for 10 million
             rows = stride * np.flatnonzero(y[::stride] == k)
-            if rows.size < y.size * (self.size // 4) // max(sum(self.sizes), 1):
+            if rows.size < y.size * (_THIN // 4) // max(sum(self.sizes), 1):
                 rows = np.flatnonzero(y == k)[::stride]  # the stride missed all rows of the class
             taken.append(rows)
         rows = np.concatenate(taken)
@@ -70,19 +67,19 @@ class Sample(Step):
             rows = rows[weights[rows] > 0.0]
         scores = predictions.scores[rows]
         if self.floor:
-            scores = np.clip(scores, self.floor, -self.floor if scores.ndim == 1 else None)
+            scores = np.clip(scores, self.floor, -self.floor)
         of_rows = weights[rows] if weights.size else np.ones(rows.size)
-        accumulator[part.number] = SampledRows(scores, y[rows], of_rows)
+        accumulator[part.number] = _SampledRows(scores, y[rows], of_rows)
         return accumulator
 
     def merge(self, one: Any, other: Any) -> Any:
         return {**one, **other}
 
-    def finish(self, accumulator: dict[int, SampledRows]) -> SampledRows | None:
+    def finish(self, accumulator: dict[int, _SampledRows]) -> _SampledRows | None:
         parts = [accumulator[number] for number in sorted(accumulator)]
         if not parts:
             return None
-        return SampledRows(
+        return _SampledRows(
             np.concatenate([part.scores for part in parts]),
             np.concatenate([part.y for part in parts]),
             np.concatenate([part.weights for part in parts]),
@@ -107,43 +104,27 @@ class LogOddsOffset(Step):
         return one
 
 
-def sampled(
-    data: Data, priors: TrainingPriors, size: int, floor: float
-) -> Plan[SampledRows | None]:
-    """Plan: return about `size` rows of each class, from a few parts, weighted like the whole.
+def rough_fit(map_: SmoothMap, data: Data, floor: float = 0.0) -> Plan[Floats | None]:
+    """Plan: return parameters of a map that was fitted to a sample of the rows.
 
-    None if a class has none.
+    None if there is no such fit; the sample may have no optimum where the data have one.
     """
     if isinstance(data, PartitionedPredictions):
         chosen: Any = data.facts.sampled_parts
         sizes = data.facts.sizes[list(chosen)].sum(axis=0)
     else:
         chosen, sizes = None, data.class_sizes if data.has_weights else data.class_weights
-    step = Sample(tuple(int(n) for n in sizes), size, floor, chosen)
-    (sample,) = yield [step.over(data)]
-    if sample is None:
+    (sample,) = yield [_Sample(tuple(int(n) for n in sizes), floor, chosen).over(data)]
+    if sample is None or not np.isfinite(sample.scores).all():
         return None
-    of_sample = np.bincount(sample.y, sample.weights, data.n_classes)
+    of_sample = np.bincount(sample.y, sample.weights, 2)
     if not of_sample.all():
         return None
+    priors, scores = TrainingPriors.of(data, map_.prior), sample.scores
     factors = priors.factors(data.class_weights) * data.class_weights / of_sample
-    weights = sample.weights * factors[sample.y]
-    return SampledRows(sample.scores, sample.y, weights / weights.sum())
-
-
-def rough_fit(map_: SmoothMap, data: Data, floor: float = 0.0) -> Plan[Floats | None]:
-    """Plan: return parameters of a map that was fitted to a sample of the rows.
-
-    None if there is no such fit; the sample may have no optimum where the data have one.
-    """
-    priors = TrainingPriors.of(data, map_.prior)
-    sample = yield from sampled(data, priors, _THIN, floor)
-    if sample is None:
-        return None
-    scores = sample.scores
-    if not np.isfinite(scores).all():
-        return None
-    weights = np.stack([np.where(sample.y == k, sample.weights, 0.0) for k in (0, 1)])[:, None]
+    shares = sample.weights * factors[sample.y]
+    shares /= shares.sum()
+    weights = np.stack([np.where(sample.y == k, shares, 0.0) for k in (0, 1)])[:, None]
     if not weights.any(axis=(1, 2)).all():  # so small beside the other class's that they underflow
         return None
     offset = float(priors.log_odds(data.class_weights))

@@ -5,7 +5,7 @@ import numpy as np
 from fastpsr.errors import ArgumentError
 from fastpsr.predictions import Floats
 
-__all__ = ["NoOptimumError", "binary_margins", "check_margins", "no_optimum"]
+__all__ = ["NoOptimumError", "are_separated", "binary_margins", "check_margins", "no_optimum"]
 
 _ROUNDING = 1e-13  # of the largest margin: possible effect of rounding in normalizing rows
 _LARGE = 1e280  # sums of lengths above may overflow
@@ -38,6 +38,16 @@ def check_margins(least: Floats, most: Floats, n_classes: int = 2, *, with_bias:
         separable = not _has_negative_cycle(margins) if with_bias else bool((margins >= 0.0).all())
         if separable:
             raise no_optimum("separate the classes perfectly, and no affine map is best", n_classes)
+
+
+def are_separated(least: Floats, most: Floats) -> bool:
+    """Return whether rising scores separate the classes, given margins as in check_margins.
+
+    Biases may be added to the scores of two classes, but not to those of several, (1, 1).
+    """
+    if least.size == 1:
+        return bool(least >= 0.0 and most > 0.0)
+    return not _is_constant(least, most) and not _has_negative_cycle(least)
 
 
 class NoOptimumError(ArgumentError):

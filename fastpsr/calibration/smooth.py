@@ -13,7 +13,7 @@ from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.floors import floor_of, floored, has_common_floor, with_floor
 from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds, OneFold
-from fastpsr.calibration.row_fits import RowFits, fit_rows, held_rows
+from fastpsr.calibration.row_fits import fit_rows, fits_in_memory, held_rows
 from fastpsr.calibration.smooth_map import Fits, SmoothMap
 from fastpsr.errors import ArgumentError, SuspicionWarning, warn
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
@@ -119,18 +119,15 @@ class SmoothCalibrator(Calibrator, SmoothMap):
         """Options that the remedy of a warning repeats."""
         return "" if self.prior is None else f"prior={self.prior}, "
 
-    #: Whether it is fitted by the log rule.
-    _is_log: Any = True
     #: Whether sums on an axis suffice for the losses that a fit minimizes.
     _fits_sums: Any = True
 
     def _takes_sums(self, data: Data) -> bool:
         """Whether fits are to sums on an axis, if one is possible."""
-        return bool(self._fits_sums and data.n_classes == 2 and len(data) >= _MANY)
+        are_many = len(data) >= _MANY or not fits_in_memory(data, 2)
+        return bool(self._fits_sums and data.n_classes == 2 and are_many)
 
     def cross_fit_plan(self, data: Data, folds: Folds) -> Plan[Transform]:
-        if not (self._is_log or self._takes_sums(data)):
-            return (yield from resolved(super().cross_fit_plan(data, folds)))
         together = yield from self._fits_of_folds(with_floor(data, self.floor), folds)
         if together is None:
             return (yield from resolved(super().cross_fit_plan(data, folds)))
@@ -176,9 +173,7 @@ class SmoothCalibrator(Calibrator, SmoothMap):
             return None  # separate fits give the full message
         if fitted is None:
             return None
-        fits, span, row_fits = fitted
-        if row_fits is not None and not self._is_log:
-            return None
+        fits, span = fitted
         ends = (span.low, span.high) if span.is_finite else (span.finite_low, span.finite_high)
         return fits if self.is_plain(fits, *ends) else None
 
@@ -186,7 +181,7 @@ class SmoothCalibrator(Calibrator, SmoothMap):
         data = with_floor(data, self.floor)
         fitted = yield from self._fits(data, OneFold(), start)
         assert fitted is not None
-        fits, span, _ = fitted
+        fits, span = fitted
         attributes = self.attributes(fits.parameters[0], float(fits.prior_log_odds[0]))
         attributes["floor_"] = floor_of(span, data.n_classes)
         self.check_attributes(attributes)
@@ -199,11 +194,10 @@ class SmoothCalibrator(Calibrator, SmoothMap):
         start: Self | None = None,
         *,
         if_alike: bool = False,
-    ) -> Plan[tuple[Fits, Span, RowFits | None] | None]:
-        """Plan: return the fits of all folds, the range of the scores, and the fits to rows.
+    ) -> Plan[tuple[Fits, Span] | None]:
+        """Plan: return the fits of all folds, and the range of the scores.
 
-        The last is None where sums on an axis were used; else fits are by the log rule. With
-        `if_alike` the result is None where some samples would have another floor than all.
+        With `if_alike` the result is None where some samples would have another floor than all.
         """
         by_rows = not self._takes_sums(data)
         requests: list[Any] = [ScoreRange().over(data), held_rows(data, folds)]
@@ -214,17 +208,21 @@ class SmoothCalibrator(Calibrator, SmoothMap):
         if not by_rows:
             fits = yield from fits_by_sums(self, data, folds)
             if fits is not None:
-                return fits, span, None
+                return fits, span
+        rows = answers[1] if by_rows else (yield from held_rows(data, folds))
         low, high, floor = span.low, span.high, 0.0
         if not span.is_finite:
             floor = floor_of(span, data.n_classes)
             low, high = max(low, floor), min(high, -floor)
-        begin = None if start is None else start.fitted_parameters
-        fits, row_fits = yield from fit_rows(
-            self, data, folds, floor=floor, score_range=(low, high), start=begin,
-            rows=answers[1] if by_rows else None,
+        fits = fit_rows(
+            self, data, folds, rows, floor=floor, score_range=(low, high),
+            start=None if start is None else start.fitted_parameters,
         )  # fmt: skip
-        return fits, span, row_fits
+        return self.fit_to_rows(fits, data, folds, rows, floor), span
+
+    def fit_to_rows(self, fits: Fits, data: Data, folds: Folds, rows: Part, floor: float) -> Fits:
+        """Return the fits by its own rule, given those by the log rule; -inf becomes the floor."""
+        return fits
 
     def _transform(self, predictions: Predictions) -> Predictions:
         predictions = floored(predictions, self.floor)

@@ -14,7 +14,7 @@ from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.floors import floor_of
 from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds, InnerFolds, OneFold, deal_samples
-from fastpsr.calibration.row_fits import RowFits, held_rows
+from fastpsr.calibration.row_fits import held_rows
 from fastpsr.calibration.separability import binary_margins, check_margins, no_optimum
 from fastpsr.calibration.smooth import SmoothCalibrator
 from fastpsr.calibration.smooth_map import Fits, TooSteepError, WeightedScores
@@ -180,7 +180,7 @@ class Spline(SmoothCalibrator):
 
     def _fits(
         self, data: Data, folds: Folds, start: Self | None = None, *, if_alike: bool = False
-    ) -> Plan[tuple[Fits, Span, RowFits | None] | None]:
+    ) -> Plan[tuple[Fits, Span] | None]:
         folds = yield from _with_inner(data, folds)
         (span,) = yield [ScoreRange().over(data)]
         if not span.is_finite:
@@ -188,7 +188,7 @@ class Spline(SmoothCalibrator):
         fits = yield from fits_by_sums(self, data, folds)
         if fits is None:
             fits = yield from _fit_samples(self, data, folds)
-        return fits, span, None
+        return fits, span
 
     def by_fold(self, folds: Folds, fits: Fits, kind: Kind) -> Transform:
         each = [
@@ -430,13 +430,6 @@ def _deal(data: Data, n_folds: int) -> Folds:
 def _fit_samples(map_: Spline, data: Data, folds: Folds) -> Plan[Fits]:
     """Plan: fit to the samples themselves, where sums in cells do not tell enough."""
     rows = yield from held_rows(data, folds)
-    if rows is None:
-        raise ArgumentError(
-            "predictions",
-            "must fit in memory for Spline where scores are so far apart that cells of them are "
-            "too many",
-            remedy="raise FASTPSR_MEMORY, or use BetaCalibration()",
-        )
     fold_of_row, samples = folds.fold_of_rows(rows), rows.predictions
     used = np.flatnonzero(samples.weights) if samples.weights.size else np.arange(len(samples))
     of_rows = samples.weights[used] if samples.weights.size else np.ones(used.size)

@@ -1,6 +1,6 @@
 """Vector and matrix scaling with a penalty: linear maps of smoothed log-posteriors."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -8,17 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
-from fastpsr.caching import ByIdentity, cached_property
 from fastpsr.calibration.affine import TemperatureScaling
 from fastpsr.calibration.base import Calibrator, log_prior_of, require_trained_classes
 from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.folds import OneFold
-from fastpsr.calibration.objective import Asked, in_lockstep, newton_by_products
+from fastpsr.calibration.newton import newton_by_products
 from fastpsr.calibration.row_fits import held_rows
 from fastpsr.calibration.separability import no_optimum
 from fastpsr.errors import ArgumentError
-from fastpsr.kernels.types import Reals
-from fastpsr.plans import Data, Part, Plan, Step, Transform, mapped
+from fastpsr.plans import Data, Part, Plan, Transform, mapped
 from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats, Kind, Predictions, class_factors
 from fastpsr.summaries.class_counts import ClassCounts
@@ -27,7 +25,6 @@ __all__ = ["MatrixScaling", "VectorScaling"]
 
 _SQUARES = 12  # arrays of K x K that a search holds
 _LEAST = -1e200  # instead of -inf, so that products with it are defined
-_WEAK = 1e-6  # curvature of the penalty below which products in single precision hide it
 _CHUNK = 1 << 17  # numbers of a chunk of rows, which stay in the second-level cache
 
 
@@ -78,35 +75,24 @@ class _Structured(Calibrator):
         factors = class_factors(data.class_weights, given)
         shares = factors / (factors * data.class_weights).sum()
         pull = 2.0 * self.penalty(n_classes, n_samples)
-        precision = np.float32 if pull.min() > _WEAK else np.float64
-        problem = _Problem(
-            temperature.scale_, n_samples, shares, precision, is_matrix=pull.shape[1] > 2
-        )
+        identity = np.eye(*pull.shape) if pull.shape[1] > 2 else np.tile([1.0, 0.0], (n_classes, 1))
         begin = np.zeros_like(pull)
         if start is not None:
-            begin[:, :-1] = (
-                start.weights_ - 1.0 if begin.shape[1] == 2 else start.weights_ - np.eye(n_classes)
-            ).reshape(n_classes, -1)
-            begin[:, -1] = start.bias_
-        rows = None if held is None else _Rows(problem, held.predictions)
-        del held
-
-        def ask(places: list[int], asked: list[Asked]) -> Plan[list[Any]]:
-            if rows is not None:
-                return [rows.sums_at(asked[0])]
-            return (yield [_SumAt(problem, asked[0]).over(at_prior)])
-
-        (end,) = yield from in_lockstep([newton_by_products(begin, pull)], ask)
+            begin = np.column_stack([start.weights_, start.bias_]) - identity
+        samples = held.predictions.present()
+        of_rows = shares[samples.labels]
+        of_rows = of_rows * samples.weights if samples.weights.size else of_rows
+        x = _smoothed(samples, temperature.scale_, n_samples)
+        end = newton_by_products(_Rows(x, samples.labels, of_rows, identity), begin, pull)
         if end is None:
             raise no_optimum(
                 "all but separate the classes: calibration did not converge", n_classes
             )
-        diagonal = 1.0 if begin.shape[1] == 2 else np.eye(n_classes)
-        weights = diagonal + (end[:, 0] if begin.shape[1] == 2 else end[:, :-1])
+        weights = (identity + end)[:, :-1]
         return {
             "scale_": temperature.scale_,
             "n_samples_": n_samples,
-            "weights_": weights,
+            "weights_": weights if pull.shape[1] > 2 else weights[:, 0],
             "bias_": end[:, -1] - end[:, -1].mean(),
             "log_priors_": log_priors,
         }
@@ -162,9 +148,8 @@ class VectorScaling(_Structured):
     Notes
     -----
     Classes with few samples stay at the temperature, since there is little to outweigh the penalty.
-    Posteriors of 0 are finite after smoothing, so that losses are finite after calibration. Data
-    in parts are held in memory if ``FASTPSR_MEMORY`` allows; otherwise each step of the search
-    reads them again.
+    Posteriors of 0 are finite after smoothing, so that losses are finite after calibration. A fit
+    needs its rows in memory: parts that exceed ``FASTPSR_MEMORY`` are refused.
 
     References
     ----------
@@ -297,113 +282,60 @@ class _AsPosteriors(Transform):
         return predictions.replace_scores("posteriors", values)
 
 
-@dataclass(frozen=True, eq=False)
-class _Problem:
-    """Settings of a fit: the temperature, the number of samples, and factors on class weights.
+class _Rows:
+    """Smoothed log-posteriors of rows of positive weight, for sums of the mean loss.
 
-    Products with matrices are computed in a `precision` that suffices for steps.
+    Parameters are those of a map less the identity: a weight and a bias for each class, (K, 2), or,
+    of matrices, weights of all classes and a bias, (K, K + 1).
     """
 
-    scale: float
-    n_samples: float
-    shares: Floats
-    precision: type[np.floating[Any]]
-    is_matrix: bool
+    def __init__(self, x: Floats, y: NDArray[Any], shares: Floats, identity: Floats) -> None:
+        self._is_matrix = identity.shape[1] > 2
+        # a column of ones, whose weights are biases
+        self._x = np.column_stack([x, np.ones(len(x))]) if self._is_matrix else x
+        self._y, self._shares, self._identity = y, shares, identity
+        self._posteriors = np.empty(x.shape)
 
-
-class _Rows:
-    """Rows of positive weight, for sums at given weights and biases."""
-
-    def __init__(self, problem: _Problem, predictions: Predictions) -> None:
-        predictions = predictions.present()
-        self.x = _smoothed(predictions, problem.scale, problem.n_samples)
-        self._posteriors = np.empty(self.x.shape)
-        if problem.is_matrix:  # a column of ones, whose weights are biases
-            self.x = np.column_stack([self.x, np.ones(len(self.x))])
-        self.y: NDArray[Any] = predictions.labels
-        self.weights = problem.shares[self.y]
-        if predictions.weights.size:
-            self.weights = self.weights * predictions.weights
-        self._precision, self._is_matrix = problem.precision, problem.is_matrix
-
-    def sums_at(self, asked: Asked) -> tuple[Floats, Floats | None]:
-        """Return the gradient and the curvature, as a search by products needs it, or a product."""
-        return self._of_matrix(asked) if self._is_matrix else self._of_vector(asked)
-
-    def _of_vector(self, asked: Asked) -> tuple[Floats, Floats | None]:
-        if asked.direction is not None:
-            return kernels.scaled_products(
-                self.x, self.weights, self._posteriors, asked.direction
-            ), None
-        scale, bias = np.ascontiguousarray(asked.point.T)
-        return kernels.scaled_residuals(
-            self.x, self.y, self.weights, 1.0 + scale, bias, self._posteriors
-        )
-
-    def _of_matrix(self, asked: Asked) -> tuple[Floats, Floats | None]:
-        if asked.direction is not None:
-            return self._matrix_product(asked.direction), None
-        to = (asked.point + np.eye(*asked.point.shape)).T
-        gradient = np.zeros(asked.point.shape)
-        curvature = np.zeros((2, *asked.point.shape)) if asked.curved else None
+    def slopes(self, point: Floats, *, curved: bool) -> tuple[Floats, Floats | None]:
+        """Return the gradient at a point, and curvatures as searches by products need them."""
+        gradient = np.zeros(point.shape)
+        curvature = np.zeros((2, *point.shape)) if curved else None
         for rows in self._chunks():
-            x, weights, posteriors = self.x[rows], self.weights[rows], self._posteriors[rows]
-            values = x @ to
-            kernels.residual_rows(values, self.y[rows], weights, posteriors)
-            gradient += values.T @ x
-            rounded, rounded_posteriors = (each[rows] for each in self._rounded)
-            rounded_posteriors[...] = posteriors
-            if curvature is None:
-                continue
-            spread = rounded_posteriors * (1.0 - rounded_posteriors)
-            spread *= weights[:, None]
-            curvature[0] += spread.T @ np.square(rounded)
-            curvature[1] += spread.T @ rounded
+            x, shares, posteriors = self._x[rows], self._shares[rows], self._posteriors[rows]
+            values = self._scores(x, self._identity + point)
+            kernels.residual_rows(values, self._y[rows], shares, posteriors)
+            gradient += self._by_parameters(values, x)
+            if curvature is not None:
+                spread = posteriors * (1.0 - posteriors) * shares[:, None]
+                curvature[0] += self._by_parameters(spread, np.square(x))
+                curvature[1] += self._by_parameters(spread, x)
         return gradient, curvature
 
-    def _matrix_product(self, direction: Floats) -> Floats:
-        # the gradient decides what is found, so that half the digits may do for steps
-        product, to = np.zeros(direction.shape), direction.astype(self._precision).T
+    def product(self, direction: Floats) -> Floats:
+        """Return the product of the curvature at the last point with a direction."""
+        product = np.zeros(direction.shape)
         for rows in self._chunks():
-            x, posteriors = (each[rows] for each in self._rounded)
-            values = x @ to
-            kernels.curve_rows(values, posteriors, self.weights[rows])
-            product += values.T @ x
+            values = self._scores(self._x[rows], direction)
+            kernels.curve_rows(values, self._posteriors[rows], self._shares[rows])
+            product += self._by_parameters(values, self._x[rows])
         return product
 
+    def _scores(self, x: Floats, parameters: Floats) -> Floats:
+        if self._is_matrix:
+            return np.asarray(x @ parameters.T)
+        return np.asarray(x * parameters[:, 0] + parameters[:, 1])
+
+    def _by_parameters(self, values: Floats, x: Floats) -> Floats:
+        """Return the sums of values (n, K) times what the parameters multiply."""
+        if self._is_matrix:
+            return np.asarray(values.T @ x)
+        return np.column_stack([np.einsum("nk,nk->k", values, x), values.sum(axis=0)])
+
     def _chunks(self) -> Iterator[slice]:
-        n, n_classes = self.x.shape
-        size = max(1, _CHUNK // n_classes)
+        n, n_columns = self._x.shape
+        size = max(1, _CHUNK // n_columns)
         for first in range(0, n, size):
             yield slice(first, first + size)
-
-    @cached_property
-    def _rounded(self) -> tuple[Reals, Reals]:
-        """The rows and their posteriors in the precision of products."""
-        posteriors = np.empty(self._posteriors.shape, self._precision)
-        return self.x.astype(self._precision), posteriors
-
-
-@dataclass(frozen=True, eq=False)
-class _SumAt(Step):
-    """Sum what a search asks for over rows that are not held."""
-
-    problem: _Problem
-    asked: Asked
-
-    @property
-    def key(self) -> Hashable:
-        return ("sums of a linear map", ByIdentity(self))
-
-    def add(self, accumulator: Any, prepared: None, part: Part) -> Any:
-        rows = _Rows(self.problem, part.predictions)
-        if self.asked.direction is not None:
-            rows.sums_at(Asked(self.asked.point))  # the posteriors there
-        sums = rows.sums_at(self.asked)
-        return sums if accumulator is None else self.merge(accumulator, sums)
-
-    def merge(self, one: Any, other: Any) -> Any:
-        return one[0] + other[0], None if one[1] is None else one[1] + other[1]
 
 
 def _smoothed(predictions: Predictions, scale: float, n_samples: float) -> Floats:

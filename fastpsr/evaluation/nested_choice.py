@@ -149,9 +149,6 @@ class _TableOfLosses(Statistic[tuple[Any, FoldLosses], Floats]):
     def sums(self, data: Data) -> Planned[Sums | None]:
         return self.calibrator.refit_sums(self.rule, self.folds, data)
 
-    def refits(self, data: Predictions) -> Planned[Any]:
-        return self.calibrator.refits(self.rule, self.folds, data)
-
     def finish(self, summary: tuple[Any, FoldLosses]) -> Floats:
         _, losses = summary
         return np.concatenate([losses.of_served, losses.of_folds])

@@ -174,7 +174,7 @@ class Task:
     def own_job(self, name: str) -> Job:
         """Return the prepared job of a metric of these samples alone."""
         job = self._jobs[name]
-        return Job(job.metric, job.data, None, job.sums, refits=job.refits)
+        return Job(job.metric, job.data, None, job.sums)
 
     def can_be_drawn(self) -> bool:
         """Return whether a group has enough units to resample; warn if not."""

@@ -20,7 +20,6 @@ from fastpsr.kernels.log_space import *  # noqa: F403
 from fastpsr.kernels.logits import *  # noqa: F403
 from fastpsr.kernels.ordering import *  # noqa: F403
 from fastpsr.kernels.panels import *  # noqa: F403
-from fastpsr.kernels.refitting import *  # noqa: F403
 from fastpsr.kernels.resampling import *  # noqa: F403
 from fastpsr.kernels.side_by_side import *  # noqa: F403
 from fastpsr.kernels.softmax_fits import *  # noqa: F403

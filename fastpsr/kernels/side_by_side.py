@@ -85,20 +85,6 @@ class SideBySide:
         _add_up(pieces, self.n_systems, self._slopes, self._spreads, gradient, hessian)
         return gradient, hessian if curved else None
 
-    def brier_fit(self, point: Floats, factors: Floats) -> tuple[float, Floats]:
-        """Brier loss of softmax(point[0] x scores + point[1:]) of one system, and its gradient.
-
-        Sums over all samples, with weights times `factors` (K,).
-        """
-        n_pieces = self._part_of_piece.size
-        out = np.zeros((n_pieces, 2 + self.n_classes))
-        over_blocks(
-            _sum_brier, n_pieces, self._bounds, self._x, self._y, self._weights, factors, point,
-            out, worth_a_thread=self._worth_a_thread,
-        )  # fmt: skip
-        sums = out.sum(axis=0)
-        return float(sums[0]), sums[1:]
-
 
 def _width(n_scores, part_size):
     """Return how many samples a block holds: 16 m + 8, so that classes share no lines of cache."""
@@ -286,49 +272,6 @@ def _sum_fit(first, last, pieces, bounds, x, y, weights, factors, point, curved,
                 for k in range(0, n_classes, 4):
                     for j in range(k, n_classes, 4):
                         _subtract_products(q, weighted, k, j, spread)
-
-
-@summing
-def _slope_of_bias(q, weighted, missed):
-    """Return the sum of weights x (q less what is missed) x q."""
-    slope = 0.0
-    for s in range(q.size):
-        slope += weighted[s] * (q[s] - missed[s]) * q[s]
-    return slope
-
-
-@kernel
-def _sum_brier(first, last, bounds, x, y, weights, factors, point, out):
-    n_classes, width = x.shape[2], x.shape[3]
-    q, means = np.empty((n_classes, width)), np.empty((1, width))
-    top, norm, weighted = np.empty(width), np.empty(width), np.empty(width)
-    squares, crossed, missed = np.empty(width), np.empty(width), np.empty(width)
-    for piece in range(first, last):
-        sums = out[piece]
-        for block in range(bounds[piece], bounds[piece + 1]):
-            scores = x[block]
-            _exponentials(scores, point[:1], point[1:], top, q)
-            _normalize(scores, q, norm, means)
-            for s in range(width):
-                squares[s] = crossed[s] = 0.0
-            for k in range(n_classes):
-                values, of_class = q[k], scores[0, k]
-                for s in range(width):
-                    square = values[s] * values[s]
-                    squares[s] += square
-                    crossed[s] += square * of_class[s]
-            for s in range(width):
-                true = np.int64(y[block, s])
-                own, weight = q[true, s], weights[block, s] * factors[true] / n_classes
-                missed[s] = squares[s] - own
-                weighted[s] = 2.0 * weight
-                sums[0] += weight * (squares[s] - own * own + (1.0 - own) * (1.0 - own))
-                sums[1] += weighted[s] * (
-                    crossed[s] - own * scores[0, true, s] - missed[s] * means[0, s]
-                )
-                sums[2 + true] -= weighted[s] * own
-            for k in range(n_classes):
-                sums[2 + k] += _slope_of_bias(q[k], weighted, missed)
 
 
 @kernel

@@ -62,15 +62,6 @@ class Statistic(Options, ABC, Generic[Summary, Value]):
         """
         return None
 
-    def refits(self, data: Predictions) -> Planned[Any]:
-        """Plan: return what computes the summaries of many replicates from samples, or None.
-
-        It is asked for where there are no sums, and has a method ``summaries(weights)`` that
-        returns those of (R, N) weights of the samples, None in place of those that it cannot; a
-        replicate takes its ``n_bytes`` of memory.
-        """
-        return None
-
     def plan_from_start(self, data: Data) -> Plan[Value]:
         """Plan: request the facts of the data, then compute the value."""
         yield from begin(data)

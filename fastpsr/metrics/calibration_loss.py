@@ -161,12 +161,6 @@ class CalibrationLoss(_AfterCalibration[tuple[ScoreTotals, ScoreTotals]]):
         calibrated = yield from resolved(self.train.calibrated_plan(self._fitter, data))
         return _TwoLosses(data.n_classes, self.rule, data.given_priors, (calibrated,))
 
-    def refits(self, data: Predictions) -> Plan[Any]:
-        if not self.train.refits:
-            return None
-        folds = yield from resolved(self.train.folds_plan(data))
-        return (yield from resolved(self._fitter.refits(self.rule, folds, data)))
-
     def finish(self, summary: tuple[ScoreTotals, ScoreTotals]) -> float:
         raw, calibrated = summary[0].mean(), summary[1].mean()
         if raw == calibrated:

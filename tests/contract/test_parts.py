@@ -107,15 +107,15 @@ LITTLE = {
     "rare targets": Case("LLRs", "tied", "zeros", n=9_000, positives=0.02, from_functions=True),
     "3 classes": Case("posteriors of 3 classes", n=9_000, from_functions=True),
 }
-#: What would hold all scores, or all cells of a balanced set, beyond the budget.
+#: What would hold all scores or rows, or all cells of a balanced set, beyond the budget.
 REFUSED = {
     "balanced": {
         "AUC", "DevPAV", "EER", "FalseAlarmRate", "MinADCF", "MinCllr", "MinDCF", "MissRate", "PAV",
         "PavPosterior", "Threshold", "VennAbers", "bayes_error", "empirical_cross_entropy",
-        "pav_steps", "roc", "tippett",
+        "pav_steps", "roc", "tippett", "VectorScaling", "MatrixScaling",
     },
-    "rare targets": {"VennAbers", "tippett"},
-    "3 classes": set(),
+    "rare targets": {"VennAbers", "tippett", "VectorScaling", "MatrixScaling"},
+    "3 classes": {"DirectionPreserving", "TemperatureScaling", "VectorScaling", "MatrixScaling"},
 }  # fmt: skip
 
 
