@@ -28,12 +28,6 @@ def units_of(scheme, y, weights, ids):
         ]
     if scheme == "clusters":
         return [sorted({ids[i] for i in present})], [(ids[i],) for i in range(len(y))]
-    if scheme == "nested":
-        rows = {c: [("row", i) for i in present if ids[i] == c] for c in {ids[i] for i in present}}
-        clusters = sorted(("cluster", c) for c in rows)
-        return [clusters, *rows.values()], [
-            (("cluster", ids[i]), ("row", i)) for i in range(len(y))
-        ]
     one, other = ids
     sides = [{one[i], other[i]} for i in range(len(y))]
     return [sorted(set().union(*(sides[i] for i in present)))], [tuple(side) for side in sides]
@@ -45,23 +39,23 @@ def times_of(drawn, units_of_samples):
 
 
 def draw_conditions(rng, conditions):
-    """Indices that confidence-intervals 0.0.3 draws where conditions are given, as its code says.
+    """Indices of samples of conditions that are drawn with replacement, as many as there are.
 
-    Conditions are drawn with replacement; then, for each different one that was drawn, its samples
-    with replacement, as many as it has; these are repeated as often as the condition was drawn.
+    Of each condition drawn, samples are drawn with replacement, as many as it has.
     """
     names = sorted(set(conditions))
-    drawn = Counter(names[k] for k in rng.integers(len(names), size=len(names)))
     indices = []
-    for name, times in drawn.items():
+    for name in (names[k] for k in rng.integers(len(names), size=len(names))):
         own = [i for i, condition in enumerate(conditions) if condition == name]
-        picked = [own[k] for k in rng.integers(len(own), size=len(own))]
-        indices += picked * times
+        indices += [own[k] for k in rng.integers(len(own), size=len(own))]
     return indices
 
 
 def every_replicate(scheme, y, weights=None, ids=None):
     """Every outcome as (times, probability)."""
+    if scheme == "nested":
+        yield from _every_nested_replicate(ids, weights)
+        return
     strata, units_of_samples = units_of(scheme, y, weights, ids)
     for parts in itertools.product(*(list(compositions(len(s), len(s))) for s in strata)):
         drawn, probability = {}, 1.0
@@ -69,6 +63,22 @@ def every_replicate(scheme, y, weights=None, ids=None):
             drawn.update(zip(stratum, counts, strict=True))
             probability *= multinomial(counts)
         yield np.array(times_of(drawn, units_of_samples)), probability
+
+
+def _every_nested_replicate(ids, weights):
+    present = [i for i in range(len(ids)) if weights is None or weights[i] > 0]
+    clusters = [[i for i in present if ids[i] == c] for c in sorted({ids[i] for i in present})]
+    for copies in compositions(len(clusters), len(clusters)):
+        sizes = [n * len(rows) for n, rows in zip(copies, clusters, strict=True)]
+        ways = [
+            list(compositions(size, len(rows))) for size, rows in zip(sizes, clusters, strict=True)
+        ]
+        for counts in itertools.product(*ways):
+            times, probability = np.zeros(len(ids), int), multinomial(copies)
+            for rows, of_cluster in zip(clusters, counts, strict=True):
+                times[rows] = of_cluster
+                probability *= multinomial(of_cluster)
+            yield times, probability
 
 
 def compositions(total, n_parts):
@@ -82,10 +92,10 @@ def compositions(total, n_parts):
 
 
 def multinomial(counts):
-    """Probability of counts of as many uniform draws as there are cells."""
-    n = len(counts)
+    """Probability of counts of uniform draws from as many cells."""
+    n = sum(counts)
     ways = math.factorial(n) / math.prod(math.factorial(c) for c in counts)
-    return ways / n**n
+    return ways / len(counts) ** n
 
 
 def distribution(value_at, outcomes):

@@ -1,4 +1,4 @@
-"""`fp.Nested` and `fastpsr.compat.confidence_intervals` against confidence-intervals itself."""
+"""`fastpsr.compat.confidence_intervals` against confidence-intervals itself, without conditions."""
 
 import inspect
 
@@ -15,15 +15,10 @@ N = 600
 
 
 def sample(seed=0):
-    """Labels, LLRs, and conditions of different sizes that shift the LLRs."""
+    """Labels and LLRs."""
     rng = np.random.default_rng(seed)
-    conditions = rng.choice(25, N, p=rng.dirichlet(np.full(25, 3.0)))
     labels = (rng.random(N) < 0.3).astype(int)
-    return (
-        labels,
-        3.0 * labels - 1.0 + rng.normal(size=N) + rng.normal(size=25)[conditions],
-        conditions,
-    )
+    return labels, 3.0 * labels - 1.0 + rng.normal(size=N)
 
 
 def test_signatures_are_equal():
@@ -34,17 +29,13 @@ def test_signatures_are_equal():
 
 
 @pytest.mark.parametrize("metric", [fp.Cllr(), fp.EER(), fp.ActDCF(0.2)], ids=lambda m: m.label)
-@pytest.mark.parametrize("kind", ["conditions", "none"])
-def test_replicates_are_distributed_alike(metric, kind):
+def test_replicates_are_distributed_alike(metric):
     """Kolmogorov-Smirnov, means and spreads: 1,500 replicates against 400 of the package."""
-    labels, llrs, conditions = sample()
-    groups = conditions if kind == "conditions" else None
-    scheme = fp.IID() if groups is None else fp.Nested(groups)
+    labels, llrs = sample()
     data = fp.Predictions.from_llrs(labels, llrs)
-    ours = fp.bootstrap(metric, data, n_resamples=1_500, resampling=scheme, seed=1).replicates
-    # a generator: with an integer, conditions of equal size would draw the same places
+    ours = fp.bootstrap(metric, data, n_resamples=1_500, seed=1).replicates
     state = np.random.RandomState(3)
-    rows = [theirs.get_bootstrap_indices(N, groups, random_state=state) for _ in range(400)]
+    rows = [theirs.get_bootstrap_indices(N, None, random_state=state) for _ in range(400)]
     original = np.array([metric(labels[r], llrs[r]) for r in rows])
     reference.assert_same_distribution(ours, original)
     error = np.sqrt(ours.var() / ours.size + original.var() / original.size)
@@ -52,14 +43,12 @@ def test_replicates_are_distributed_alike(metric, kind):
     assert abs(np.log(ours.std() / original.std())) < 5.0 * np.sqrt(0.5 / 1_500 + 0.5 / 400)
 
 
-@pytest.mark.parametrize("kind", ["conditions", "none"])
-def test_intervals_are_alike(kind):
+def test_intervals_are_alike():
     """Ends within 5 standard errors of a percentile of 400 nearly normal replicates."""
-    labels, llrs, conditions = sample(1)
-    groups = conditions if kind == "conditions" else None
+    labels, llrs = sample(1)
     calls = [(call, fp.Cllr()) for call in (evaluate_with_conf_int, theirs.evaluate_with_conf_int)]
     (value, ours), (expected, original) = (
-        call(llrs, metric, labels, groups, num_bootstraps=400) for call, metric in calls
+        call(llrs, metric, labels, None, num_bootstraps=400) for call, metric in calls
     )
     assert value == expected
     spread = (original[1] - original[0]) / 3.92

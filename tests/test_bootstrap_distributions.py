@@ -219,7 +219,7 @@ def test_the_spread_of_a_mean_is_that_of_theory():
 
 
 def test_the_spread_under_nested_draws_is_that_of_theory():
-    """With clusters of equal size n: (s_b^2 + (2 - 1/C) s_w^2 / n) / C, s_b of means."""
+    """With clusters of equal size n: (s_b^2 + s_w^2 / n) / C, s_b of means."""
     rng = np.random.default_rng(11)
     n_clusters, size = 60, 25
     ids = np.repeat(np.arange(n_clusters), size)
@@ -230,7 +230,7 @@ def test_the_spread_under_nested_draws_is_that_of_theory():
     n = 4_000
     (values,) = replicates([fp.BrierScore(False)], data, n, resampling=fp.Nested(ids), seed=1)
     within = losses.var(axis=1).mean() / size
-    variance = (losses.mean(axis=1).var() + (2.0 - 1.0 / n_clusters) * within) / n_clusters
+    variance = (losses.mean(axis=1).var() + within) / n_clusters
     assert within > 0.2 * losses.mean(axis=1).var()
     assert abs(values.mean() - losses.mean()) < 5.0 * np.sqrt(variance / n)
     assert abs(values.var() / variance - 1.0) < 5.0 * np.sqrt(2.0 / n)

@@ -1,23 +1,21 @@
 """Jobs whose sums share groups: one set of sums of a replicate has the values of them all."""
 
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import suppress
+from collections.abc import Hashable
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from fastpsr.bootstrap.chunks import chunks_of, numbers_of_samples
-from fastpsr.bootstrap.draws import DrawCounts
 from fastpsr.bootstrap.job import Job
 from fastpsr.bootstrap.layout import Layout
+from fastpsr.bootstrap.row_counts import RowCounts
 from fastpsr.caching import ByIdentity
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Statistic
 from fastpsr.plans import Data, PartitionedPredictions, Plan
 from fastpsr.predictions import Floats
-from fastpsr.summaries.sums import NeedsSamplesError, PieceSums, Sums
+from fastpsr.summaries.sums import NeedsSamplesError, Sums
 
 __all__ = ["Bundle", "bundled"]
 
@@ -79,56 +77,14 @@ class Bundle:
                     pass  # undefined, for example because a class is missing: stays nan
         return out, unserved
 
-    def write_pieces(
-        self, totals: Callable[[int, Sums], Iterator[Floats]], out: list[Floats]
-    ) -> Plan[None]:
-        """Write the values of all replicates, of sums whose groups are found piece by piece.
-
-        `totals` yields (R, G) counts in replicates of the groups of a piece.
-        """
-        of_jobs = [job.sums for job in self.jobs if isinstance(job.sums, PieceSums)]
-        kept: list[list[list[Any]]] = [
-            [[] for _ in range(out[place].shape[0])] for place in self.places
-        ]
-        number = 0
-        for read in range(of_jobs[0].n_reads):
-            for sums in (yield from of_jobs[0].find(self.jobs[0].data, read)):
-                summaries = chain.from_iterable(
-                    sums.assemble_each(some, np.empty((*some.shape, 0)))
-                    for some in totals(number, sums)
-                )
-                for replicate, summary in enumerate(summaries):
-                    for of_job, each in zip(kept, of_jobs, strict=True):
-                        of_job[replicate].append(each.keep(summary))
-                number += 1
-            del sums, summaries, summary  # before the next are read
-        for place, job, of_job, each in zip(self.places, self.jobs, kept, of_jobs, strict=True):
-            assert isinstance(job.metric, Statistic)
-            for replicate, pieces in enumerate(of_job):
-                with suppress(ValueError):  # undefined: stays nan
-                    out[place][replicate] = job.metric.finish(each.joined(pieces))
-
-    def find_rows(self) -> Plan[None]:
-        """Make sums that are found piece by piece those of rows, which some draws need."""
-        sums = self.jobs[0].sums
-        if isinstance(sums, PieceSums):
-            of_rows = yield from sums.of_rows(self.jobs[0].data)
-            for job in self.jobs:
-                job.sums = of_rows
-
-    def write(
-        self, totals: Floats, first: int, draws: DrawCounts | None, out: list[Floats]
-    ) -> Plan[None]:
-        """Write the values of (R, G, 1 + sums) of replicates from `first` on.
-
-        `draws` are the draw counts of rows; None if only counts of groups were drawn.
-        """
+    def write(self, totals: Floats, first: int, draws: RowCounts, out: list[Floats]) -> Plan[None]:
+        """Write the values of (R, G, 1 + sums) of replicates from `first` on."""
         values, unserved = self.values_of(totals)
         for place, of_job in zip(self.places, values, strict=True):
             out[place][first : first + totals.shape[0]] = of_job
         if not unserved:
             return
-        if draws is None:
+        if draws.are_of_counts:
             raise ValueError(
                 f"metric {self.jobs[unserved[0][0]].name} must not need samples where its sums "
                 "are counts alone: give them a column"
@@ -139,7 +95,7 @@ class Bundle:
                 raise ArgumentError("data", f"must fit in memory for {job.name}: some of its "
                                     "replicates need samples beside others")  # fmt: skip
         data = self.jobs[0].data
-        for chunk in chunks_of(len(unserved), data, numbers_of_samples(data), in_lanes=False):
+        for chunk in chunks_of(len(unserved), data, numbers_of_samples(data)):
             some = unserved[chunk.start : chunk.stop]
             views: dict[Hashable, Any] = {}
             numbers = yield [self.jobs[k].value_under(draws, first + r, views) for k, r in some]

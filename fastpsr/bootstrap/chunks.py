@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from fastpsr.kernels.sizes import LANES
 from fastpsr.plans import Data, PartitionedPredictions
 from fastpsr.plans.budget import memory_budget
 
@@ -15,10 +14,8 @@ _N_READING = 2  # replicates, and subsets, are computed in the same reads
 _BYTES_PER_ROW = 64  # of a replicate that is computed from its samples: weights and scores
 
 
-def chunks_of(
-    n_replicates: int, data: Data, n_numbers: int, *, in_lanes: bool = True
-) -> Iterator[range]:
-    """Cut replicates into chunks of whole lanes, each with little time and memory.
+def chunks_of(n_replicates: int, data: Data, n_numbers: int) -> Iterator[range]:
+    """Cut replicates into chunks, each with little time and memory.
 
     For data in parts a chunk is as large as the memory budget allows, since each chunk is a read.
     All plans that share the reads have the same chunks, for which the numbers of all are held.
@@ -29,8 +26,7 @@ def chunks_of(
         most = min(_MOST_PER_READ, memory_budget() // (_N_READING * n_held * n_bytes))
     else:
         most = min(_DRAWS_PER_CHUNK // len(data), _BYTES_PER_CHUNK // n_bytes)
-    size = max(1, most // LANES) * LANES if in_lanes else max(1, most)
-    return ranges(n_replicates, size)
+    return ranges(n_replicates, max(1, most))
 
 
 def ranges(n_replicates: int, size: int) -> Iterator[range]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fastpsr.bootstrap.draws import DrawCounts, Reweighted
+from fastpsr.bootstrap.row_counts import Reweighted, RowCounts
 from fastpsr.bootstrap.subsets import Subset
 from fastpsr.caching import ByIdentity, cached_property
 from fastpsr.interval_rule import IntervalRule
@@ -76,7 +76,7 @@ class Job:
         return self._pinned[0]
 
     def value_under(
-        self, draws: DrawCounts, replicate: int, views: dict[Hashable, Any]
+        self, draws: RowCounts, replicate: int, views: dict[Hashable, Any]
     ) -> Plan[Any]:
         """Plan: return the value for given draw counts of the rows; nan if it is undefined.
 

@@ -7,27 +7,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr import kernels
 from fastpsr.bootstrap.cache import BootstrapCache
 from fastpsr.bootstrap.subsets import Subset
-from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
-from fastpsr.kernels.sizes import DEGREE
-from fastpsr.plans import LABELS, Data, Plan
+from fastpsr.kernels.sizes import DEGREE, index_type
+from fastpsr.plans import LABELS
 from fastpsr.plans.part import Part
-from fastpsr.predictions import Floats
-from fastpsr.summaries.sums import AddUp, Sums
+from fastpsr.predictions import Floats, Predictions
+from fastpsr.summaries.sums import Sums
 
-__all__ = ["Layout", "Rows", "counts_suffice", "known_counts"]
+__all__ = ["Layout", "Rows", "present_rows"]
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of positive weight sorted by group, with their terms of the sums."""
+    """Rows of positive weight, with their terms of the sums.
 
-    bounds: NDArray[np.int64]
-    order: NDArray[Any]
+    Attributes
+    ----------
+    numbers : ndarray of int, shape (n,)
+        In the part that is drawn.
+    groups : ndarray of int32, shape (n,)
+    weights : ndarray of float64, shape (n,) or empty
+    columns : ndarray of float64, shape (C, n)
+    """
+
+    numbers: NDArray[Any]
+    groups: NDArray[np.int32]
     weights: Floats
-    columns: Floats  # (C, rows)
+    columns: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,14 +93,6 @@ class Layout:
         """Whether a part has no row of positive weight of a group, but the whole may."""
         return self.subset is not None and not self.part(parts).has_weight
 
-    def in_whole(self, parts: Sequence[Part], rows: NDArray[Any]) -> NDArray[Any]:
-        """Return the numbers that rows have in the part that is drawn."""
-        return rows if self.subset is None else self.subset.places(self.part(parts))[rows]
-
-    def spread(self, parts: Sequence[Part], values: NDArray[Any]) -> NDArray[Any]:
-        """Return values of rows with 0 at all other rows of the part that is drawn."""
-        return values if self.subset is None else self.subset.spread(self.part(parts), values)
-
     def groups(self, parts: Sequence[Part]) -> NDArray[Any]:
         """Return the group of each row, (n,)."""
         return self.sums[0].groups(*(parts[place] for place in self.places[0]))
@@ -107,55 +106,25 @@ class Layout:
         ]
 
     def rows(self, parts: Sequence[Part]) -> Rows:
-        """Return the rows of a part, sorted; in memory they are sorted once."""
-        rows: Rows = self.cache.of(self.part(parts), "rows", lambda: self.sort(parts))
-        return rows
-
-    def sort(self, parts: Sequence[Part]) -> Rows:
-        """Return the rows of a part, sorted."""
+        """Return the rows of a part."""
         part = self.part(parts)
-        weights = part.predictions.weights
-        bounds, order = self.sorted_rows(parts)
-        columns = self.columns(parts)
-        ordered = np.empty((len(columns), order.size))
-        over_blocks(_take, count_blocks(order.size), columns, order, ordered)
-        return Rows(bounds, order, weights[order] if weights.size else weights, ordered)
-
-    def sorted_rows(self, parts: Sequence[Part]) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        """Return the (G + 1,) bounds of groups, and the rows of positive weight by group."""
-        part, groups = self.part(parts), self.groups(parts)
-        weights, present = part.predictions.weights, None
-        if weights.size and not weights.all():
-            present = np.flatnonzero(weights > 0.0)
-            groups = groups[present]
-        counts: NDArray[Any] | None = None
-        if part.is_in_memory and not weights.size:
-            counts = self.sums[0].known_weight
-        if counts is None:
-            counts = np.bincount(groups, minlength=self.n_groups)
-        bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        order = kernels.order_by_group(groups, bounds)
-        return bounds, order if present is None else present[order]
+        weights, present = part.predictions.weights, present_rows(part.predictions)
+        groups = self.groups(parts).astype(np.int32, copy=False)
+        columns = [np.ascontiguousarray(column, np.float64) for column in self.columns(parts)]
+        if present.size < groups.size:
+            groups, weights = groups[present], weights[present]
+            columns = [column[present] for column in columns]
+        table = (
+            columns[0][None]
+            if len(columns) == 1
+            else np.array(columns).reshape(len(columns), groups.size)
+        )
+        numbers = present if self.subset is None else self.subset.places(part)[present]
+        return Rows(numbers, groups, weights, table)
 
 
-def _take(first: int, last: int, columns: list[Floats], order: NDArray[Any], out: Floats) -> None:
-    """Write some blocks of the columns in an order."""
-    rows = slice(first * BLOCK, last * BLOCK)
-    for column, ordered in zip(columns, out, strict=True):
-        np.take(column, order[rows], out=ordered[rows], mode="clip")  # others copy the output
-
-
-def counts_suffice(layout: Layout, data: Data) -> bool:
-    """Whether replicates need no more than the counts of groups."""
-    return not (layout.n_sums or data.has_weights or layout.sums[0].needs_rows)
-
-
-def known_counts(layout: Layout, data: tuple[Any, ...]) -> Plan[NDArray[np.int64] | None]:
-    """Plan: return the counts of groups if these are sufficient, else None."""
-    if not counts_suffice(layout, data[0]):
-        return None
-    weight = layout.sums[0].known_weight
-    if weight is None:
-        step = AddUp(layout.sums[0])
-        ((weight, _),) = yield [step.over(*(data[place] for place in layout.places[0]))]
-    return weight.astype(np.int64)
+def present_rows(predictions: Predictions) -> NDArray[Any]:
+    """Return the rows of positive weight."""
+    n, weights = len(predictions), predictions.weights
+    present = np.flatnonzero(weights > 0.0) if weights.size else np.arange(n)
+    return present.astype(index_type(n + 1), copy=False)

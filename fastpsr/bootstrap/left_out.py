@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from fastpsr.bootstrap.job import Job, Sum
 from fastpsr.bootstrap.replicates import values_under
 from fastpsr.bootstrap.shares import SubsetDraws
-from fastpsr.bootstrap.units import CountedUnits
+from fastpsr.bootstrap.units import Units
 from fastpsr.plans import Plan
 from fastpsr.predictions import Floats
 
@@ -49,7 +49,7 @@ class LeftOut:
 
 
 def left_out_values(
-    jobs: list[Job], values: Floats, units: CountedUnits, seed: int, *, jointly: bool
+    jobs: list[Job], values: Floats, units: Units, seed: int, *, jointly: bool
 ) -> Plan[LeftOut]:
     """Plan: return the values of prepared jobs without each unit.
 
@@ -61,7 +61,7 @@ def left_out_values(
 
 
 def left_out_by_stratum(
-    jobs: list[Job], values: Floats, units: CountedUnits, seed: int, *, jointly: bool
+    jobs: list[Job], values: Floats, units: Units, seed: int, *, jointly: bool
 ) -> Plan[LeftOut]:
     """Plan: return the same values, but of groups of units of one stratum each."""
     sizes = units.n_in_strata
@@ -78,7 +78,7 @@ def left_out_by_stratum(
 def _without(
     jobs: list[Job], draws: SubsetDraws, ends: NDArray[np.int64], jointly: bool
 ) -> Plan[LeftOut]:
-    values = yield from values_under(jobs, draws, jointly=jointly)
+    values = yield from values_under(jobs, draws)
     values[np.isinf(values)] = np.nan
     return LeftOut(jobs, values, ends)
 

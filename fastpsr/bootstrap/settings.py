@@ -12,7 +12,7 @@ from fastpsr import checks
 from fastpsr.bootstrap.intervals import METHODS, Method, UsedMethod, described
 from fastpsr.bootstrap.job import Job, Progress
 from fastpsr.bootstrap.resampling import Resampling
-from fastpsr.bootstrap.rows import IID
+from fastpsr.bootstrap.schemes import IID
 from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data
 

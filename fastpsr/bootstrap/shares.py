@@ -1,29 +1,27 @@
 """Draws without replacement: units are dealt to shares, of which replicates keep some."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.bootstrap.draws import Counts, SharedTotals, UnitCounts
+from fastpsr.bootstrap.cache import BootstrapCache
 from fastpsr.bootstrap.layout import Layout
 from fastpsr.bootstrap.streams import seed_of
+from fastpsr.bootstrap.unit_counts import Counts, UnitCounts
+from fastpsr.bootstrap.units import Units
 from fastpsr.caching import cached_property
-from fastpsr.kernels.sizes import LANES
-from fastpsr.plans.budget import memory_budget
+from fastpsr.plans import Step
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats
 
-if TYPE_CHECKING:
-    from fastpsr.bootstrap.units import CountedUnits
+__all__ = ["SubsetDraws"]
 
-__all__ = ["ShareTotals", "SubsetDraws"]
-
-_SHARE_OF_ROWS = 32  # of the bytes of the budget: rows left out, whose groups are held
-_BYTES_OF_SHARES = 1 << 27
+_BYTES_OF_TABLES = 1 << 27
+_MOST_AT_ONCE = 64  # replicates, each of which adds up as many tables
 
 
 class SubsetDraws(UnitCounts):
@@ -35,7 +33,7 @@ class SubsetDraws(UnitCounts):
 
     Parameters
     ----------
-    units : CountedUnits
+    units : Units
     keeps : ndarray of bool, shape (R, shares)
         Which shares each replicate of a deal keeps.
     n_deals : int
@@ -45,217 +43,155 @@ class SubsetDraws(UnitCounts):
     """
 
     def __init__(
-        self, units: "CountedUnits", keeps: NDArray[np.bool_], seed: int, n_deals: int = 1, *,
+        self, units: Units, keeps: NDArray[np.bool_], seed: int, n_deals: int = 1, *,
         apart: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(units)
         self._keeps, self._n_deals, self._apart = keeps, n_deals, apart
-        self._dealings: list[tuple[Counts, Counts, NDArray[np.uint64]]] = []
-        for deal in range(n_deals):
-            rng = np.random.default_rng(seed_of(seed, ("dealt units", deal)))
-            self._dealings.append(kernels.shuffle_ranks(units.n_in_strata, rng))
-        self._dealt: tuple[int, dict[int, NDArray[Any]]] | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_dealt": None}
+        self._dealings = [
+            kernels.shuffle_ranks(
+                units.n_in_strata, np.random.default_rng(seed_of(seed, ("dealt units", deal)))
+            )
+            for deal in range(n_deals)
+        ]
+        self._cache = BootstrapCache()
 
     @property
     def n_replicates(self) -> int:
         """Number of replicates of all deals."""
         return int(self._keeps.shape[0]) * self._n_deals
 
-    def strata_of_groups(self, layout: Layout) -> Counts | None:
-        """Return the stratum of each group, if counts of the groups may be dealt; else None."""
-        strata = self.units.strata_of_groups(layout.sums[0])
-        return None if self._apart and self.units.n_in_strata.size > 1 else strata
-
-    def totals(self, layouts: tuple[Layout, ...], first: int, n_replicates: int) -> SharedTotals:
+    def totals(self, layouts: tuple[Layout, ...], replicates: range) -> Step:
         if self.units.come_in_pairs:  # a row is in as many shares as it has units
-            return super().totals(layouts, first, n_replicates)
-        return ShareTotals(layouts, self, first, n_replicates)
+            return super().totals(layouts, replicates)
+        return _ShareTotals(layouts, self, replicates)
 
     def at_once(self, n_numbers: int) -> int:
         if self.units.come_in_pairs:
             return super().at_once(n_numbers)
-        return max(LANES, _BYTES_OF_SHARES // (8 * max(n_numbers, 1)))
+        return min(max(_BYTES_OF_TABLES // (8 * max(n_numbers, 1)), 4), _MOST_AT_ONCE)
 
-    def merged_shares(self, first: int, n_replicates: int) -> list["_MergedShares"]:
-        """Return by deal what replicates from `first` on keep; shares that go together are one."""
-        per_deal = self._keeps.shape[0]
-        replicates = np.arange(first, first + n_replicates)
-        merged = []
-        for deal in np.unique(replicates // per_deal).tolist():
-            of_deal = replicates[replicates // per_deal == deal] % per_deal
-            keeps, place = np.unique(self._keeps[of_deal], axis=1, return_inverse=True)
-            merged.append(_MergedShares(deal, place.ravel().astype(np.uint16), keeps))
-        return merged
+    def by_deal(self, replicates: range) -> list[tuple[int, NDArray[np.bool_]]]:
+        """Return the deals of replicates, each with the shares (R, shares) that these keep."""
+        n = self._keeps.shape[0]
+        edges = [*range(replicates.start - replicates.start % n, replicates.stop, n)]
+        return [
+            (begin // n, self._keeps[max(replicates.start - begin, 0) : replicates.stop - begin])
+            for begin in edges
+        ]
 
-    def shares(self, part: Part, deal: int) -> NDArray[Any]:
-        """Return the share of each unit of a part, (U,); one part is needed after another."""
-        place, dealt = self._place(part), self._dealt
-        if dealt is None or dealt[0] != place:
-            dealt = self._dealt = (place, {})
-        of_deals = dealt[1]
-        if deal not in of_deals:
-            of_deals[deal] = self._deal(part, deal)
-        return of_deals[deal]
+    def shares(self, part: Part | None, deal: int) -> NDArray[np.uint16]:
+        """Return the share of each unit of a part, (U,)."""
+        if part is None:
+            return self._deal(part, deal)
+        shares: NDArray[np.uint16] = self._cache.of(
+            part, f"shares {deal}", lambda: self._deal(part, deal)
+        )
+        return shares
 
-    def of_counts(self, counts: Counts, sections: Counts, most: int) -> Iterator[Floats]:
-        """Yield (R, G) numbers of rows of each group that replicates keep, in their order.
+    def shared(self, replicates: range) -> Counts | None:
+        return self._kept(None, replicates) if self.units.n_shared else None
 
-        Parameters
-        ----------
-        counts : ndarray of int64, shape (G,)
-            Number of rows of each group.
-        sections : ndarray of int64, shape (S, 3)
-            Stratum, rank of the first row in it, and number of rows, one section after another.
-        most : int
-            Number of replicates at once.
-        """
-        filled = np.flatnonzero(counts)  # most groups of a class may be those of another
-        for some in self._of_filled(counts[filled], sections, most):
-            if filled.size == counts.size:
-                yield some
-                continue
-            kept = np.zeros((some.shape[0], counts.size))
-            kept[:, filled] = some
-            yield kept
+    def of_part(self, part: Part, replicates: range, shared: Counts | None) -> Counts:
+        return self._kept(part, replicates) if shared is None else shared
 
-    def _of_filled(self, counts: Counts, sections: Counts, most: int) -> Iterator[Floats]:
-        n_shares = self._n_shares
-        leaves_one = np.array_equal(self._keeps, ~np.eye(n_shares, dtype=bool))
-        most_rows, n_rows = memory_budget() // _SHARE_OF_ROWS, max(int(counts.sum()), 1)
-        at_once = max(1, n_shares * most_rows // n_rows)
-        for dealing in self._dealings:
-            settings = (counts, sections, self.units.n_in_strata, *dealing, n_shares)
-            if not leaves_one:
-                dealt = kernels.deal_counts(*settings)
-                for begin in range(0, self._keeps.shape[0], most):
-                    yield kernels.sum_shares(dealt, self._keeps[begin : begin + most])
-                continue
-            for first in range(0, n_shares, at_once):
-                some = range(first, min(first + at_once, n_shares))
-                groups, bounds = kernels.deal_groups(*settings, some)
-                for begin in range(0, len(some), most):
-                    yield kernels.leave_out(counts, groups, bounds[begin : begin + most + 1])
+    def _kept(self, part: Part | None, replicates: range) -> Counts:
+        """Return which units each replicate keeps, as counts."""
+        kept = []
+        for deal, keeps in self.by_deal(replicates):
+            shares = self.shares(part, deal)
+            factor: Floats = np.ones(keeps.shape[0])
+            if self.units.come_in_pairs:
+                n_kept = keeps @ np.bincount(shares, minlength=keeps.shape[1])
+                factor = np.asarray((n_kept - 1.0) / (shares.size - 1.0))
+            kept.append(np.vstack([keeps.T[shares], factor]).astype(np.float32))
+        return np.ascontiguousarray(np.hstack(kept))
 
-    def _draw(self, part: Part, first: int, n_replicates: int) -> NDArray[np.float32]:
-        return self._kept(part, slice(None), self.units.size_in(part), first, n_replicates)
-
-    def _draw_piece(
-        self, part: Part, begin: int, end: int, first: int, n_replicates: int
-    ) -> NDArray[np.float32]:
-        order, _ = self.units.order(part)
-        return self._kept(part, order[begin:end], end - begin, first, n_replicates)
-
-    def _kept(
-        self, part: Part, chosen: Any, n_units: int, first: int, n_replicates: int
-    ) -> NDArray[np.float32]:
-        """Return the counts of some of the units of a part."""
-        n_sets, (per_deal, n_shares) = -(-n_replicates // LANES), self._keeps.shape
-        counts = np.zeros((n_sets, n_units + 1, LANES), np.float32)
-        for k in range(n_sets):
-            replicates = np.arange(first + k * LANES, first + (k + 1) * LANES)
-            replicates = replicates[replicates < self.n_replicates]
-            for deal in np.unique(replicates // per_deal):
-                is_of_deal = replicates // per_deal == deal
-                lanes = np.flatnonzero(is_of_deal)
-                keeps = self._keeps[replicates[is_of_deal] % per_deal].T.astype(np.float32)
-                share = self.shares(part, int(deal))[chosen]
-                if lanes.size == LANES:
-                    np.take(keeps, share, axis=0, out=counts[k, :n_units])
-                else:
-                    counts[k, :n_units, lanes] = keeps[share].T
-                counts[k, n_units, lanes] = 1.0
-                if self.units.come_in_pairs:
-                    n_kept = np.bincount(share, minlength=n_shares) @ keeps
-                    counts[k, n_units, lanes] = (n_kept - 1.0) / (n_units - 1.0)
-        return counts
-
-    def _deal(self, part: Part, deal: int) -> NDArray[Any]:
-        units = self.units
-        strata, weights, before = units.in_strata(part)
-        sizes = units.n_in_strata
-        nothing, n_shares = np.zeros(sizes.size, np.int64), self._n_shares
-        share = kernels.deal_ranks(
+    def _deal(self, part: Part | None, deal: int) -> NDArray[np.uint16]:
+        strata, weights, before = self.units.in_strata(part)
+        sizes = self.units.n_in_strata
+        n_shares = int(self._keeps.shape[1]) // (sizes.size if self._apart else 1)
+        nothing = np.zeros(sizes.size, np.int64)
+        shares = kernels.deal_ranks(
             strata, weights, before, sizes, nothing, *self._dealings[deal], n_shares
         )
-        return share + strata * np.uint16(n_shares) if self._apart else share
+        if self._apart:
+            shares += strata.astype(np.uint16) * np.uint16(n_shares)
+        return shares
+
+
+@dataclass(frozen=True, eq=False)
+class _ShareTotals(Step):
+    """Sums of rows by the share of their unit, added up to those that each replicate keeps.
+
+    Of the shares of a deal, those that all of these replicates keep have one table.
+    """
+
+    layouts: tuple[Layout, ...]
+    draws: SubsetDraws
+    replicates: range
 
     @property
-    def _n_shares(self) -> int:
-        """Number of shares of a stratum."""
-        return int(self._keeps.shape[1]) // (self.units.n_in_strata.size if self._apart else 1)
+    def key(self) -> Hashable:
+        return (type(self), self.draws, self.replicates)
 
-
-@dataclass(frozen=True, eq=False)
-class _MergedShares:
-    """Shares of a deal, of which those that replicates keep together are one."""
-
-    deal: int
-    place: NDArray[np.uint16]  # of each share among the merged ones
-    keeps: NDArray[np.bool_]  # (R, merged shares)
-
-    def add_up(self, sums: Floats) -> Floats:
-        """Return (R, G, 1 + sums) of what each replicate keeps of (G, shares, 1 + sums)."""
-        by_share = np.ascontiguousarray(np.moveaxis(sums, 1, 0))
-        flat = by_share.reshape(by_share.shape[0], -1)
-        if (self.keeps.sum(axis=1) == self.keeps.shape[1] - 1).all():
-            kept = _without_each(flat)[self.keeps.argmin(axis=1)]
-        else:
-            kept = kernels.sum_shares(flat, self.keeps)
-        return np.asarray(kept.reshape(-1, *by_share.shape[1:]))
-
-
-def _without_each(shares: Floats) -> Floats:
-    """Return (S, M) sums of the shares before and after each, as inf - inf is undefined."""
-    out = np.zeros_like(shares)
-    np.cumsum(shares[:-1], axis=0, out=out[1:])
-    after = np.zeros_like(shares[0])
-    for share, sums in zip(out[::-1], shares[::-1], strict=True):
-        share += after
-        after += sums
-    return out
-
-
-@dataclass(frozen=True, eq=False)
-class ShareTotals(SharedTotals):
-    """Sums of rows by the share of their unit, added up to those that each replicate keeps."""
-
-    draws: SubsetDraws
+    @property
+    def reads(self) -> frozenset[str]:
+        return self.draws.reads.union(*(layout.reads for layout in self.layouts))
 
     @cached_property
-    def _merged(self) -> list[_MergedShares]:
-        return self.draws.merged_shares(self.first, self.n_replicates)
+    def _merged(self) -> list[tuple[int, NDArray[np.int64], NDArray[np.bool_]]]:
+        """Each deal with the table of each share, and the tables (R, T) that replicates keep."""
+        merged = []
+        for deal, keeps in self.draws.by_deal(self.replicates):
+            others = np.flatnonzero(~keeps.all(axis=0))
+            table_of_share = np.zeros(keeps.shape[1], np.int64)
+            table_of_share[others] = 1 + np.arange(others.size)
+            kept_tables = np.ones((keeps.shape[0], 1 + others.size), bool)
+            kept_tables[:, 1:] = keeps[:, others]
+            merged.append((deal, table_of_share, kept_tables))
+        return merged
 
     def start(self) -> Any:
         return [
-            [np.zeros((one.n_groups, each.keeps.shape[1], 1 + one.n_sums)) for each in self._merged]
+            [np.zeros((keeps.shape[1], 1 + one.n_sums, one.n_groups)) for *_, keeps in self._merged]
             for one in self.layouts
         ]  # fmt: skip
 
     def add(self, accumulator: Any, prepared: None, *parts: Part) -> Any:
-        for k, merged in enumerate(self._merged):
-            places = merged.place[self.draws.shares(parts[0], merged.deal)]
-            for layout, by_deal in zip(self.layouts, accumulator, strict=True):
-                if layout.is_absent(parts):
-                    continue
-                rows = layout.rows(parts)
-                units, _ = self.draws.of_sorted_rows(layout, rows, parts)
-                kernels.sum_by_share(places[units], rows.bounds, rows.weights, rows.columns,
-                                     layout.degree, by_deal[k])  # fmt: skip
+        draws = self.draws
+        for layout, by_deal in zip(self.layouts, accumulator, strict=True):
+            if layout.is_absent(parts):
+                continue
+            first_unit, _, *terms = draws.terms(layout, parts)
+            for (deal, table_of_share, _), tables in zip(self._merged, by_deal, strict=True):
+                shares = draws.shares(parts[0], deal)
+                rows = (first_unit, *terms)
+                kernels.sum_by_share(shares, table_of_share, rows, layout.degree, tables)
         return accumulator
 
     def merge(self, one: Any, other: Any) -> Any:
         for by_deal, more in zip(one, other, strict=True):
-            super().merge(by_deal, more)
+            for tables, more_tables in zip(by_deal, more, strict=True):
+                tables += more_tables
         return one
 
     def finish(self, accumulator: Any) -> list[Floats]:
         """Return (R, G, 1 + sums) of each layout."""
-        return [
-            np.concatenate([
-                merged.add_up(sums) for merged, sums in zip(self._merged, by_deal, strict=True)
-            ])
-            for by_deal in accumulator
-        ]  # fmt: skip
+        totals = []
+        for by_deal in accumulator:
+            kept = [
+                _kept_sums(tables.reshape(tables.shape[0], -1), keeps)
+                for tables, (*_, keeps) in zip(by_deal, self._merged, strict=True)
+            ]
+            of_layout = kept[0] if len(kept) == 1 else np.concatenate(kept)
+            of_layout = of_layout.reshape(-1, *by_deal[0].shape[1:])
+            totals.append(np.ascontiguousarray(np.moveaxis(of_layout, 1, 2)))
+        return totals
+
+
+def _kept_sums(tables: Floats, keeps: NDArray[np.bool_]) -> Floats:
+    """Return (R, M) sums of the tables (T, M) that each replicate (R, T) keeps."""
+    if np.array_equal(keeps[:, 1:], ~np.eye(keeps.shape[0], dtype=bool)):
+        return kernels.leave_each_out(tables)
+    return kernels.sum_shares(tables, keeps)

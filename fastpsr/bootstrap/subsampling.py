@@ -19,7 +19,7 @@ from fastpsr.bootstrap.left_out import degrees_of_freedom, left_out_values, stan
 from fastpsr.bootstrap.methods import EstimateMethod
 from fastpsr.bootstrap.replicates import values_under
 from fastpsr.bootstrap.shares import SubsetDraws
-from fastpsr.bootstrap.units import CountedUnits
+from fastpsr.bootstrap.units import Units
 from fastpsr.interval_rule import NO_BIAS, ONE_TERM, Center, IntervalRule
 from fastpsr.plans import Plan
 from fastpsr.predictions import Floats
@@ -97,11 +97,11 @@ class SubsetValues:
 
 
 def subset_values(
-    jobs: list[Job], values: Floats, units: CountedUnits, seed: int, *, jointly: bool
+    jobs: list[Job], values: Floats, units: Units, seed: int, *, jointly: bool
 ) -> Plan[SubsetValues]:
     """Plan: return the values of prepared jobs on subsets of units: dealt 8 times to 8 shares."""
     draws = SubsetDraws(units, _KEEPS, seed, N_DEALS)
-    on_subsets = yield from values_under(jobs, draws, jointly=jointly)
+    on_subsets = yield from values_under(jobs, draws)
     on_subsets[np.isinf(on_subsets)] = np.nan
     by_deal = on_subsets.reshape(len(jobs), N_DEALS, _KEEPS.shape[0])
     halves, quarters = np.split(by_deal, [2 * _N_HALVES], axis=2)

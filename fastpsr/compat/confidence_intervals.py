@@ -81,9 +81,10 @@ def evaluate_with_conf_int(
     and no samples copied. Other callables are called with the samples of each replicate, in the
     order of the data, and take their own time.
 
-    Replicates have the law of the package, but are other draws. It seeds condition and samples of a
-    replicate alike, so that conditions of equal size draw the same places; here they are
-    independent. Percentiles are interpolated between replicates if all are finite.
+    Without conditions, replicates have the law of the package, but are other draws. Of a condition
+    that is drawn several times, samples are drawn anew each time; the package repeats those of the
+    first time, and has wider intervals. Percentiles are interpolated between replicates if all are
+    finite.
 
     References
     ----------
@@ -99,10 +100,10 @@ def evaluate_with_conf_int(
     >>> llrs = 2.0 * labels - 1.0 + rng.normal(size=500)
     >>> value, interval = evaluate_with_conf_int(llrs, fp.Cllr(), labels, speakers)
     >>> round(value, 3), [round(end, 3) for end in interval]
-    (0.524, [0.472, 0.581])
+    (0.524, [0.481, 0.569])
     >>> value, interval = evaluate_with_conf_int(llrs > 0.0, np.mean, conditions=speakers)
     >>> round(float(value), 3), [round(end, 3) for end in interval]
-    (0.526, [0.449, 0.593])
+    (0.526, [0.467, 0.585])
     """
     checks.check_integer("num_bootstraps", num_bootstraps, 1)
     alpha = checks.check_number("alpha", alpha, 0.0, 100.0, "lie in 0 to 100")

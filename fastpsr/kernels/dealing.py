@@ -1,29 +1,21 @@
 """Dealing samples to folds: a keyed permutation of each class, evaluated rank by rank."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks, writable
 from fastpsr.kernels.compiler import inlined, kernel
-from fastpsr.kernels.types import Codes, Counts, Flags, Floats
+from fastpsr.kernels.types import Codes, Counts, Floats
 
 __all__ = [
     "count_pairs",
-    "deal_counts",
-    "deal_groups",
     "deal_ranks",
-    "leave_out",
     "pair_folds",
     "shuffle_ranks",
-    "sum_by_share",
-    "sum_shares",
 ]
 
 ROUNDS = 6
 _IN_TABLE = 1 << 14  # up to so many ranks of a class are shuffled in a table; else by keys
-_PIECE = 1 << 20  # rows whose shares are held at once
 _ONE = np.uint64(1)
 
 
@@ -81,104 +73,6 @@ def deal_ranks(
     over_blocks(deal, n_blocks, y, weights, counts, before, sizes, widths, first_folds, tables,
                 places, keys, n_folds, folds)  # fmt: skip
     return folds
-
-
-def deal_counts(
-    counts: Counts,
-    sections: Counts,
-    sizes: Counts,
-    tables: Counts,
-    places: Counts,
-    keys: NDArray[np.uint64],
-    n_shares: int,
-) -> NDArray[Any]:
-    """Return (n_shares, G): how many rows of each group are dealt to each share.
-
-    Rows lie sorted by group. `sections` are (S, 3) rows: stratum, rank of the first row in it, and
-    number of rows, one section after another. The ranks of rows in their stratum are dealt as by
-    `deal_ranks`, with first folds of 0.
-    """
-    out = np.zeros((n_shares, counts.size), np.uint32 if counts.sum() < 1 << 32 else np.float64)
-    ends = np.cumsum(counts)
-    for row, shares in _dealt_pieces(sections, sizes, tables, places, keys, n_shares):
-        _count_groups(row, shares, ends, out)
-    return out
-
-
-def deal_groups(
-    counts: Counts,
-    sections: Counts,
-    sizes: Counts,
-    tables: Counts,
-    places: Counts,
-    keys: NDArray[np.uint64],
-    n_shares: int,
-    wanted: range,
-) -> tuple[NDArray[np.int32], Counts]:
-    """Return (group of each row of the shares in the range `wanted`, (W + 1,) bounds of shares).
-
-    Rows are dealt as by `deal_counts`.
-    """
-    dealing = sections, sizes, tables, places, keys, n_shares
-    share = np.arange(wanted.start, wanted.stop)[:, None]
-    if np.array_equal(sections[:, 2], sizes[sections[:, 0]]):  # whole strata
-        in_share = (sizes // n_shares + (share < sizes % n_shares)).sum(axis=1)
-    else:
-        in_share = np.zeros(n_shares, np.int64)
-        for _, shares in _dealt_pieces(*dealing):
-            in_share += np.bincount(shares, minlength=n_shares)
-        in_share = in_share[wanted.start : wanted.stop]
-    bounds = np.concatenate([[0], np.cumsum(in_share)])
-    groups = np.empty(bounds[-1], np.int32)
-    ends, next_place = np.cumsum(counts), bounds[:-1].copy()
-    for row, shares in _dealt_pieces(*dealing):
-        _collect_groups(row, shares, ends, wanted.start, next_place, groups)
-    return groups, bounds
-
-
-def sum_shares(dealt: NDArray[Any], keeps: Flags) -> Floats:
-    """Return (R, G): sums of the shares (S, G) that each replicate (R, S) keeps."""
-    out = np.zeros((keeps.shape[0], dealt.shape[1]))
-    over_blocks(_sum_shares, out.shape[0], dealt, keeps, out)
-    return out
-
-
-def sum_by_share(
-    shares: NDArray[np.uint16],
-    bounds: Counts,
-    weights: Floats,
-    columns: Floats,
-    degree: int,
-    out: Floats,
-) -> Floats:
-    """Add weight and sums of the rows of each group and share to `out` (G, shares, 1 + sums).
-
-    Rows lie sorted by group, with `bounds` (G + 1,). `columns` (C, N) are summed; of the last one,
-    if `degree` > 0, the Chebyshev polynomials T_1 to T_degree.
-    """
-    over_blocks(_sum_by_share, bounds.size - 1, shares, bounds, weights, columns, degree, out)
-    return out
-
-
-def leave_out(counts: Counts, groups: NDArray[np.int32], bounds: Counts) -> Floats:
-    """Return (R, G): counts (G,) without the rows of these groups, replicate by replicate."""
-    out = np.empty((bounds.size - 1, counts.size))
-    over_blocks(_leave_out, out.shape[0], counts, groups, bounds, out)
-    return out
-
-
-def _dealt_pieces(sections, sizes, tables, places, keys, n_shares):
-    """Yield (number of the first row, shares) of pieces of rows, which lie section by section."""
-    row = 0
-    for k, first_rank, n_rows in sections.tolist():
-        size = int(sizes[k])
-        table = tables[places[k] : places[k] + size] if places[k] >= 0 else tables[:0]
-        for done in range(0, n_rows, _PIECE):
-            shares = np.empty(min(_PIECE, n_rows - done), np.uint16)
-            over_blocks(_deal_in_turn, count_blocks(shares.size), first_rank + done, size,
-                        _width(size), table, keys[k], n_shares, shares)  # fmt: skip
-            yield row + done, shares
-        row += n_rows
 
 
 def _width(size):
@@ -278,85 +172,6 @@ def _remainder(number, divisor, inverse):
     rest = number - np.int64(number * inverse) * divisor
     rest = rest + divisor if rest < 0 else rest
     return rest - divisor if rest >= divisor else rest
-
-
-@kernel
-def _deal_in_turn(first, last, first_rank, size, width, table, keys, n_shares, shares):
-    places, inverse = np.empty(BLOCK, np.int64), 1.0 / n_shares
-    for begin in range(first * BLOCK, min(last * BLOCK, shares.size), BLOCK):
-        n = min(BLOCK, shares.size - begin)
-        if table.size:
-            for i in range(n):
-                places[i] = table[first_rank + begin + i]
-        else:
-            _permute(first_rank + begin, n, size, width, keys, places)
-        for i in range(n):
-            shares[begin + i] = _remainder(places[i], n_shares, inverse)
-
-
-@kernel
-def _count_groups(first_row, shares, ends, out):
-    g = np.searchsorted(ends, first_row, side="right")
-    i = 0
-    while i < shares.size:
-        end = min(ends[g] - first_row, shares.size)
-        for k in range(i, end):
-            out[shares[k], g] += 1
-        i = end
-        g += 1
-
-
-@kernel
-def _collect_groups(first_row, shares, ends, first_share, next_place, groups):
-    g = np.searchsorted(ends, first_row, side="right")
-    i = 0
-    while i < shares.size:
-        end = min(ends[g] - first_row, shares.size)
-        for k in range(i, end):
-            share = np.int64(shares[k]) - first_share
-            if 0 <= share < next_place.size:
-                groups[next_place[share]] = g
-                next_place[share] += 1
-        i = end
-        g += 1
-
-
-@kernel
-def _sum_shares(first, last, dealt, keeps, out):
-    for place in range(first, last):
-        for share in range(dealt.shape[0]):
-            if keeps[place, share]:
-                for g in range(dealt.shape[1]):
-                    out[place, g] += dealt[share, g]
-
-
-@kernel
-def _sum_by_share(first, last, shares, bounds, weights, columns, degree, out):
-    n_plain = columns.shape[0] - (1 if degree else 0)
-    for group in range(first, last):
-        for i in range(bounds[group], bounds[group + 1]):
-            total = out[group, np.uint64(shares[i])]
-            weight = weights[i] if weights.size else 1.0
-            total[0] += weight
-            for c in range(n_plain):
-                total[1 + c] += weight * columns[c, i]
-            if degree:
-                t = columns[n_plain, i]
-                before = 1.0
-                now = t
-                for k in range(1 + n_plain, 1 + n_plain + degree):
-                    total[k] += weight * now
-                    before, now = now, 2.0 * t * now - before
-
-
-@kernel
-def _leave_out(first, last, counts, groups, bounds, out):
-    for place in range(first, last):
-        of_replicate = out[place]
-        for g in range(counts.size):
-            of_replicate[g] = counts[g]
-        for i in range(bounds[place], bounds[place + 1]):
-            of_replicate[groups[i]] -= 1.0
 
 
 @inlined

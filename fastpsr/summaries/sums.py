@@ -1,7 +1,7 @@
 """Sums: the per-sample terms of a summary, from which the bootstrap draws replicates."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from fastpsr.plans.part import Part
 from fastpsr.plans.steps import ROWS, Plan, Step
 from fastpsr.predictions import Floats, weigh_groups
 
-__all__ = ["AddUp", "ClassSums", "NeedsSamplesError", "PieceSums", "Sums"]
+__all__ = ["AddUp", "ClassSums", "NeedsSamplesError", "Sums"]
 
 
 class NeedsSamplesError(Exception):
@@ -146,58 +146,6 @@ class ClassSums(Sums):
 
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         return part.predictions.labels
-
-
-class PieceSums(Sums):
-    """Counts of groups that are found piece by piece, as they would be too many: each is a group.
-
-    Of a summary of a piece is kept what the statistic needs. Rows have no groups, nor is there a
-    summary of all groups: draws that need these ask for `of_rows`.
-    """
-
-    @property
-    @abstractmethod
-    def n_pieces(self) -> int:
-        """Number of pieces, which are groups of each class."""
-
-    @property
-    def n_groups(self) -> int:  # type: ignore[override]
-        """Number of pieces and classes."""
-        return self.n_classes * self.n_pieces
-
-    @property
-    @abstractmethod
-    def n_reads(self) -> int:
-        """Number of reads in which they are found."""
-
-    @abstractmethod
-    def find(self, data: Any, number: int) -> Plan[Iterator[Sums]]:
-        """Plan: yield the sums of each piece that a read finds, whose counts are known."""
-
-    @abstractmethod
-    def keep(self, summary: Any) -> Any:
-        """Return what is kept of the summary of a piece."""
-
-    @abstractmethod
-    def joined(self, kept: Sequence[Any]) -> Any:
-        """Return the summary of all pieces, of what was kept of each."""
-
-    @abstractmethod
-    def of_rows(self, data: Any) -> Plan[Sums]:
-        """Plan: return sums whose groups are those of rows; raise if they exceed the budget."""
-
-    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
-        raise NotImplementedError
-
-    def assemble(self, weight: Floats, sums: Floats) -> Any:
-        raise NotImplementedError
-
-    def total(self, data: Any) -> Plan[Any]:
-        kept = []
-        for number in range(self.n_reads):
-            for piece in (yield from self.find(data, number)):
-                kept.append(self.keep((yield from piece.total(data))))
-        return self.joined(kept)
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,7 +35,7 @@ def standard_error(scheme):
     within = sum(
         ((losses[units == u] - losses[units == u].mean()) ** 2).sum() for u in np.unique(units)
     )
-    return np.sqrt(between + (2.0 * within if scheme == "Nested" else 0.0)) / CASE.n
+    return np.sqrt(between + (within if scheme == "Nested" else 0.0)) / CASE.n
 
 
 @each_method

@@ -126,8 +126,8 @@ def check_nested(times, y, ids):
     check_clusters(totals / sizes, y, {"unit": numbers})
     for unit, size, total in zip(numbers, sizes, totals.T, strict=True):
         of_unit = times[:, ids["unit"] == unit]
-        for n_copies in (1, 2):  # copies of a cluster have the same rows
-            require_law(of_unit[total == n_copies * size] / n_copies, size, size)
+        for n_copies in (1, 2):  # each copy of a cluster has rows of its own
+            require_law(of_unit[total == n_copies * size], n_copies * size, size)
 
 
 def check_speakers(times, y, ids):
