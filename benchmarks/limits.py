@@ -32,7 +32,7 @@ from benchmarks.streaming import time_read
 from benchmarks.timing import quartiles
 from fastpsr.kernels.blocks import thread_count
 from fastpsr.plans import run
-from fastpsr.summaries import RankCells
+from fastpsr.summaries.rank_table import rank_cells
 
 _SECONDS = 1.0  # that the rounds of a case may take,
 _FEWEST, _MOST = 5, 41  # and their number
@@ -71,12 +71,16 @@ def _ece(predictions: fp.Predictions) -> Any:
     return _total(fp.ECE(bins=15, on=on))(predictions)
 
 
+def _rank_cells(predictions: fp.Predictions) -> Any:
+    return run(lambda: rank_cells(predictions))
+
+
 OPERATIONS = [
     Operation("Brier score", _total(fp.BrierScore()), 4),
     Operation("cross-entropy", _total(fp.CrossEntropy()), 8),
     Operation("ECE", _ece, 10),
     Operation("PAV blocks", _total(fp.EER()), None, binary_only=True),
-    Operation("rank cells", RankCells.of, 15, binary_only=True),
+    Operation("rank cells", _rank_cells, 15, binary_only=True),
 ]
 
 

@@ -13,15 +13,11 @@ from fastpsr.plans import Part, run
 from fastpsr.plans.runner import begin
 from fastpsr.summaries import buckets
 from fastpsr.summaries.buckets import CountBuckets, Grid, PickValues, ScoresByClass
+from fastpsr.summaries.class_scores import CollectClass
 from fastpsr.summaries.order_statistics import order_statistics, weighted_quantiles
-from fastpsr.summaries.rank_cells import (
-    CollectClass,
-    CountIntoCells,
-    HighestInSteps,
-    pav_blocks,
-    rank_cells,
-)
-from fastpsr.summaries.rank_runs import rank_runs
+from fastpsr.summaries.rank_table import CountIntoCells, rank_cells, rank_runs
+from fastpsr.summaries.score_range import HighestInSteps
+from fastpsr.summaries.settled_ranks import pav_blocks
 from tests.test_pav_blocks import KINDS, make_scores
 
 BUDGETS = ["2KB", "20KB", "1GB"]

@@ -38,7 +38,7 @@ class GroupDraws(RowCounts):
         self._seed, self._stream = seed, layout.sums[0].stream
         sums = layout.sums[0]
         self.strata = sums.class_of_group if units.by_class else np.zeros(sums.n_groups, np.int64)
-        self.are_of_counts = not (layout.n_sums or sums.needs_rows)
+        self.are_of_counts = not layout.n_sums
 
     def totals(self, replicates: range) -> Step:
         """Return the step that sums rows in replicates: (R, G, 1 + sums)."""

@@ -12,7 +12,7 @@ from fastpsr.plans import Data, Plan, begin, check_data, run
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
 from fastpsr.summaries.class_counts import ClassCounts
-from fastpsr.summaries.distinct_scores import distinct_scores
+from fastpsr.summaries.rank_table import distinct_scores
 
 __all__ = ["LLRBounds", "elub"]
 

@@ -20,9 +20,9 @@ from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.class_counts import ClassCounts
 from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_cells import pav_blocks, rank_cells
-from fastpsr.summaries.rank_runs import rank_runs
+from fastpsr.summaries.rank_table import minority_of, rank_cells, rank_runs
 from fastpsr.summaries.score_range import ScoreRange
+from fastpsr.summaries.settled_ranks import pav_blocks
 from fastpsr.summaries.sums import Sums
 
 __all__ = ["PAV"]
@@ -134,14 +134,10 @@ class PAV(StepCalibrator):
             return None  # cells do not tell the mean weight of drawn samples, nor ties at infinity
         # steps start at targets: at those of which a fold is trained, or, if it is of all that are
         # calibrated, at the first target of a run
-        if folds.n_calibrators == 1:
-            runs = yield from rank_runs(data)
-            edges = runs.lowest[runs.positives > 0.0]
-        else:
-            cells = yield from rank_cells(data)
-            edges = cells.edges
-            if not np.array_equal(np.flatnonzero(cells.positives), 2 * np.arange(edges.size) + 1):
-                return None
+        if folds.n_calibrators > 1 and minority_of(data) != 1:
+            return None
+        table = yield from (rank_runs(data) if folds.n_calibrators == 1 else rank_cells(data))
+        edges = table.lowest[table.positives > 0.0]
         return _PavSums(rule, folds, data.kind, data.given_priors, offset, edges, self.floor,
                         self.laplace)  # fmt: skip
 

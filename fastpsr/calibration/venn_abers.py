@@ -23,7 +23,7 @@ from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats, Kind, Predictions, class_factors
 from fastpsr.results import Result
 from fastpsr.rules.base import ScoringRule
-from fastpsr.summaries.distinct_scores import distinct_scores
+from fastpsr.summaries.rank_table import distinct_scores
 from fastpsr.summaries.sums import Sums
 
 __all__ = ["VennAbers"]
@@ -206,7 +206,7 @@ class VennAbers(StepCalibrator):
             distinct_scores(data, self.name), LogOddsOffset().over(data)
         ]  # fmt: skip
         return _VennAbersSums(
-            rule, folds, data.kind, data.given_priors, offset, distinct.scores, self.floor
+            rule, folds, data.kind, data.given_priors, offset, distinct.lowest, self.floor
         )
 
     def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
@@ -216,8 +216,9 @@ class VennAbers(StepCalibrator):
             fits = kernels.InductiveFits(order.codes, order.begins)
             upper, lower = fits.levels(np.array([0, 1], np.uint8), np.ones(2, np.bool_))
         else:
-            scores, negatives, positives = yield from distinct_scores(data, self.name)
-            upper, lower = kernels.isotonic_with_one_more(negatives, positives)
+            table = yield from distinct_scores(data, self.name)
+            scores = table.lowest
+            upper, lower = kernels.isotonic_with_one_more(table.negatives, table.positives)
         last = np.flatnonzero(np.append(np.diff(upper) != 0.0, True))
         first = np.flatnonzero(np.append(True, np.diff(lower) != 0.0))
         # fitted at the frequencies, of which posteriors keep the part that priors do not replace

@@ -16,7 +16,7 @@ from fastpsr.predictions import Floats, Predictions
 from fastpsr.results import Result
 from fastpsr.summaries.counts import ThresholdSums
 from fastpsr.summaries.pav_blocks import PavBlocks, require_both_classes
-from fastpsr.summaries.rank_cells import RankRuns
+from fastpsr.summaries.rank_table import RankTable
 
 __all__ = ["BayesErrorCurve", "bayes_error", "bayes_error_at"]
 
@@ -150,7 +150,7 @@ class _Minimum(HullStatistic[Floats]):
 
     label = "minimum Bayes error"
 
-    def finish(self, summary: PavBlocks | RankRuns) -> Floats:
+    def finish(self, summary: PavBlocks | RankTable) -> Floats:
         p_miss, p_fa = summary.blocks.hull
         minimum = np.full(self.target.size, np.inf)
         for miss, fa in _in_parts(p_miss, p_fa, self.target.size):

@@ -23,8 +23,8 @@ from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.results import Result
 from fastpsr.rules import Log
 from fastpsr.summaries.pav_blocks import require_both_classes
-from fastpsr.summaries.rank_cells import pav_blocks
 from fastpsr.summaries.score_range import ScoreRange
+from fastpsr.summaries.settled_ranks import pav_blocks
 from fastpsr.summaries.sums import ClassSums
 
 __all__ = ["CrossEntropyCurve", "empirical_cross_entropy"]

@@ -15,7 +15,9 @@ from fastpsr.predictions import Floats, Kind
 from fastpsr.results import Result
 from fastpsr.summaries.one_class import one_against_rest
 from fastpsr.summaries.pav_blocks import PavBlocks, require_both_classes
-from fastpsr.summaries.rank_cells import HighestInSteps, RankRuns, pav_blocks
+from fastpsr.summaries.rank_table import RankTable
+from fastpsr.summaries.score_range import HighestInSteps
+from fastpsr.summaries.settled_ranks import pav_blocks
 
 __all__ = ["PavMap", "PavSteps", "pav_steps", "pav_steps_at"]
 
@@ -188,7 +190,7 @@ class _Llrs(PavStatistic[Floats]):
 
     label = "isotonic fit"
 
-    def finish(self, summary: PavBlocks | RankRuns) -> Floats:
+    def finish(self, summary: PavBlocks | RankTable) -> Floats:
         blocks = summary.blocks
         totals = blocks.class_totals("isotonic fits")
         logs = checks.log_of_rows(blocks.positives) - checks.log_of_rows(blocks.negatives)
@@ -204,5 +206,5 @@ class _Posteriors(PavStatistic[Floats]):
 
     label = "isotonic fit"
 
-    def finish(self, summary: PavBlocks | RankRuns) -> Floats:
+    def finish(self, summary: PavBlocks | RankTable) -> Floats:
         return summary.blocks.posteriors_at(self.scores)

@@ -15,9 +15,9 @@ from fastpsr.plans import Data, Plan, begin, run, takes_predictions
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
 from fastpsr.summaries.one_class import one_against_rest
-from fastpsr.summaries.rank_cells import RankRuns, filled_cells
+from fastpsr.summaries.rank_table import RankTable, rank_cells
 from fastpsr.summaries.roc_steps import error_rates, limit_of_fa
-from fastpsr.summaries.step_search import as_posteriors
+from fastpsr.summaries.thresholds import as_posteriors
 
 __all__ = ["MissRateCurve", "Roc", "roc", "roc_at"]
 
@@ -71,8 +71,8 @@ class Roc(Result):
         return columns if self.log_odds is None else {**columns, "log_odds": self.log_odds}
 
     @classmethod
-    def of(cls, cells: RankRuns) -> Self:
-        """Return the ROC of rank cells, none of which is empty."""
+    def of(cls, cells: RankTable) -> Self:
+        """Return the ROC of rank cells."""
         cells.class_totals("error rates")
         p_miss, p_fa = error_rates(cells.negatives, cells.positives)
         threshold = np.append(cells.lowest, np.inf)
@@ -126,7 +126,7 @@ def _plan(data: Data, class_: int | None) -> Plan[Roc]:
     data = one_against_rest(data, class_)
     checks.check_binary("a ROC", data.n_classes, takes_class=True)
     yield from begin(data)
-    curve = Roc.of((yield from filled_cells(data)))
+    curve = Roc.of((yield from rank_cells(data)))
     if data.kind != "posteriors":
         return curve
     log_odds = curve.threshold
@@ -169,14 +169,14 @@ def roc_at(data: Data, points: ArrayLike | None) -> AtPoints:
 
 
 @dataclass(frozen=True, eq=False)
-class _MissRates(RankStatistic[RankRuns, Floats]):
+class _MissRates(RankStatistic[RankTable, Floats]):
     """Miss rates at false-alarm rates."""
 
     p_fa: Floats
 
     label = "roc"
 
-    def finish(self, summary: RankRuns) -> Floats:
+    def finish(self, summary: RankTable) -> Floats:
         summary.class_totals("error rates")
         p_miss, p_fa = error_rates(summary.negatives, summary.positives)
         return np.asarray(p_miss[limit_of_fa(self.p_fa).find(p_miss, p_fa) + 1])

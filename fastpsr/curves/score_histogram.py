@@ -13,7 +13,7 @@ from fastpsr.plans import Data, Part, Plan, Step, begin, run, takes_predictions
 from fastpsr.predictions import Floats
 from fastpsr.predictions.labeled import log_prior_ratio
 from fastpsr.results import Result
-from fastpsr.summaries.rank_cells import Scores
+from fastpsr.summaries.class_scores import Scores
 from fastpsr.summaries.score_range import ScoreRange
 
 __all__ = ["ScoreHistogram", "score_histogram", "score_histogram_plan"]

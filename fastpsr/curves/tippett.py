@@ -9,8 +9,8 @@ from fastpsr import checks
 from fastpsr.plans import Data, Plan, begin, run, takes_predictions
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
+from fastpsr.summaries.class_scores import CollectClass, Scores
 from fastpsr.summaries.pav_blocks import require_both_classes
-from fastpsr.summaries.rank_cells import CollectClass, Scores
 
 __all__ = ["TippettCurves", "tippett", "tippett_plan"]
 

@@ -38,11 +38,9 @@ __all__ = [
     "key_of",
     "mark_in_places",
     "marks_of_places",
-    "merge_into_runs",
     "pick_from_buckets",
     "pick_from_places",
     "pool_buckets",
-    "value_of",
     "weigh_buckets",
 ]
 
@@ -86,11 +84,6 @@ def key_of(values: Floats | float) -> Counts:
     """Return integers in the order of floats."""
     bits = (np.asarray(values, np.float64) + 0.0).view(np.int64)  # zeros are one
     return np.where(bits < 0, bits ^ np.int64(np.iinfo(np.int64).max), bits)
-
-
-def value_of(keys: Counts) -> Floats:
-    """Return the floats of integers in their order."""
-    return np.where(keys < 0, keys ^ np.int64(np.iinfo(np.int64).max), keys).view(np.float64)
 
 
 def count_into_places(
@@ -206,23 +199,6 @@ def pool_buckets(
     blocks = np.empty((3, most))
     n_blocks = _pool_buckets(counts, undecided, known, negatives, positives, *blocks)
     return tuple(values[:n_blocks].copy() for values in blocks)
-
-
-def merge_into_runs(
-    counts: Codes, looked_into: Flags, negatives: Floats, positives: Floats
-) -> tuple[Floats, Floats, Floats, Counts]:
-    """Return (lowest, negatives, positives, bucket) of runs of scores of one class, or of ties.
-
-    `counts` (n_buckets, 2) are those of all rows; `negatives` and `positives` the scores in the
-    buckets `looked_into`, sorted: all that hold different scores of both classes. `lowest` is nan
-    where a run begins with another bucket; `bucket` is where it begins.
-    """
-    filled = int(np.count_nonzero(counts.any(axis=1)))
-    most = filled + negatives.size + positives.size
-    runs, bucket = np.empty((3, most)), np.empty(most, np.int64)
-    n_runs = _merge_into_runs(counts, looked_into, negatives, positives, *runs, bucket)
-    lowest, below, above = runs[:, :n_runs].copy()
-    return lowest, below, above, bucket[:n_runs].copy()
 
 
 @kernel
@@ -349,56 +325,6 @@ def _pool_buckets(counts, undecided, known, negatives, positives, lowest, below,
             lowest[n_blocks], below[n_blocks], above[n_blocks] = start, n, p
             n_blocks += 1
     return n_blocks
-
-
-@kernel
-def _merge_into_runs(
-    counts, looked_into, negatives, positives, lowest, below, above, first_bucket
-):  # fmt: skip
-    n_runs = 0
-    kind_before = 0
-    next_negative = 0
-    next_positive = 0
-    for bucket in range(counts.shape[0]):
-        n_left = np.int64(counts[bucket, 0])
-        p_left = np.int64(counts[bucket, 1])
-        while n_left + p_left > 0:
-            n = n_left
-            p = p_left
-            score = np.nan
-            if looked_into[bucket]:  # all before the next score of the other class, or ties
-                next_n = negatives[next_negative] if n_left > 0 else np.inf
-                next_p = positives[next_positive] if p_left > 0 else np.inf
-                n = 0
-                p = 0
-                if n_left > 0 and (next_n < next_p or p_left == 0):
-                    score = next_n
-                    while n < n_left and (p_left == 0 or negatives[next_negative + n] < next_p):
-                        n += 1
-                elif p_left > 0 and (next_p < next_n or n_left == 0):
-                    score = next_p
-                    while p < p_left and (n_left == 0 or positives[next_positive + p] < next_n):
-                        p += 1
-                else:
-                    score = next_n
-                    while n < n_left and negatives[next_negative + n] == score:
-                        n += 1
-                    while p < p_left and positives[next_positive + p] == score:
-                        p += 1
-                next_negative += n
-                next_positive += p
-            n_left -= n
-            p_left -= p
-            kind = (n > 0) + 2 * (p > 0)
-            if kind == 3 or kind != kind_before:
-                lowest[n_runs], below[n_runs], above[n_runs] = score, n, p
-                first_bucket[n_runs] = bucket
-                n_runs += 1
-            else:
-                below[n_runs - 1] += n
-                above[n_runs - 1] += p
-            kind_before = kind
-    return n_runs
 
 
 @inlined

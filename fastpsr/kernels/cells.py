@@ -20,6 +20,7 @@ __all__ = [
     "add_cells",
     "cell_numbers",
     "count_into_cells",
+    "count_ordered_pairs",
     "highest_in_steps",
     "merge_by_score",
     "split_by_class",
@@ -88,6 +89,11 @@ def merge_by_score(members: Floats, others: Floats) -> tuple[Floats, Floats, Flo
     n_cells = _merge_by_score(members, others, *cells)
     lowest, of_members, of_others = cells[:, :n_cells]
     return lowest, of_members, of_others
+
+
+def count_ordered_pairs(negatives: Floats, positives: Floats) -> int:
+    """Return twice the number of pairs with a higher positive; ties count half. Both are sorted."""
+    return int(_count_ordered_pairs(negatives, positives))
 
 
 def cell_numbers(values: Reals, edges: Floats, dtype: Any = np.int32) -> NDArray[Any]:
@@ -230,6 +236,20 @@ def _merge_by_score(members, others, lowest, of_members, of_others):
             j += 1
         lowest[n_cells], of_members[n_cells], of_others[n_cells] = edge, i - first_member, j - first
         n_cells += 1
+
+
+@kernel
+def _count_ordered_pairs(negatives, positives):
+    pairs = 0
+    n_below = 0
+    n_up_to = 0
+    for score in positives:
+        while n_below < negatives.size and negatives[n_below] < score:
+            n_below += 1
+        while n_up_to < negatives.size and negatives[n_up_to] <= score:
+            n_up_to += 1
+        pairs += n_below + n_up_to
+    return pairs
 
 
 @kernel

@@ -29,8 +29,8 @@ from fastpsr.summaries.counts import AcceptanceSums, DecisionCounts
 from fastpsr.summaries.losses import LossSums, ScoreTotals
 from fastpsr.summaries.one_class import check_class, one_against_rest
 from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_cells import RankRuns
-from fastpsr.summaries.rank_runs import RankArea, rank_area
+from fastpsr.summaries.rank_table import RankTable
+from fastpsr.summaries.settled_ranks import rank_area
 from fastpsr.summaries.sums import Sums
 
 __all__ = ["AUC", "ActDCF", "Cllr", "MinCllr", "MinDCF"]
@@ -72,7 +72,7 @@ class _MeanCost:
 
 
 @dataclass(frozen=True, eq=False)
-class MinDCF(_MeanCost, HullMetric, PointMetric[PavBlocks | RankRuns]):
+class MinDCF(_MeanCost, HullMetric, PointMetric[PavBlocks | RankTable]):
     """Normalized detection cost at the best threshold on the evaluated data.
 
     ``min_t [c_miss pi P_miss(t) + c_fa (1 - pi) P_fa(t)] / min(c_miss pi, c_fa (1 - pi))``.
@@ -108,7 +108,7 @@ class MinDCF(_MeanCost, HullMetric, PointMetric[PavBlocks | RankRuns]):
     interval_rule = OF_MINIMAL_COSTS
     value_range = (0.0, 1.0)
 
-    def finish(self, summary: PavBlocks | RankRuns) -> float:
+    def finish(self, summary: PavBlocks | RankTable) -> float:
         hull = summary.blocks.hull
         return float(sum(cost.normalized(*hull).min() for cost in self.costs) / len(self.costs))
 
@@ -297,7 +297,7 @@ class MinCllr(HullMetric):
     def examples(cls, data: Data) -> list[Metric[Any]]:
         return [cls(), cls(0.01)]
 
-    def finish(self, summary: PavBlocks | RankRuns) -> float:
+    def finish(self, summary: PavBlocks | RankTable) -> float:
         negatives, positives = summary.class_totals("minCllr")
         non = summary.blocks.negatives / negatives * (1.0 - self.p_target)
         tar = summary.blocks.positives / positives * self.p_target
@@ -312,7 +312,7 @@ class MinCllr(HullMetric):
 
 
 @dataclass(frozen=True, eq=False)
-class AUC(RankMetric[list[RankArea]]):
+class AUC(RankMetric[list[float] | RankTable]):
     """Area under the ROC: the probability that a target scores above a non-target.
 
     Ties count half.
@@ -366,7 +366,7 @@ class AUC(RankMetric[list[RankArea]]):
             return None
         return (yield from resolved(super().sums(data)))
 
-    def total(self, data: Data) -> Plan[list[RankArea]]:
+    def total(self, data: Data) -> Plan[list[float] | RankTable]:
         """Plan: request the areas of the classes that are told from the rest."""
         if self.class_ is None:
             checks.check_binary("an AUC", data.n_classes, takes_class=True)
@@ -383,10 +383,10 @@ class AUC(RankMetric[list[RankArea]]):
             areas.append((yield from rank_area(of_class)))
         return areas
 
-    def finish(self, summary: list[RankArea] | RankArea | RankRuns) -> float:
-        areas = summary if isinstance(summary, list) else [summary]
-        values = (RankArea.of(area) if isinstance(area, RankRuns) else area for area in areas)
-        return sum(area.value for area in values) / len(areas)
+    def finish(self, summary: list[float] | RankTable) -> float:
+        if isinstance(summary, RankTable):
+            return summary.area
+        return sum(summary) / len(summary)
 
 
 @dataclass(frozen=True, eq=False)

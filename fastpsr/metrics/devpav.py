@@ -12,7 +12,8 @@ from fastpsr.metrics.base import Metric
 from fastpsr.plans import Data, Plan
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.pav_blocks import require_both_classes
-from fastpsr.summaries.rank_cells import HighestInSteps, pav_blocks
+from fastpsr.summaries.score_range import HighestInSteps
+from fastpsr.summaries.settled_ranks import pav_blocks
 
 __all__ = ["DevPAV"]
 

@@ -11,16 +11,10 @@ from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import AT_A_POINT, ONE_TERM, IntervalRule
 from fastpsr.metrics.base import Metric, Summary
 from fastpsr.metrics.ranks import RankMetric
-from fastpsr.plans import Data, Plan, begin, check_data, resolved, run
+from fastpsr.plans import Data, Plan, begin, check_data, run
 from fastpsr.results import Result
 from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_cells import (
-    HighestInSteps,
-    RankRuns,
-    cells_fit,
-    pav_blocks,
-    rank_cells,
-)
+from fastpsr.summaries.rank_table import RankTable, Resolution, rank_cells, rank_sums
 from fastpsr.summaries.roc_steps import (
     EQUAL_RATES,
     Criterion,
@@ -28,16 +22,10 @@ from fastpsr.summaries.roc_steps import (
     limit_of_fa,
     limit_of_miss,
 )
-from fastpsr.summaries.step_search import (
-    CellsNearStep,
-    TargetCells,
-    as_posteriors,
-    near_step_sums,
-    roc_step,
-    score_above,
-    target_cell_sums,
-)
-from fastpsr.summaries.sums import NeedsSamplesError, Sums
+from fastpsr.summaries.score_range import HighestInSteps
+from fastpsr.summaries.settled_ranks import pav_blocks, roc_step
+from fastpsr.summaries.sums import Sums
+from fastpsr.summaries.thresholds import as_posteriors, score_above
 
 __all__ = ["EER", "FalseAlarmRate", "MissRate", "OperatingPoint", "PointMetric", "Threshold"]
 
@@ -97,6 +85,12 @@ class PointMetric(RankMetric[Summary]):
         blocks = yield from pav_blocks(data)
         return (yield from _vertex(data, blocks, self.vertex_of(blocks)))
 
+    def threshold_of(self, table: RankTable) -> float:
+        """Return the lowest accepted score at the operating point of a table of scores."""
+        number = self.vertex_of(table.blocks)
+        lowest = table.blocks.lowest
+        return float(lowest[number]) if number < lowest.size else table.above_all
+
     def operating_point(self, predictions: Data) -> OperatingPoint:
         """Return the threshold on which the value is based, and the error rates at it.
 
@@ -141,7 +135,7 @@ def _point(data: Data, score: float, p_miss: float, p_fa: float) -> Plan[Operati
     return OperatingPoint(threshold, p_miss, p_fa, score)
 
 
-class _StepMetric(PointMetric[PavBlocks | RankRuns | RocStep]):
+class _StepMetric(PointMetric[PavBlocks | RankTable | RocStep]):
     """A metric of the two operating points of the ROC around a criterion."""
 
     @property
@@ -160,23 +154,27 @@ class _StepMetric(PointMetric[PavBlocks | RankRuns | RocStep]):
     #: Whether the value depends on single scores in a run of one class, which rank cells pool.
     needs_scores = False
 
-    #: Whether it is at a vertex of the convex hull, which depends on blocks of scores alone.
-    is_on_hull: Any = False
     interval_rule: Any = replace(AT_A_POINT, scale="log")
     value_range: Any = (0.0, 1.0)
 
-    def total(self, data: Data) -> Plan[PavBlocks | RankRuns | RocStep]:
+    def total(self, data: Data) -> Plan[PavBlocks | RankTable | RocStep]:
         if data.has_weights and not self.needs_scores:
             return (yield from rank_cells(data))
         return (yield from roc_step(data, self.criterion))
 
     def sums(self, data: Data) -> Plan[Sums | None]:
-        if self.needs_scores or not (self.is_on_hull or cells_fit(data)):
-            return (yield from near_step_sums(data, self.criterion))
-        return (yield from resolved(super().sums(data)))
+        resolution: Resolution = "scores" if self.needs_scores else "runs"
+        return (yield from rank_sums(data, resolution))
 
-    def finish(self, summary: PavBlocks | RankRuns | RocStep) -> float:
+    def finish(self, summary: PavBlocks | RankTable | RocStep) -> float:
         return self.value_of(summary.step(self.criterion))
+
+    def threshold_of(self, table: RankTable) -> float:
+        step = table.step(self.criterion)
+        if not self.takes_end(step):
+            return step.score
+        assert step.above is not None, "tables of scores know the next one"
+        return step.above
 
     def point(self, data: Data) -> Plan[OperatingPoint]:
         step = yield from roc_step(data, self.criterion)
@@ -258,14 +256,9 @@ class EER(_StepMetric):
         return self.definition == "nearest"
 
     @property
-    def is_on_hull(self) -> bool:
-        """Whether it is a function of the hull."""
-        return self.definition == "hull"
-
-    @property
     def interval_rule(self) -> IntervalRule:
         """Only the hull is optimized on the data."""
-        if not self.is_on_hull:
+        if self.definition != "hull":
             return super().interval_rule  # type: ignore[no-any-return]
         return IntervalRule("subsampling", "subsampling", "log", ONE_TERM, ONE_TERM)
 
@@ -274,12 +267,12 @@ class EER(_StepMetric):
         """On the hull it is at most that of constant scores."""
         return (0.0, 0.5 if self.definition == "hull" else 1.0)
 
-    def total(self, data: Data) -> Plan[PavBlocks | RankRuns | RocStep]:
+    def total(self, data: Data) -> Plan[PavBlocks | RankTable | RocStep]:
         if self.definition == "hull":
             return (yield from pav_blocks(data))
         return (yield from super().total(data))
 
-    def finish(self, summary: PavBlocks | RankRuns | RocStep) -> float:
+    def finish(self, summary: PavBlocks | RankTable | RocStep) -> float:
         if self.definition == "hull" and not isinstance(summary, RocStep):
             summary = summary.blocks
         return super().finish(summary)
@@ -292,6 +285,11 @@ class EER(_StepMetric):
 
     def vertex_of(self, blocks: PavBlocks) -> int:
         return int(self.criterion.find(*blocks.hull)) + blocks.step(self.criterion).ends_nearer
+
+    def threshold_of(self, table: RankTable) -> float:
+        if self.definition == "hull":
+            return PointMetric.threshold_of(self, table)
+        return super().threshold_of(table)
 
     def point(self, data: Data) -> Plan[OperatingPoint]:
         if self.definition == "hull":
@@ -459,7 +457,7 @@ class FalseAlarmRate(_StepMetric):
 
 
 @dataclass(frozen=True, eq=False)
-class Threshold(RankMetric[OperatingPoint | CellsNearStep | TargetCells]):
+class Threshold(RankMetric[OperatingPoint | RankTable]):
     """The threshold of an operating point, as a metric, so that it can be bootstrapped.
 
     Parameters
@@ -526,25 +524,16 @@ class Threshold(RankMetric[OperatingPoint | CellsNearStep | TargetCells]):
     def examples(cls, data: Data) -> list[Metric[Any]]:
         return [cls(EER()), cls(EER("crossing")), cls(MissRate(0.2)), cls(FalseAlarmRate(0.2))]
 
-    def total(self, data: Data) -> Plan[OperatingPoint | CellsNearStep | TargetCells]:
+    def total(self, data: Data) -> Plan[OperatingPoint | RankTable]:
         return (yield from self.metric.point(data))
 
     def sums(self, data: Data) -> Plan[Sums | None]:
-        if isinstance(self.metric, _StepMetric) and not self.metric.is_on_hull:
-            return (yield from near_step_sums(data, self.metric.criterion))
-        return (yield from target_cell_sums(data))
+        return (yield from rank_sums(data, "scores"))
 
-    def finish(self, summary: OperatingPoint | CellsNearStep | TargetCells) -> float:
+    def finish(self, summary: OperatingPoint | RankTable) -> float:
         if isinstance(summary, OperatingPoint):
             return summary.threshold
-        if isinstance(summary, TargetCells):
-            return summary.threshold(self.metric.vertex_of(summary.blocks))
-        assert isinstance(self.metric, _StepMetric)
-        step = summary.step(self.metric.criterion)
-        threshold = step.above if self.metric.takes_end(step) else step.score
-        if threshold is None:
-            raise NeedsSamplesError
-        return summary.as_passed(threshold)
+        return summary.as_passed(self.metric.threshold_of(summary))
 
 
 def _as_limit(name: str, limit: object) -> float:

@@ -11,13 +11,13 @@ from fastpsr.metrics.base import Metric
 from fastpsr.metrics.ranks import PavStatistic
 from fastpsr.plans import Data
 from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_cells import RankRuns
+from fastpsr.summaries.rank_table import RankTable
 
 __all__ = ["PavPosterior"]
 
 
 @dataclass(frozen=True, eq=False)
-class PavPosterior(PavStatistic[float], Metric[PavBlocks | RankRuns]):
+class PavPosterior(PavStatistic[float], Metric[PavBlocks | RankTable]):
     """Posterior of class 1 at one score after PAV, trained on the evaluated data.
 
     With :func:`fastpsr.bootstrap` it gives the confidence band of a reliability diagram.
@@ -62,7 +62,7 @@ class PavPosterior(PavStatistic[float], Metric[PavBlocks | RankRuns]):
     def examples(cls, data: Data) -> list[Metric[Any]]:
         return [cls(-1.0), cls(0.5), cls(float("-inf"))]
 
-    def finish(self, summary: PavBlocks | RankRuns) -> float:
+    def finish(self, summary: PavBlocks | RankTable) -> float:
         posterior = float(summary.blocks.posteriors_at(np.array([self.score]))[0])
         if np.isnan(posterior):
             raise ArgumentError(

@@ -9,8 +9,8 @@ from fastpsr.metrics.base import Metric, Statistic, Summary, Value
 from fastpsr.plans import Data, Plan
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_cells import RankRuns, cell_sums, pav_blocks
-from fastpsr.summaries.rank_runs import run_sums
+from fastpsr.summaries.rank_table import RankTable, rank_sums
+from fastpsr.summaries.settled_ranks import pav_blocks
 from fastpsr.summaries.sums import Sums
 
 __all__ = ["HullMetric", "HullStatistic", "PavStatistic", "RankMetric", "RankStatistic"]
@@ -20,13 +20,13 @@ class RankStatistic(Statistic[Summary, Value]):
     """A statistic of the runs of scores of one class."""
 
     def sums(self, data: Data) -> Plan[Sums | None]:
-        return (yield from run_sums(data))
+        return (yield from rank_sums(data, "runs"))
 
 
-class HullStatistic(RankStatistic[PavBlocks | RankRuns, Value]):
+class HullStatistic(RankStatistic[PavBlocks | RankTable, Value]):
     """A statistic of the isotonic fit, whose blocks are found faster than runs."""
 
-    def total(self, data: Data) -> Plan[PavBlocks | RankRuns]:
+    def total(self, data: Data) -> Plan[PavBlocks | RankTable]:
         return (yield from pav_blocks(data))
 
 
@@ -34,7 +34,7 @@ class PavStatistic(HullStatistic[Value]):
     """A statistic of the isotonic fit at given scores: in a replicate a block begins at one."""
 
     def sums(self, data: Data) -> Plan[Sums | None]:
-        return (yield from cell_sums(data))
+        return (yield from rank_sums(data, "cells"))
 
 
 class RankMetric(RankStatistic[Summary, float], Metric[Summary]):
@@ -51,5 +51,5 @@ class RankMetric(RankStatistic[Summary, float], Metric[Summary]):
         return make(y_true, scores if isinstance(x, (list, tuple)) else x, **options)
 
 
-class HullMetric(HullStatistic[float], RankMetric[PavBlocks | RankRuns]):
+class HullMetric(HullStatistic[float], RankMetric[PavBlocks | RankTable]):
     """A metric of the convex hull of the ROC."""

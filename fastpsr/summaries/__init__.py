@@ -3,12 +3,12 @@
 from fastpsr.summaries.bins import BinTotals
 from fastpsr.summaries.counts import DecisionCounts
 from fastpsr.summaries.losses import ReferenceMeans, ScoreTotals
-from fastpsr.summaries.rank_cells import RankCells
+from fastpsr.summaries.rank_table import RankTable
 
 __all__ = [
     "BinTotals",
     "DecisionCounts",
-    "RankCells",
+    "RankTable",
     "ReferenceMeans",
     "ScoreTotals",
 ]

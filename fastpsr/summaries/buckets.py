@@ -151,10 +151,6 @@ class Counted:
     lowest: Floats
     highest: Floats
 
-    def starts_of(self, buckets: NDArray[np.int64]) -> Floats:
-        """Return the lowest value in each of some buckets, or, if not known, that may be in it."""
-        return np.asarray(kernels.value_of(_ranges(self, buckets)[0]))
-
     @property
     def are_alike(self) -> NDArray[np.bool_]:
         """Whether all values in a bucket are known to be equal, (B,)."""

@@ -1,6 +1,6 @@
 """The step of a ROC at which an error rate passes a limit, or the error rates meet."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,14 +34,6 @@ class Criterion:
         """Return the index of the last point before each criterion, -1 if none is."""
         gap = self.of_miss * p_miss - self.of_fa * p_fa
         return np.searchsorted(gap, -self.offset, side="right" if self.is_strict else "left") - 1
-
-    def shifted(self, by: float) -> "Criterion":
-        """Return the criterion at which the gap is `by`."""
-        return replace(self, offset=self.offset - by)
-
-    def has_points(self) -> bool:
-        """Whether the criterion is reached, and not at once: a shifted one may not be."""
-        return bool(self.find(np.array([0.0, 1.0]), np.array([1.0, 0.0])) == 0)
 
 
 EQUAL_RATES = Criterion(1.0, 1.0)

@@ -1,4 +1,4 @@
-"""The range of the scores."""
+"""The range of the scores, and the highest of them between thresholds."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from fastpsr import kernels
 from fastpsr.plans import Part, Step
+from fastpsr.predictions import Floats
 
-__all__ = ["ScoreRange", "Span"]
+__all__ = ["HighestInSteps", "ScoreRange", "Span"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,3 +69,32 @@ class ScoreRange(Step):
         if finite_low > finite_high:
             finite_low = finite_high = 0.0
         return Span(low, high, finite_low, finite_high)
+
+
+@dataclass(frozen=True, eq=False)
+class HighestInSteps(Step):
+    """Find the highest score in each step: before the first edge, and from each edge on."""
+
+    edges: Floats
+
+    is_exact = True
+
+    @property
+    def key(self) -> Hashable:
+        return ("highest in steps", self.edges.tobytes())
+
+    def prepare(self) -> Any:
+        return kernels.bucket_grid(self.edges)
+
+    def start(self) -> Floats:
+        return np.full(self.edges.size + 1, -np.inf)
+
+    def add(self, accumulator: Floats, prepared: Any, part: Part) -> Floats:
+        predictions = part.predictions
+        kernels.highest_in_steps(
+            predictions._kernel_scores, predictions.weights, prepared, accumulator
+        )
+        return accumulator
+
+    def merge(self, one: Floats, other: Floats) -> Floats:
+        return np.maximum(one, other, out=one)

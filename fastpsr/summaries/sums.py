@@ -41,9 +41,6 @@ class Sums(ABC):
         Weight of each group in the whole, where it is known already.
     reads : frozenset of str
         What is read of a part for groups and columns, as for steps.
-    needs_rows : bool
-        Whether rows are drawn even where counts of groups would do, as some replicates may need
-        the samples.
     beside : tuple of data
         Further row-aligned data, whose parts are also passed to `groups` and `columns`.
     are_reweightable : bool
@@ -58,7 +55,6 @@ class Sums(ABC):
     degree: int = 0
     known_weight: Floats | None = None
     reads: frozenset[str] = ROWS
-    needs_rows: bool = False
     beside: tuple[Any, ...] = ()
     are_reweightable: bool = True
 

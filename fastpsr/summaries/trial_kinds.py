@@ -12,7 +12,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.kernels.sizes import index_type
 from fastpsr.plans import ROWS, Data, Part, Plan, check_ids
 from fastpsr.predictions import Floats
-from fastpsr.summaries.rank_cells import minority_of, rank_cells
+from fastpsr.summaries.rank_table import minority_of, rank_cells
 from fastpsr.summaries.roc_steps import error_rates
 from fastpsr.summaries.sums import Sums
 
@@ -136,8 +136,9 @@ class KindCellSums(KindSums):
 def kind_cell_sums(data: Data, spoof: Any) -> Plan[KindCellSums]:
     """Plan: request the rank cells, and return sums of kinds at their edges."""
     spoof = as_spoof(spoof, data)
-    cells = yield from rank_cells(data)
-    return KindCellSums(spoof, cells.edges, minority_of(data) == 1)
+    cells, minority = (yield from rank_cells(data)), minority_of(data)
+    of_minority = cells.positives if minority else cells.negatives
+    return KindCellSums(spoof, cells.lowest[of_minority > 0.0], minority == 1)
 
 
 def as_spoof(spoof: Any, data: Data) -> Any:

@@ -1,0 +1,95 @@
+"""Scores that are thresholds: those above a step of the ROC, and as the posteriors passed."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fastpsr import kernels
+from fastpsr.plans import Data, Part, Plan, Step
+from fastpsr.predictions import Floats
+from fastpsr.summaries.roc_steps import RocStep
+
+__all__ = ["as_posteriors", "score_above"]
+
+
+def score_above(data: Data, step: RocStep) -> Plan[float]:
+    """Plan: return the lowest score that is accepted after a step."""
+    if step.above is not None:
+        return step.above
+    (score,) = yield [_LowestAbove(step.score).over(data)]
+    return float(score)
+
+
+@dataclass(frozen=True, eq=False)
+class _LowestAbove(Step):
+    """Find the lowest score of positive weight above a score; there is one."""
+
+    score: float
+
+    is_exact = True
+
+    @property
+    def key(self) -> Hashable:
+        return ("lowest above", self.score)
+
+    def start(self) -> float:
+        return float("inf")
+
+    def add(self, accumulator: float, prepared: None, part: Part) -> float:
+        scores, weights = part.predictions._kernel_scores, part.predictions.weights
+        above = scores > self.score
+        if weights.size:
+            above &= weights > 0.0
+        return min(accumulator, float(scores[above].min(initial=np.inf)))
+
+    def merge(self, one: float, other: float) -> float:
+        return min(one, other)
+
+
+def as_posteriors(data: Data, log_odds: Floats) -> Plan[Floats | None]:
+    """Plan: return the lowest posterior that each threshold accepts; inf where it accepts none.
+
+    Thresholds are ascending log-odds. None unless the samples were passed as posteriors.
+    """
+    if data.kind != "posteriors":
+        return None
+    (lowest,) = yield [_LowestPosteriors(log_odds).over(data)]
+    if lowest[0] == -np.inf:
+        return None
+    return np.minimum.accumulate(lowest[::-1])[::-1][1:]
+
+
+@dataclass(frozen=True, eq=False)
+class _LowestPosteriors(Step):
+    """Find the lowest posterior below the first threshold, and from each to the next.
+
+    They are -inf if samples were passed as logarithms. It is not the posterior of the log-odds,
+    which is rounded, nor do two columns, which rank more finely, tell that of one.
+    """
+
+    log_odds: Floats
+
+    is_exact = True
+
+    @property
+    def key(self) -> Hashable:
+        return ("lowest posteriors", self.log_odds.tobytes())
+
+    def start(self) -> Floats:
+        return np.full(self.log_odds.size + 1, np.inf)
+
+    def add(self, accumulator: Floats, prepared: None, part: Part) -> Floats:
+        samples = part.predictions.present()
+        if not len(samples):
+            return accumulator
+        posteriors = samples._passed_posteriors
+        if posteriors is None:
+            accumulator[:] = -np.inf
+        else:
+            numbers = kernels.step_numbers(samples._kernel_scores, self.log_odds)
+            np.minimum.at(accumulator, numbers, posteriors)
+        return accumulator
+
+    def merge(self, one: Floats, other: Floats) -> Floats:
+        return np.minimum(one, other, out=one)
