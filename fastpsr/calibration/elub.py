@@ -106,9 +106,8 @@ def elub(predictions: Data) -> LLRBounds:
 def _bounds(data: Data) -> Plan[LLRBounds]:
     yield from begin(data)
     require_weights(data.class_weights, data.kind)
-    (scores, negatives, positives), counts = yield [
-        distinct_scores(data, "ELUB"), ClassCounts(2).over(data)
-    ]  # fmt: skip
+    table, counts = yield [distinct_scores(data, "ELUB"), ClassCounts(2).over(data)]
+    scores, negatives, positives = table.lowest, table.negatives, table.positives
     if data.kind == "posteriors":
         if not data.priors.all():
             raise ArgumentError("priors", "must both be above 0 for LLRs of posteriors")
