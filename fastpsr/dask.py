@@ -4,7 +4,6 @@ import contextlib
 import copy
 import importlib
 import io
-import itertools
 import os
 import pickle
 import stat
@@ -24,9 +23,6 @@ from fastpsr.plans.tables import ColumnNames, Columns, TableSource, names_column
 from fastpsr.plans.tree import Tree
 
 __all__ = ["from_dask"]
-
-_MOST_IN_A_TASK = 4  # partitions, which a worker holds together
-_TASKS_PER_WORKER = 2  # at least
 
 
 @names_columns
@@ -194,28 +190,26 @@ def _count(reading: Reading) -> list[Any]:
     work = delayed(_Work(reading, frames), pure=False)
     n_steps = len(reading.steps)
     tree = Tree(partial(delayed(_join, pure=False), work))
-    count = delayed(_count_run, pure=False, nout=2)
+    count = delayed(_count_partition, pure=False, nout=2)
     seen = []
-    size = _run_length(len(reading.numbers))
-    for run, run_numbers in itertools.groupby(reading.numbers, lambda number: number // size):
-        numbers = list(run_numbers)
-        tables = [[partitions[reader][number] for reader in readers] for number in numbers]
-        accumulator, checksums = count(work, numbers, numbers[0] // size * size, readers, tables)
-        tree.add(run, accumulator)
+    for number in reading.numbers:
+        tables = [partitions[reader][number] for reader in readers]
+        accumulators, checksums = count(work, number, readers, tables)
+        tree.add(number, accumulators)
         seen.append(checksums)
     with contextlib.suppress(ImportError):  # its defaults first: set before, they would be lost
         importlib.import_module("distributed.config")
     try:
         with config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
             # steps may hold all scores of a small class: sent once, as tasks, which can be redone
-            total, of_runs = compute(tree.total(), seen)  # type: ignore[no-untyped-call]
+            total, checksums_of_parts = compute(tree.total(), seen)  # type: ignore[no-untyped-call]
     except Exception as error:
         is_named = isinstance(error, ArgumentError) and error.argument == "data"
         library = type(error).__module__.partition(".")[0]
         if not (is_named or library in ("distributed", "concurrent", "asyncio")):
             _name_partition(reading, partitions)
         raise
-    reading.check_seen([of_part for of_run in of_runs for of_part in of_run])
+    reading.check_seen(checksums_of_parts)
     return total or [None] * n_steps
 
 
@@ -229,64 +223,24 @@ def _name_partition(reading: Reading, partitions: dict[Hashable, Any]) -> None:
                 delayed(len, pure=False)(partitions[source.reader][number]).compute()
 
 
-def _run_length(n_parts: int) -> int:
-    """Return how many partitions a task counts, a power of 2: a few tasks for each worker.
-
-    A task counts as a subtree of the tree over all, so that this changes no bits. Fewer, larger
-    accumulators have to travel.
-    """
-    from dask.system import CPU_COUNT
-
-    n_workers = CPU_COUNT
-    if "distributed" in sys.modules:
-        from distributed import default_client
-
-        with contextlib.suppress(ValueError):  # no cluster
-            client: Any = default_client()  # type: ignore[no-untyped-call]
-            n_workers = max(n_workers, sum(client.nthreads().values()))
-    size = 1
-    while size < _MOST_IN_A_TASK and n_parts >= 2 * size * _TASKS_PER_WORKER * n_workers:
-        size *= 2
-    return size
-
-
-def _count_run(
-    work: _Work,
-    numbers: list[int],
-    first: int,
-    readers: list[Hashable],
-    tables: list[list[Any]],
-) -> tuple[list[Any], list[Any]]:
-    """Return accumulators of a run of partitions, and checksums of the scores of each."""
+def _count_partition(
+    work: _Work, number: int, readers: list[Hashable], tables: list[Any]
+) -> tuple[list[Any], list[int | None]]:
+    """Return the accumulators of a partition, and checksums of its scores."""
     reading = work.reading
     kernels = {
         (type(step), *((data.kind, data.n_classes) for data in of_step))
         for step, of_step in zip(reading.steps, reading.data, strict=True)
     }
-    has_rows = any(len(table) for of_part in tables for table in of_part)
-    places = range(len(reading.steps))
-    trees = [Tree(partial(reading.join, place)) for place in places]
-    accumulators: list[Any] = [None] * len(places)
-    with on_threads(1), _once_per_node(kernels if has_rows else set()):
+    with on_threads(1), _once_per_node(kernels if any(map(len, tables)) else set()):
         reading.prepare()
-        for number, of_part in zip(numbers, tables, strict=True):
-            loaded = {r: _Partitions.table(t) for r, t in zip(readers, of_part, strict=True)}
-            raws = reading.parts(number, loaded)
-            mapped_parts: dict[int, Any] = {}
-            for place in places:
-                if reading.steps[place].is_exact:  # in any order
-                    accumulators[place] = reading.count(
-                        place, accumulators[place], raws, mapped_parts
-                    )
-                else:
-                    accumulator = reading.count(place, None, raws, mapped_parts)
-                    if accumulator is not None:
-                        trees[place].add(number - first, accumulator)
-        own_totals = [
-            accumulators[place] if reading.steps[place].is_exact else trees[place].total()
-            for place in places
+        loaded = {r: _Partitions.table(t) for r, t in zip(readers, tables, strict=True)}
+        raws = reading.parts(number, loaded)
+        mapped_parts: dict[int, Any] = {}
+        accumulators = [
+            reading.count(place, None, raws, mapped_parts) for place in range(len(reading.steps))
         ]
-        return own_totals, [reading.seen(number) for number in numbers]
+    return accumulators, reading.seen(number)
 
 
 def _join(work: _Work, one: list[Any], other: list[Any]) -> list[Any]:

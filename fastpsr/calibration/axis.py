@@ -12,7 +12,7 @@ from fastpsr.caching import cached_property
 from fastpsr.calibration.folds import Folds
 from fastpsr.kernels.sizes import DEGREE
 from fastpsr.plans import Data, Part, Plan, Step
-from fastpsr.plans.budget import steady_budget
+from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats
 from fastpsr.rules.base import ScoringRule
@@ -241,7 +241,7 @@ class _SumOnAxis(Step):
 def most_cells(n_rows: int, n_folds: int) -> int:
     """Return the number of cells from which samples are used, as their sums are not fewer."""
     n_sums = 2 * n_folds * (DEGREE + 1)
-    return max(min(n_rows, steady_budget() // (8 * _SHARE)) // n_sums, _FEW_CELLS)
+    return max(min(n_rows, memory_budget() // (8 * _SHARE)) // n_sums, _FEW_CELLS)
 
 
 def totals_on_axis(data: Data, folds: Folds, axis: Axis) -> Plan[AxisTotals]:

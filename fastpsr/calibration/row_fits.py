@@ -18,7 +18,7 @@ from fastpsr.calibration.smooth_map import Fits, SmoothMap
 from fastpsr.calibration.training_priors import TrainingPriors
 from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Part, Plan, Step
-from fastpsr.plans.budget import steady_budget
+from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats, Predictions
 
@@ -148,7 +148,7 @@ def require_memory(data: Data, n_columns: int, argument: str) -> None:
     if not fits_in_memory(data, n_columns):
         raise ArgumentError(
             argument,
-            f"must fit in memory for this fit, in {steady_budget():,} bytes, but {len(data):,} "
+            f"must fit in memory for this fit, in {memory_budget():,} bytes, but {len(data):,} "
             f"rows take {_bytes_of(data, n_columns):,} when they are joined",
             remedy="fit on a sample and transform the parts, or raise FASTPSR_MEMORY",
         )
@@ -156,7 +156,7 @@ def require_memory(data: Data, n_columns: int, argument: str) -> None:
 
 def fits_in_memory(data: Data, n_columns: int) -> bool:
     """Return whether rows with so many columns are in memory, or may be joined there."""
-    return isinstance(data, Predictions) or _bytes_of(data, n_columns) <= steady_budget()
+    return isinstance(data, Predictions) or _bytes_of(data, n_columns) <= memory_budget()
 
 
 def _bytes_of(data: Data, n_columns: int) -> int:

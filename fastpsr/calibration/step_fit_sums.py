@@ -14,7 +14,7 @@ from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds
 from fastpsr.kernels.sizes import index_type
 from fastpsr.plans import Data, Part, Plan, Transform, resolved
-from fastpsr.plans.budget import steady_budget
+from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats, Kind, Predictions, class_factors
 from fastpsr.rules import Log
@@ -57,7 +57,7 @@ class StepCalibrator(Calibrator):
         sums = yield from resolved(self.refit_sums(rule, folds, data))
         if not isinstance(sums, StepFitSums):
             return None
-        if _ARRAYS * sums.n_groups > steady_budget():
+        if _ARRAYS * sums.n_groups > memory_budget():
             return None
         weight = yield from _CellCounts(sums).total(data)
         totals = weight.sum(axis=2) @ folds.training_mask.T

@@ -18,7 +18,7 @@ from fastpsr.calibration.step_fit_sums import StepCalibrator, StepFitSums
 from fastpsr.errors import ArgumentError
 from fastpsr.kernels.blocks import on_threads, over_blocks
 from fastpsr.plans import LABELS, Data, Part, Plan, Step, Transform, resolved
-from fastpsr.plans.budget import steady_budget
+from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats, Kind, Predictions, class_factors
 from fastpsr.results import Result
@@ -256,7 +256,7 @@ def _can_be_ordered(data: Data) -> bool:
         data.n_classes == 2
         and is_plain
         and len(data) > 0
-        and _BYTES_OF_ROW * len(data) <= steady_budget()
+        and _BYTES_OF_ROW * len(data) <= memory_budget()
     )
 
 

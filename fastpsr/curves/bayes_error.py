@@ -12,9 +12,9 @@ from fastpsr.curves.at_points import AtPoints
 from fastpsr.metrics.base import Statistic
 from fastpsr.metrics.ranks import HullStatistic
 from fastpsr.plans import Data, Plan, begin, run, takes_predictions
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.predictions import Floats
 from fastpsr.results import Result
-from fastpsr.summaries.counts import ThresholdSums
+from fastpsr.summaries.counts import ThresholdSums, error_rates, llrs_of
 from fastpsr.summaries.pav_blocks import PavBlocks, require_both_classes
 from fastpsr.summaries.rank_table import RankTable
 
@@ -171,20 +171,12 @@ class _Actual(Statistic[Floats, Floats]):
 
     def sums(self, data: Data) -> ThresholdSums:
         require_both_classes("error rates", data.class_weights)
-        return ThresholdSums(_llrs, np.unique(self.thresholds), data.has_fixed_llrs)
+        return ThresholdSums(llrs_of, np.unique(self.thresholds), data.has_fixed_llrs)
 
     def finish(self, summary: Floats) -> Floats:
-        totals = summary.sum(axis=1)
-        require_both_classes("error rates", totals)
-        nontargets, targets = summary
+        miss, fa = error_rates(summary)
         _, places = np.unique(self.thresholds, return_inverse=True)
-        miss = np.cumsum(targets)[:-1] / totals[1]
-        fa = np.cumsum(nontargets[::-1])[::-1][1:] / totals[0]
         return np.asarray(self.target * miss[places] + self.nontarget * fa[places])
-
-
-def _llrs(predictions: Predictions) -> Floats:
-    return predictions.llrs
 
 
 def _in_parts(p_miss: Floats, p_fa: Floats, n_points: int) -> list[tuple[Floats, Floats]]:

@@ -1,6 +1,5 @@
 """Consistency band: the range in which the isotonic fit of a calibrated system lies by chance."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -174,10 +173,6 @@ class _FindDistinct(Step):
     """Find the distinct log-odds and their counts; (None, None) if there are too many."""
 
     is_exact = True
-
-    @property
-    def key(self) -> Hashable:
-        return "distinct log-odds"
 
     def start(self) -> Any:
         return np.empty(0), np.empty(0, np.int64)

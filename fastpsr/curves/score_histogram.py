@@ -1,6 +1,5 @@
 """Histograms of the scores of each class."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,10 +118,6 @@ class _CountIntoBins(Step):
 
     scores: Scores
     edges: Floats
-
-    @property
-    def key(self) -> Hashable:
-        return ("histogram", self.scores.key, self.edges.tobytes())
 
     def start(self) -> tuple[Floats, Floats]:
         return np.zeros((2, self.edges.size - 1)), np.zeros((2, 2))

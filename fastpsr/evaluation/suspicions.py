@@ -1,6 +1,5 @@
 """Detection of likely mistakes: wrong kinds of scores, reversed scores, permuted columns."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -265,10 +264,6 @@ class CountDecisions(Step):
 
     n_classes: int
 
-    @property
-    def key(self) -> Hashable:
-        return "decisions"
-
     def start(self) -> tuple[Floats, Floats]:
         return np.zeros(self.n_classes**2), np.zeros(3)
 
@@ -308,10 +303,6 @@ class CountCoarsely(Step):
     def is_exact(self) -> bool:
         """Whether all sums are whole numbers."""
         return not self.has_weights
-
-    @property
-    def key(self) -> Hashable:
-        return "coarse counts"
 
     def start(self) -> tuple[Floats, Floats]:
         return np.zeros(2 * _N_CODES), np.zeros(2)

@@ -408,10 +408,6 @@ class _FirstWord(Step):
     def reads(self) -> frozenset[str]:
         return LABELS | {self.column}
 
-    @property
-    def key(self) -> Hashable:
-        return ("first word", self.column, self.shares_targets)
-
     def add(self, accumulator: Any, prepared: None, part: Part) -> Any:
         ids = part.ids("by", self.column)
         if ids.dtype.kind in "iuf":
@@ -437,10 +433,6 @@ class _DistinctValues(Step):
     @property
     def reads(self) -> frozenset[str]:
         return LABELS | set(self.columns.names)
-
-    @property
-    def key(self) -> Hashable:
-        return ("distinct values", self.columns.key)
 
     def start(self) -> tuple[dict[str, NDArray[Any]], set[tuple[Any, ...]]]:
         return {}, set()

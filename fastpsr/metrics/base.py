@@ -3,7 +3,7 @@
 import inspect
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -197,10 +197,6 @@ class _Summarize(Step):
     """Summarize the parts with a custom metric."""
 
     metric: Metric[Any]
-
-    @property
-    def key(self) -> Hashable:
-        return ("summary", self.metric)
 
     def add(self, accumulator: Any, prepared: None, part: Part) -> Any:
         summary = self.metric.summarize(part.predictions)

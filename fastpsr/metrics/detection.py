@@ -25,7 +25,7 @@ from fastpsr.metrics.ranks import HullMetric, RankMetric
 from fastpsr.plans import Data, Part, Plan, begin, resolved
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Log
-from fastpsr.summaries.counts import AcceptanceSums, DecisionCounts
+from fastpsr.summaries.counts import ThresholdSums, error_rates, llrs_of
 from fastpsr.summaries.losses import LossSums, ScoreTotals
 from fastpsr.summaries.one_class import check_class, one_against_rest
 from fastpsr.summaries.pav_blocks import PavBlocks
@@ -123,7 +123,7 @@ class MinDCF(_MeanCost, HullMetric, PointMetric[PavBlocks | RankTable]):
 
 
 @dataclass(frozen=True, eq=False)
-class ActDCF(_MeanCost, Metric[list[DecisionCounts]]):
+class ActDCF(_MeanCost, Metric[Floats]):
     """Normalized detection cost of Bayes decisions made with the LLRs.
 
     A trial is accepted if its LLR is at least ``log[c_fa (1 - pi) / (c_miss pi)]``.
@@ -168,13 +168,22 @@ class ActDCF(_MeanCost, Metric[list[DecisionCounts]]):
 
     def sums(self, data: Data) -> Sums:
         data.require_posteriors("decisions at a fixed threshold")
-        thresholds = tuple(cost.threshold for cost in self.costs)
-        return AcceptanceSums(thresholds, data.has_fixed_llrs)
+        checks.check_binary("LLRs", data.n_classes)
+        return ThresholdSums(llrs_of, np.array(self._thresholds), data.has_fixed_llrs)
 
-    def finish(self, summary: list[DecisionCounts]) -> float:
-        each = zip(self.costs, summary, strict=True)
-        total = sum(cost.normalized(*counts.error_rates()) for cost, counts in each)
-        return float(total / len(self.costs))
+    def finish(self, summary: Floats) -> float:
+        rates = zip(self.costs, self.rates(summary), strict=True)
+        return float(sum(cost.normalized(*pair) for cost, pair in rates) / len(self.costs))
+
+    def rates(self, summary: Floats) -> list[tuple[float, float]]:
+        """Return the miss and false-alarm rates at each operating point."""
+        p_miss, p_fa = error_rates(summary)
+        places = [self._thresholds.index(cost.threshold) for cost in self.costs]
+        return [(float(p_miss[place]), float(p_fa[place])) for place in places]
+
+    @property
+    def _thresholds(self) -> list[float]:
+        return sorted({cost.threshold for cost in self.costs})
 
     _takes = "LLRs"
 

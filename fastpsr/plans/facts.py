@@ -1,6 +1,5 @@
 """Facts of the whole data (sizes, class weights, checksums), collected in a first read."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,10 +67,6 @@ class CountRows(Step):
     reads = LABELS
     is_exact = True
     takes_all = True
-
-    @property
-    def key(self) -> Hashable:
-        return "facts"
 
     def start(self) -> dict[int, Any]:
         return {}

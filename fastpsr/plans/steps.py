@@ -6,12 +6,15 @@ its own result. A request is a step over data (:meth:`Step.over`) or another pla
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from types import GeneratorType
 from typing import Any, NamedTuple, TypeAlias, TypeVar, overload
 
+import numpy as np
+
 __all__ = [
-    "LABELS", "ROWS", "SAMPLED_PARTS", "Plan", "Planned", "Request", "Shared", "Step", "resolved",
+    "LABELS", "ROWS", "SAMPLED_PARTS", "Plan", "Planned", "Request", "Shared", "Step",
+    "identity_of_fields", "resolved",
 ]  # fmt: skip
 
 Result = TypeVar("Result")
@@ -74,9 +77,9 @@ class Step(ABC):
         return False
 
     @property
-    @abstractmethod
     def key(self) -> Hashable:
         """Identity of the step: of steps with equal keys over the same data, one runs."""
+        return identity_of_fields(self)
 
     def prepare(self) -> Any:
         """Return what all parts need, such as a lookup table; made once per process and read."""
@@ -105,6 +108,20 @@ class Step(ABC):
         no weight are left out.
         """
         return Request(self, data)
+
+
+def identity_of_fields(value: Any) -> Hashable:
+    """Return the identity of a step, or of sums: the type, and the values of the fields."""
+    return (type(value), *(_identity_of(getattr(value, field.name)) for field in fields(value)))
+
+
+def _identity_of(value: Any) -> Hashable:
+    """Return a key with equal keys for equal values; it holds what cannot be compared."""
+    if isinstance(value, np.ndarray):
+        return (value.dtype.str, value.shape, value.tobytes())
+    if isinstance(value, tuple):
+        return tuple(map(_identity_of, value))
+    return getattr(value, "key", value)  # type: ignore[no-any-return]
 
 
 class Request(NamedTuple):

@@ -189,8 +189,8 @@ def _rates(
         raise ArgumentError(
             "systems", f"must be Predictions for {point.label}: a Roc has no Bayes decisions"
         )
-    each = [counts.error_rates() for counts in run(lambda: point.total(given))]
-    return [(p_fa, p_miss) for p_miss, p_fa in each]
+    rates = point.rates(run(lambda: point.total(given)))
+    return [(p_fa, p_miss) for p_miss, p_fa in rates]
 
 
 def _limits(curve: Roc) -> tuple[float, float, float, float]:

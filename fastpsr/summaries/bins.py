@@ -1,6 +1,6 @@
 """Sums per bin of posteriors, for calibration errors and histogram binning."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -107,11 +107,6 @@ class Events:
 
     on: str
 
-    @property
-    def key(self) -> Hashable:
-        """Identity of these events."""
-        return self.on
-
     def refuse(self, n_classes: int) -> NoReturn:
         """Raise, since there are more than 2 classes."""
         rule = f'must be "confidence" for more than 2 classes, and there are {n_classes}'
@@ -151,10 +146,6 @@ class _Posteriors:
     """The posteriors of events."""
 
     events: Events
-
-    @property
-    def key(self) -> Hashable:
-        return ("posteriors", self.events.key)
 
     def __call__(self, samples: Predictions) -> Floats:
         return self.events(samples)[0]

@@ -1,6 +1,5 @@
 """The number of samples of each class."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,10 +17,6 @@ class ClassCounts(Step):
     n_classes: int
     reads = LABELS
     is_exact = True
-
-    @property
-    def key(self) -> Hashable:
-        return ("class counts", self.n_classes)
 
     def start(self) -> Floats:
         return np.zeros(self.n_classes)

@@ -16,11 +16,14 @@ from fastpsr.summaries.pav_blocks import require_both_classes
 from fastpsr.summaries.sums import Sums
 
 __all__ = [
-    "AcceptanceSums",
     "BayesDecisionSums",
     "DecisionCounts",
     "ThresholdSums",
+    "error_rates",
+    "llrs_of",
 ]
+
+_FEW_STEPS = 8  # with which comparisons are faster than a search in the steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +39,6 @@ class DecisionCounts:
 
     weight: Floats
     given_priors: Floats | None
-
-    def error_rates(self) -> tuple[float, float]:
-        """Return the miss and false-alarm rates of decisions to reject (0) and accept (1)."""
-        totals = self.weight.sum(axis=1)
-        require_both_classes("error rates", totals)
-        return float(self.weight[1, 0] / totals[1]), float(self.weight[0, 1] / totals[0])
 
     def risk(self, costs: CostMatrix, normalized: bool) -> float:
         """Return the mean cost of the decisions."""
@@ -76,53 +73,6 @@ class BayesDecisionSums(Sums):
 
 
 @dataclass(frozen=True, eq=False)
-class AcceptanceSums(Sums):
-    """Trials grouped by class, and by how many of some thresholds their LLR reaches."""
-
-    thresholds: tuple[float, ...]
-    are_reweightable: bool
-
-    stream = ("decisions at a threshold",)
-    n_classes = 2
-
-    @property
-    def n_groups(self) -> int:  # type: ignore[override]
-        """A group for each class and number of thresholds."""
-        return 2 * (len(self.thresholds) + 1)
-
-    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
-        llrs = part.predictions.llrs
-        reached = part.predictions.labels.astype(index_type(self.n_groups))
-        reached *= len(self.thresholds) + 1
-        for threshold in self.thresholds:
-            reached += llrs >= threshold
-        return reached
-
-    def totals(self, part: Part, *beside: Part) -> tuple[Floats, Floats]:
-        predictions = part.predictions
-        if predictions.weights.size:
-            return super().totals(part)
-        llrs, y = predictions.llrs, predictions.labels
-        # by class, the trials that reach each threshold; whole bytes are counted faster than cells
-        reach = np.zeros((2, len(self.thresholds) + 2))
-        reach[:, 0] = predictions.class_weights
-        for place, threshold in enumerate(sorted(self.thresholds), start=1):
-            accepted = llrs >= threshold
-            hits = np.count_nonzero(accepted & y.view(bool))
-            reach[:, place] = np.count_nonzero(accepted) - hits, hits
-        weight = (reach[:, :-1] - reach[:, 1:]).ravel()
-        return weight, np.empty((weight.size, 0))
-
-    def assemble(self, weight: Floats, sums: Floats) -> list[DecisionCounts]:
-        rejected = weight.reshape(2, -1).cumsum(axis=1)
-        counts = np.empty((len(self.thresholds), 2, 2))
-        counts[:, :, 0] = rejected.T[:-1]
-        counts[:, :, 1] = rejected[:, -1] - rejected.T[:-1]
-        ascending = sorted(self.thresholds)  # the first of equal ones has the counts of all
-        return [DecisionCounts(counts[ascending.index(t)], None) for t in self.thresholds]
-
-
-@dataclass(frozen=True, eq=False)
 class ThresholdSums(Sums):
     """Samples grouped by class, and by how many steps a value of theirs reaches.
 
@@ -147,12 +97,29 @@ class ThresholdSums(Sums):
         return 2 * (self.steps.size + 1)
 
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
-        levels = np.arange(self.steps.size + 1, dtype=np.float64)
-        reached = kernels.step_function(self.values(part.predictions), self.steps, levels)
-        groups = part.predictions.labels.astype(index_type(self.n_groups))
-        groups *= levels.size
-        groups += reached.astype(groups.dtype)
+        values, labels = self.values(part.predictions), part.predictions.labels
+        if self.steps.size > _FEW_STEPS:
+            integers = index_type(self.n_groups)
+            reached = kernels.step_numbers(values, self.steps, integers)
+            return np.asarray(reached + (self.steps.size + 1) * labels.astype(integers))
+        groups = labels.astype(np.uint8) * np.uint8(self.steps.size + 1)
+        for step in self.steps:
+            groups += values >= step
         return groups
 
     def assemble(self, weight: Floats, sums: Floats) -> Floats:
         return weight.reshape(2, -1)
+
+
+def error_rates(weight: Floats) -> tuple[Floats, Floats]:
+    """Return miss and false-alarm rates at each step, (P,), of the weights between them."""
+    totals = weight.sum(axis=1)
+    require_both_classes("error rates", totals)
+    nontargets, targets = weight
+    miss, fa = np.cumsum(targets)[:-1], np.cumsum(nontargets[::-1])[::-1][1:]
+    return miss / totals[1], fa / totals[0]
+
+
+def llrs_of(predictions: Predictions) -> Floats:
+    """Return the LLRs, of which decisions at thresholds are made."""
+    return predictions.llrs

@@ -1,6 +1,5 @@
 """Number of samples with an infinite log loss."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,10 +23,6 @@ class CountInfinite(Step):
 
     n_classes: int
     is_exact = True
-
-    @property
-    def key(self) -> Hashable:
-        return "infinite losses"
 
     def start(self) -> NDArray[np.int64]:
         return np.zeros(self.n_classes, np.int64)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.plans.part import Part
-from fastpsr.plans.steps import ROWS, Plan, Step
+from fastpsr.plans.steps import ROWS, Plan, Step, identity_of_fields
 from fastpsr.predictions import Floats, weigh_groups
 
 __all__ = ["AddUp", "ClassSums", "NeedsSamplesError", "Sums"]
@@ -109,8 +109,7 @@ class Sums(ABC):
     @property
     def identity(self) -> Hashable:
         """Identity of these sums: their type, and the values of their fields."""
-        names: Iterable[str] = self.__dataclass_fields__  # type: ignore[attr-defined]
-        return (type(self), *(_identity_of(getattr(self, name)) for name in names))
+        return identity_of_fields(self)
 
     @property
     def class_of_group(self) -> NDArray[np.int64]:
@@ -156,7 +155,7 @@ class AddUp(Step):
 
     @property
     def key(self) -> Hashable:
-        return ("sums", self.sums.identity)
+        return (type(self), self.sums.identity)
 
     @property
     def is_kept(self) -> bool:  # type: ignore[override]
@@ -171,12 +170,3 @@ class AddUp(Step):
         (weight, sums), (more_weight, more) = one, other
         with np.errstate(over="ignore", invalid="ignore"):  # losses may be infinite, or near that
             return weight + more_weight, sums + more
-
-
-def _identity_of(value: Any) -> Hashable:
-    """Return a key with equal keys for equal values; it holds what cannot be compared."""
-    if isinstance(value, np.ndarray):
-        return (value.dtype.str, value.shape, value.tobytes())
-    if isinstance(value, tuple):
-        return tuple(map(_identity_of, value))
-    return getattr(value, "key", value)  # type: ignore[no-any-return]

@@ -93,7 +93,8 @@ def read_table(
     in_parts : bool, optional
         Whether Parquet files are read part by part, again for each evaluation and each batch of
         replicates. By default folders and patterns are, and files whose numbers, at 32 bytes each,
-        take more than ``FASTPSR_MEMORY``, by default a quarter of the memory that is free.
+        take more than ``FASTPSR_MEMORY``: by default 1 GB, or a quarter of what the machine has if
+        that is less.
 
     Returns
     -------
