@@ -181,7 +181,7 @@ class ActDCF(_MeanCost, Metric[Floats]):
         places = [self._thresholds.index(cost.threshold) for cost in self.costs]
         return [(float(p_miss[place]), float(p_fa[place])) for place in places]
 
-    @property
+    @cached_property
     def _thresholds(self) -> list[float]:
         return sorted({cost.threshold for cost in self.costs})
 

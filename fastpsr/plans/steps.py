@@ -5,8 +5,8 @@ its own result. A request is a step over data (:meth:`Step.over`) or another pla
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Hashable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Generator, Hashable, Iterable
+from dataclasses import dataclass
 from types import GeneratorType
 from typing import Any, NamedTuple, TypeAlias, TypeVar, overload
 
@@ -112,7 +112,8 @@ class Step(ABC):
 
 def identity_of_fields(value: Any) -> Hashable:
     """Return the identity of a step, or of sums: the type, and the values of the fields."""
-    return (type(value), *(_identity_of(getattr(value, field.name)) for field in fields(value)))
+    names: Iterable[str] = value.__dataclass_fields__
+    return (type(value), *(_identity_of(getattr(value, name)) for name in names))
 
 
 def _identity_of(value: Any) -> Hashable:

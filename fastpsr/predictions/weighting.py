@@ -130,7 +130,8 @@ def weigh_groups(groups: NDArray[Any], weights: Floats, n_groups: int) -> Floats
 def _count(codes: NDArray[Any], n: int) -> Floats:
     """Return how often each of 0 to n - 1 occurs, (n,)."""
     if n <= _FEW_CODES:
-        return np.array([np.count_nonzero(codes == code) for code in range(n)], np.float64)
+        of_code = [int(np.count_nonzero(codes == code)) for code in range(n - 1)]
+        return np.array([*of_code, codes.size - sum(of_code)], np.float64)
     counts = np.zeros(n)
     n_rows = max(_ROWS_TO_COUNT, n)
     for start in range(0, codes.size, n_rows):

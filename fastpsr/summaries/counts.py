@@ -116,8 +116,8 @@ def error_rates(weight: Floats) -> tuple[Floats, Floats]:
     totals = weight.sum(axis=1)
     require_both_classes("error rates", totals)
     nontargets, targets = weight
-    miss, fa = np.cumsum(targets)[:-1], np.cumsum(nontargets[::-1])[::-1][1:]
-    return miss / totals[1], fa / totals[0]
+    missed, accepted = targets[:-1].cumsum(), nontargets[:0:-1].cumsum()[::-1]
+    return missed / totals[1], accepted / totals[0]
 
 
 def llrs_of(predictions: Predictions) -> Floats:
