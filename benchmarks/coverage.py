@@ -39,10 +39,13 @@ from benchmarks.populations import (
     unequal_clusters,
 )
 from benchmarks.report import write_report
-from fastpsr.bootstrap.evidence import gather
-from fastpsr.bootstrap.job import Job, Sum
-from fastpsr.bootstrap.methods import Percentile
+from fastpsr.bootstrap.evidence import Estimand, Term
+from fastpsr.bootstrap.gather import gather
+from fastpsr.bootstrap.inference import results_of
+from fastpsr.bootstrap.intervals import percentile
+from fastpsr.bootstrap.job import Job
 from fastpsr.bootstrap.settings import Intervals
+from fastpsr.errors import Subject
 from fastpsr.plans import run
 
 LEVELS = (0.9, 0.95)
@@ -143,20 +146,25 @@ class Study:
         metrics = drawn.metrics(self.metrics.values())
         jobs = [[Job(metric, data) for data in drawn.systems] for metric in metrics]
         flat = [job for each in jobs for job in each]
-        values = [job.metric(job.data) for job in flat]
         run(lambda: _prepared(flat))
-        sums = [Sum.of(zip(each, (1.0, -1.0), strict=False)) for each in jobs]
+        estimands = [
+            Estimand(
+                Subject(metric=name),
+                tuple(
+                    Term(job, job.metric(job.data), sign)
+                    for job, sign in zip(each, (1.0, -1.0), strict=False)
+                ),
+            )
+            for name, each in zip(self.metrics, jobs, strict=True)
+        ]
         evidence = gather(
-            settings, flat, values, sums, jointly=len(drawn.systems) > 1,
-            progress=lambda done, total: None,
+            estimands, settings, jointly=len(drawn.systems) > 1,
+            progress=lambda done, total: None, also=("replicates",),
         )  # fmt: skip
 
         def at(level: float) -> dict[str, fp.BootstrapResult]:
-            asked = evidence.at_level(level)
-            return {
-                name: asked.result(name, terms)
-                for name, terms in zip(self.metrics, sums, strict=True)
-            }
+            results = results_of(estimands, evidence, replace(settings, confidence_level=level))
+            return dict(zip(self.metrics, results, strict=True))
 
         return at
 
@@ -312,7 +320,7 @@ def observe(study: Study, seed: int, truth: dict[str, float], counts: dict[str, 
                 "auto": [0, 0, 0, 0], "percentile": [0, 0, 0, 0], "log_ratio": 0.0, "ratios": 0,
             })  # fmt: skip
             defined = found.replicates[~np.isnan(found.replicates)]
-            by_percentile = Percentile().ends(found.value, np.sort(defined), level)
+            by_percentile = percentile(defined, level)
             at["auto"][_side(found.interval, truth[name])] += 1
             at["percentile"][_side(by_percentile, truth[name])] += 1
             wide, narrow = (high - low for low, high in (found.interval, by_percentile))

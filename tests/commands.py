@@ -154,7 +154,7 @@ def check_rows(evaluation, path="t.json", system=None):
     """Check that a JSON file has the groups, metrics and numbers of an evaluation."""
 
     def numbers(row):
-        values = [row[name] for name in ("value", "low", "high", "bias", "n_undefined")]
+        values = [row[name] for name in ("value", "low", "high", "n_undefined")]
         return [np.nan if value is None else float(value) for value in values]
 
     rows = [row for row in strict_json(path)["rows"] if system in (None, row["system"])]

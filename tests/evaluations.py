@@ -17,5 +17,5 @@ def assert_same_rows(rows, expected):
     """The same metrics with the same numbers and notes, whatever the system and the group."""
     assert [row.metric for row in rows] == [row.metric for row in expected]
     for row, wanted in zip(rows, expected, strict=True):
-        numbers = [(r.value, r.low, r.high, r.bias, r.n_undefined, r.note) for r in (row, wanted)]
+        numbers = [(r.value, r.low, r.high, r.n_undefined, r.note) for r in (row, wanted)]
         np.testing.assert_equal(*numbers)

@@ -151,9 +151,9 @@ def test_what_has_no_value():
     Path("a").write_text("".join(lines), "utf-8")
     out = succeed(*TRIALS, *FEW, "--metrics", "EER,Cllr,NCE,RCL", "--json", "t.json")
     rows = {row["metric"]: row for row in strict_json("t.json")["differences"]}
-    assert [rows["NCE"][name] for name in ("a", "difference", "bias")] == ["inf", "inf", None]
-    names = ("a", "difference", "low", "high", "bias", "excludes_zero")
-    assert [rows["RCL"][name] for name in names] == [None] * 6
+    assert [rows["NCE"][name] for name in ("a", "difference")] == ["inf", "inf"]
+    names = ("a", "difference", "low", "high", "excludes_zero")
+    assert [rows["RCL"][name] for name in names] == [None] * 5
     assert rows["EER"]["low"] is not None
     said = "1 sample has posterior 0 for the true class"
     assert f"a, pooled: Cllr, NCE: infinite: {said}\n" in out

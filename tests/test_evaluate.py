@@ -150,7 +150,7 @@ def test_metrics_that_raise_or_return_no_number():
     assert str(table.rows[0].error) == "the moon is not full"
     for row in table.rows[:4]:
         assert math.isnan(row.value)
-        assert (row.low, row.high, row.bias, row.n_undefined) == (None, None, None, 0)
+        assert (row.low, row.high, row.n_undefined) == (None, None, 0)
     assert table.rows[4].low < table["NCE"] == fp.CrossEntropy()(sample()) < table.rows[4].high
     with pytest.raises(ZeroDivisionError):  # a mistake in a metric is not hidden
         fp.evaluate(sample(), {"a": lambda p: 1 / 0})
@@ -244,7 +244,7 @@ def test_intervals_are_those_of_the_bootstrap(scheme, method):
     assert [row.value for row in table.rows] == [m(data) for m in metrics.values()]
     for row in table.rows:
         expected = fp.bootstrap(metrics[row.metric], data, **options)
-        assert (row.low, row.high, row.bias) == (*expected.interval, expected.bias)
+        assert (row.low, row.high) == expected.interval
         assert (row.method, row.n_undefined) == (expected.method, expected.n_undefined)
     settings = {"confidence_level": 0.9, "n_resamples": 50, "resampling": scheme, "seed": 7}
     assert settings.items() <= table.to_dict()["intervals"].items()
@@ -253,7 +253,7 @@ def test_intervals_are_those_of_the_bootstrap(scheme, method):
 def test_the_upper_bound_of_a_default_table_has_no_interval():
     table = fp.evaluate(sample(), n_resamples=40, seed=0, method="percentile")
     (bound,) = (row for row in table.rows if row.low is None)
-    assert (bound.metric, bound.method, bound.bias) == ("RCL bound", None, None)
+    assert (bound.metric, bound.method) == ("RCL bound", None)
     assert bound.note.endswith(", without interval")
 
 
@@ -345,6 +345,9 @@ def test_steps_are_reported_to_a_callable():
     assert steps[:2] == [("NCE", 0, 2), ("NBS", 1, 2)]
     assert {step for step, *_ in steps[2:-1]} == {"replicates"}
     assert steps[-2:] == [("replicates", 40, 40), ("intervals", 0, 2)]
+    steps = []  # by subsampling, without replicates
+    fp.evaluate(sample(), ["EER"], n_resamples=40, seed=0, progress=lambda *s: steps.append(s))
+    assert steps == [("EER", 0, 1), ("intervals", 0, 1)]
 
 
 def test_lines_of_progress(capsys):
@@ -356,6 +359,7 @@ def test_lines_of_progress(capsys):
     systems = {"a": data, "b": data}
     fp.evaluate(systems, ["NCE"], differences="first", progress=True, **few)
     assert "40 of 40 replicates" in capsys.readouterr().err
+    assert refusal(data, ["NCE"], progress=3).argument == "progress"
 
 
 # Warnings
@@ -427,7 +431,7 @@ def test_json_and_copies():
     assert list(content) == ["version", "groups", "intervals", "rows"]
     assert content["version"] == fp.__version__
     assert content["groups"][0]["priors"] == list(table.priors)
-    names = ["system", "group", "metric", "value", "low", "high", "bias", "n_undefined", "method",
+    names = ["system", "group", "metric", "value", "low", "high", "n_undefined", "method",
              "degrees_of_freedom", "corrected", "note", "unit", "reference_value"]  # fmt: skip
     for row, entry in zip(table.rows, content["rows"], strict=True):
         assert list(entry) == names

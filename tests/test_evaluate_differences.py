@@ -72,9 +72,7 @@ def test_intervals_of_rows_do_not_depend_on_differences(more, method):
     options = OPTIONS | few | {"by": {"odd": np.arange(N) // 2 % 2}}
     alone = fp.evaluate(systems_of("ab"), metrics, **options).rows
     rows = fp.evaluate(systems_of("ab"), metrics, **options, **more).rows
-    assert [(r.value, r.low, r.high, r.bias) for r in rows] == [
-        (r.value, r.low, r.high, r.bias) for r in alone
-    ]
+    assert [(r.value, r.low, r.high) for r in rows] == [(r.value, r.low, r.high) for r in alone]
     assert None not in {row.low for row in rows}
 
 
@@ -146,7 +144,7 @@ def test_invalid_arguments():
 def test_json_and_frames():
     table = fp.evaluate(systems_of("ab"), METRICS, differences="first", **OPTIONS)
     names = ["system_a", "system_b", "group_a", "group_b", "metric", "a", "b", "difference", "low",
-             "high", "bias", "n_undefined", "n_simultaneous", "method", "equal", "excludes_zero",
+             "high", "n_undefined", "n_simultaneous", "method", "equal", "excludes_zero",
              "note", "unit"]  # fmt: skip
     frame = table.to_frame()
     assert frame["row"].to_list() == ["value"] * len(table.rows) + ["difference"] * len(METRICS)

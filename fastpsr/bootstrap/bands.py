@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fastpsr.bootstrap.intervals import Method
+from fastpsr.bootstrap.intervals import Method, percentile
 from fastpsr.bootstrap.job import Job, Progress
-from fastpsr.bootstrap.methods import Percentile
+from fastpsr.bootstrap.progress import as_progress
 from fastpsr.bootstrap.replicates import draw_replicates
 from fastpsr.bootstrap.resampling import Resampling
-from fastpsr.bootstrap.settings import Intervals, as_progress
+from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.silence import in_silence
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.options import with_hints
@@ -188,9 +188,10 @@ def band(
     if not isinstance(simultaneous, (bool, np.bool_)):
         raise ArgumentError("simultaneous", f"must be True or False, not {simultaneous!r}")
     settings = Intervals.of(n_resamples, confidence_level, "percentile", resampling, seed)
+    report = as_progress(progress)
     at, value, jobs = run(lambda: _prepared(BANDS[curve], predictions, points))
     with in_silence():
-        replicates = run(lambda: _drawn(jobs, settings, as_progress(progress)))
+        replicates = run(lambda: _drawn(jobs, settings, report))
     ends, n_undefined = [], 0
     for of_series in replicates:
         defined = of_series[~np.isnan(of_series).any(axis=1)]
@@ -237,7 +238,7 @@ def _ends(replicates: Floats, level: float, *, simultaneous: bool) -> tuple[Floa
     if n < 2:
         return np.full(n_points, np.nan), np.full(n_points, np.nan)
     ordered = np.sort(replicates, axis=0)
-    low, high = np.array([Percentile().ends(np.nan, column, level) for column in ordered.T]).T
+    low, high = np.array([percentile(column, level) for column in ordered.T]).T
     if simultaneous:
         k = _least_depth(replicates, ordered, level)
         low, high = np.minimum(low, ordered[k - 1]), np.maximum(high, ordered[n - k])

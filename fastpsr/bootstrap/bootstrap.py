@@ -1,28 +1,33 @@
 """Confidence intervals for any metric, and for the difference of two systems."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn, overload
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NoReturn, overload
 
 import numpy as np
 
-from fastpsr.bootstrap.evidence import Evidence, gather, settings_of, warn_of_few
-from fastpsr.bootstrap.intervals import Method, simultaneous_level
-from fastpsr.bootstrap.job import Job, Progress, Sum, as_number
+from fastpsr.bootstrap.evidence import Estimand, Term
+from fastpsr.bootstrap.inference import intervals_of
+from fastpsr.bootstrap.intervals import Method
+from fastpsr.bootstrap.job import Job, Progress, as_number
+from fastpsr.bootstrap.methods import METHODS
+from fastpsr.bootstrap.progress import as_progress
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.result import BootstrapResult
-from fastpsr.bootstrap.settings import Intervals, as_progress
+from fastpsr.bootstrap.settings import Intervals, least_resamples
 from fastpsr.errors import ArgumentError, Subject
 from fastpsr.frames import row_out_of_order
 from fastpsr.metrics.base import AnyMetric, Statistic
 from fastpsr.metrics.defaults import NamedMetric, common_kind, named_metric
 from fastpsr.options import with_hints
 from fastpsr.plans import Data, PartitionedPredictions, Plan, begin, check_data, run
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.predictions import Predictions
 from fastpsr.summaries.suspicion import look_at_llrs
 
-__all__ = [
-    "Pair", "bootstrap", "check_same_samples", "compare", "values_of", "with_intervals"
-]  # fmt: skip
+__all__ = ["bootstrap", "check_same_samples", "compare", "values_of"]
+
+_DEFAULT_RESAMPLES = 1000
+_FOR_STANDARD_ERROR = 200  # replicates, where intervals are not computed from them
 
 Metrics = Sequence[NamedMetric] | Mapping[str, NamedMetric]
 
@@ -145,99 +150,17 @@ def bootstrap(
     chosen = _named(metrics, "metrics", predictions)
     look_at_llrs(predictions)
     jobs = [Job(metric, predictions) for _, metric in chosen]
-    settings = confidence_level, method, resampling, seed
-    intervals = settings_of(_alone(jobs), n_resamples, *settings)
+    intervals = _settings(jobs, n_resamples, confidence_level, method, resampling, seed)
+    report = as_progress(progress)
     names = [name for name, _ in chosen]
-    values = values_of(names, jobs)
-    subjects = [Subject(metric=name) for name in names]
-    results = with_intervals(subjects, jobs, values, intervals, as_progress(progress))
+    estimands = [
+        Estimand(Subject(metric=name), (Term(job, value),))
+        for name, job, value in zip(names, jobs, values_of(names, jobs), strict=True)
+    ]
+    results = intervals_of(
+        estimands, intervals, jointly=False, progress=report, also=("replicates",)
+    )
     return results[0] if _is_one(metrics) else results
-
-
-class Pair(NamedTuple):
-    """A difference of two jobs, by their places.
-
-    The intervals of a family of differences hold jointly; those without a family each alone.
-    """
-
-    subject: Subject
-    a: int
-    b: int
-    family: Hashable = None
-
-
-def with_intervals(
-    subjects: Sequence[Subject],
-    jobs: Sequence[Job],
-    values: Sequence[float],
-    intervals: Intervals,
-    progress: Progress,
-    evidence: Evidence | None = None,
-) -> list[BootstrapResult]:
-    """Return the intervals of given values; the jobs must be prepared.
-
-    `evidence` is that of :func:`joint_evidence`, if these jobs have some.
-    """
-    alone = _alone(jobs)
-    if evidence is None:
-        evidence = gather(intervals, list(jobs), values, alone, jointly=False, progress=progress)
-    results = [evidence.result(each, terms) for each, terms in zip(subjects, alone, strict=True)]
-    warn_of_few(dict(zip(subjects, results, strict=True)))
-    return results
-
-
-def intervals_of_differences(
-    pairs: Sequence[Pair],
-    jobs: Sequence[Job],
-    values: Sequence[float],
-    intervals: Intervals,
-    progress: Progress,
-    evidence: Evidence | None = None,
-) -> list[BootstrapResult]:
-    """Return differences of given values with intervals; the jobs must be prepared.
-
-    All jobs are drawn jointly, by a random stream of its own.
-    """
-    between = _differences(pairs, jobs)
-    if evidence is None:
-        evidence = gather(intervals, list(jobs), values, between, jointly=True, progress=progress)
-    families: dict[Hashable, list[Floats]] = {}
-    for pair, terms in zip(pairs, between, strict=True):
-        families.setdefault(pair.family, []).append(evidence.total(terms)[1])
-    level = intervals.confidence_level
-    levels = {
-        family: level if family is None else simultaneous_level(of_family, level)
-        for family, of_family in families.items()
-    }
-    results = []
-    for pair, terms in zip(pairs, between, strict=True):
-        of_pair = evidence.at_level(levels[pair.family])
-        results.append(of_pair.result(pair.subject, terms))
-    warn_of_few({pair.subject: each for pair, each in zip(pairs, results, strict=True)})
-    return results
-
-
-def joint_evidence(
-    pairs: Sequence[Pair],
-    jobs: Sequence[Job],
-    values: Sequence[float],
-    intervals: Intervals,
-    progress: Progress,
-) -> Evidence:
-    """Return what the intervals of values and of differences are computed from, drawn once.
-
-    For schemes whose draws all metrics share, so that values alone have the same ones.
-    """
-    sums = [*_alone(jobs), *_differences(pairs, jobs)]
-    return gather(intervals, list(jobs), values, sums, jointly=True, progress=progress)
-
-
-def _alone(jobs: Sequence[Job]) -> list[Sum]:
-    return [Sum((job,)) for job in jobs]
-
-
-def _differences(pairs: Sequence[Pair], jobs: Sequence[Job]) -> list[Sum]:
-    return [Sum((jobs[a], jobs[b]), (1.0, -1.0)) for _, a, b, _ in pairs]
 
 
 @overload
@@ -321,15 +244,31 @@ def compare(
         look_at_llrs(side)
     chosen = _named(metric, "metric", a, b)
     jobs = [Job(metric, side) for _, metric in chosen for side in (a, b)]
-    pairs = [
-        Pair(Subject(metric=name, pair="a - b"), 2 * k, 2 * k + 1)
-        for k, (name, _) in enumerate(chosen)
-    ]
-    settings = confidence_level, method, resampling, seed
-    intervals = settings_of(_differences(pairs, jobs), n_resamples, *settings)
+    intervals = _settings(jobs, n_resamples, confidence_level, method, resampling, seed)
+    report = as_progress(progress)
     values = values_of([name for name, _ in chosen for _ in (a, b)], jobs)
-    results = intervals_of_differences(pairs, jobs, values, intervals, as_progress(progress))
+    terms = [Term(job, value) for job, value in zip(jobs, values, strict=True)]
+    estimands = [
+        Estimand(Subject(metric=name, pair="a - b"), (of_a, of_b._replace(sign=-1.0)))
+        for (name, _), of_a, of_b in zip(chosen, terms[::2], terms[1::2], strict=True)
+    ]
+    results = intervals_of(
+        estimands, intervals, jointly=True, progress=report, also=("replicates",)
+    )
     return results[0] if _is_one(metric) else results
+
+
+def _settings(
+    jobs: Sequence[Job], n_resamples: int | None, confidence_level: float, *settings: Any
+) -> Intervals:
+    """Return validated settings, with the default of the number of replicates."""
+    n = _DEFAULT_RESAMPLES if n_resamples is None else n_resamples
+    intervals = Intervals.of(n, confidence_level, *settings)
+    methods = {intervals.method_of([job.interval_rule]) for job in jobs}
+    if n_resamples is not None or any("replicates" in METHODS[one].needs for one in methods):
+        return intervals
+    n = max(_FOR_STANDARD_ERROR, least_resamples(confidence_level))
+    return replace(intervals, n_resamples=n)
 
 
 def check_same_samples(a: Data, b: Data) -> None:

@@ -1,16 +1,19 @@
-"""Confidence intervals from replicates."""
+"""Confidence intervals, and those that are computed from replicates."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from fastpsr.html import table
 from fastpsr.predictions import Floats
 
+if TYPE_CHECKING:
+    from statistics import NormalDist
+
 __all__ = [
-    "METHODS", "N_DEALS", "N_SUBSETS", "Interval", "Method", "UsedMethod", "described", "drawn_for",
-    "quantile", "simultaneous_level",
+    "METHODS", "N_DEALS", "N_SUBSETS", "Interval", "Method", "UsedMethod", "basic", "bca",
+    "described", "drawn_for", "normal", "percentile", "simultaneous_level",
 ]  # fmt: skip
 
 #: What may be requested; "auto" takes what covers best for each metric.
@@ -67,6 +70,76 @@ class Interval(NamedTuple):
         return table("Interval", ("low", "high"), [self])
 
 
+def percentile(replicates: Floats, level: float) -> Interval:
+    """Return quantiles of the replicates, none of which is nan."""
+    ordered = np.sort(replicates)
+    low, high = (1.0 - level) / 2.0, (1.0 + level) / 2.0
+    return Interval(_quantile(ordered, low), _quantile(ordered, high))
+
+
+def basic(value: float, replicates: Floats, level: float) -> Interval:
+    """Return quantiles of the replicates, reflected at the value."""
+    low, high = percentile(replicates, level)
+    return Interval(2.0 * value - high, 2.0 * value - low)
+
+
+def normal(value: float, replicates: Floats, level: float) -> Interval:
+    """Return the value minus its bias, plus and minus a multiple of the standard error.
+
+    References
+    ----------
+    A. Davison and D. Hinkley, "Bootstrap methods and their application", 1997, chapter 5.
+    """
+    with np.errstate(over="ignore"):  # squares of values near the largest float
+        center = 2.0 * value - float(replicates.mean())
+        reach = _normal().inv_cdf((1.0 + level) / 2.0) * float(replicates.std(ddof=1))
+    return Interval(center - reach, center + reach)
+
+
+def bca(value: float, replicates: Floats, influence: Floats, level: float) -> Interval:
+    """Return quantiles of the replicates, corrected for bias and acceleration.
+
+    `influence` is that of the units: minus the centered values without each of them.
+
+    References
+    ----------
+    B. Efron, "Better bootstrap confidence intervals", JASA 82, 1987,
+    doi:10.1080/01621459.1987.10478410.
+    """
+    below = float((replicates < value).mean() + 0.5 * (replicates == value).mean())
+    if not 0.0 < below < 1.0:
+        side = "above" if below == 0.0 else "below"
+        raise ValueError(
+            f"bca intervals need replicates on both sides of the value; all lie {side} {value:.6g}"
+        )
+    distribution, acceleration = _normal(), _acceleration(influence)
+    bias = distribution.inv_cdf(below)
+
+    def corrected(share: float) -> float:
+        shifted = bias + distribution.inv_cdf(share)
+        return distribution.cdf(bias + shifted / (1.0 - acceleration * shifted))
+
+    ordered = np.sort(replicates)
+    low, high = corrected((1.0 - level) / 2.0), corrected((1.0 + level) / 2.0)
+    return Interval(_quantile(ordered, low), _quantile(ordered, high))
+
+
+@np.errstate(over="ignore", invalid="ignore")  # of values near the largest float
+def _acceleration(influence: Floats) -> float:
+    """Return skewness / 6 of the influence of the units."""
+    largest = float(np.abs(influence).max(initial=0.0))
+    if not 0.0 < largest < np.inf:
+        return 0.0
+    scaled = influence / largest  # skewness does not depend on the scale
+    return float((scaled**3).sum() / (6.0 * (scaled**2).sum() ** 1.5))
+
+
+def _normal() -> "NormalDist":
+    from statistics import NormalDist  # with fractions and decimals, which take a while to import
+
+    return NormalDist()
+
+
 def simultaneous_level(replicates: Sequence[Floats], confidence_level: float) -> float:
     """Return the level of each of several intervals that together hold at a confidence level.
 
@@ -98,10 +171,10 @@ def simultaneous_level(replicates: Sequence[Floats], confidence_level: float) ->
         of_row = np.maximum(1.0 - 2.0 * low / n, 2.0 * high / n - 1.0)
         needed[is_defined] = np.maximum(needed[is_defined], of_row)
     most = 1.0 - (1.0 - confidence_level) / len(replicates)
-    return min(max(quantile(np.sort(needed), confidence_level), confidence_level), most)
+    return min(max(_quantile(np.sort(needed), confidence_level), confidence_level), most)
 
 
-def quantile(ordered: Floats, share: float) -> float:
+def _quantile(ordered: Floats, share: float) -> float:
     """Return the quantile as an order statistic, which is defined for infinite values, too."""
     # rounding must not increase the index by one
     place = int(np.ceil(share * ordered.size * (1.0 - 1e-12))) - 1

@@ -4,53 +4,37 @@ A calibration error is a norm of the errors of bins. Noise makes it larger, most
 errors are small: percentiles of replicates are of errors with the noise of two draws.
 """
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from fastpsr.bootstrap.intervals import Interval
-from fastpsr.bootstrap.job import Job, Sum
-from fastpsr.bootstrap.methods import Computed, IntervalMethod
 from fastpsr.predictions import Floats
 
-if TYPE_CHECKING:
-    from fastpsr.bootstrap.evidence import Evidence
-
-__all__ = ["InvertedTest", "interval_of_difference", "inverted_interval"]
+__all__ = ["SignedErrors", "interval_of_difference", "inverted_interval"]
 
 _N_STEPS = 80  # on the way to the largest errors
 
 
-class InvertedTest(IntervalMethod):
-    """The calibration errors that are not rejected, of one metric or of the difference of two.
+@dataclass(frozen=True, eq=False)
+class SignedErrors:
+    """Errors of the bins of a calibration error, which is a norm of them.
 
-    The metric has `signed_errors`, the statistic of the errors of its bins, whose `norm` it is.
+    Attributes
+    ----------
+    errors : ndarray of float64, shape (M,)
+        Signed errors of the bins, scaled so that their norm is the calibration error.
+    replicates : ndarray of float64, shape (R, M)
+        nan where they are undefined.
+    norm : {1, 2}
     """
 
-    name = "inverted test"
-
-    def companion(self, job: Job) -> Job:
-        metric: Any = job.metric
-        return Job(metric.signed_errors, job.data, job.subset, job.sums, (metric.bins,))
-
-    def compute(self, terms: Sum, evidence: "Evidence") -> Computed:
-        sides = [self._one(job, evidence) for job in terms.jobs]
-        if len(sides) == 1:
-            return Computed(sides[0])
-        places = [evidence.jobs.index(job) for job in terms.jobs]
-        return Computed(interval_of_difference(sides[0], sides[1], evidence.replicates[places]))
-
-    def _one(self, job: Job, evidence: "Evidence") -> Interval:
-        metric: Any = job.metric
-        errors, replicates = evidence.companions[job]
-        defined = replicates[~np.isnan(replicates).any(axis=1)]
-        level = evidence.intervals.confidence_level
-        return inverted_interval(errors, defined, metric.norm, level, evidence.units.n_whole_ids)
+    errors: Floats
+    replicates: Floats
+    norm: int
 
 
-def inverted_interval(
-    errors: Floats, replicates: Floats, norm: int, confidence_level: float, n_units: int | None
-) -> Interval:
+def inverted_interval(bins: SignedErrors, level: float, n_units: int | None) -> Interval:
     """Return the calibration errors that a two-sided test does not reject.
 
     With errors d, their norm T, and noise r = replicate - d, the lower end is the least norm of
@@ -58,23 +42,17 @@ def inverted_interval(
     largest norm of lambda u, u = sign(d) max(abs(d), sd(r)), for which P(norm(lambda u + r) <= T)
     does: of all errors, those as even as the noise allows are the hardest to see.
 
-    Parameters
-    ----------
-    errors : ndarray of float64, shape (M,)
-        Signed errors of the bins, scaled so that their norm is the calibration error.
-    replicates : ndarray of float64, shape (R, M)
-    norm : {1, 2}
-    n_units : int or None
-        Number of clusters or speakers, where these are drawn: their replicates vary less by
-        (n - 1) / n.
+    If whole clusters or speakers are drawn, `n_units` of them, their replicates vary less by
+    (n - 1) / n.
     """
-    noise = replicates - errors
+    errors, replicates = bins.errors, bins.replicates
+    noise = replicates[~np.isnan(replicates).any(axis=1)] - errors
     if n_units is not None:
         noise *= np.sqrt(n_units / (n_units - 1.0))
-    tail = (1.0 - confidence_level) / 2.0
+    tail = (1.0 - level) / 2.0
 
     def norms(rows: Floats) -> Floats:
-        return np.asarray(np.linalg.norm(rows, norm, axis=-1))
+        return np.asarray(np.linalg.norm(rows, bins.norm, axis=-1))
 
     observed = float(norms(errors))
     steps = np.linspace(0.0, 1.0, _N_STEPS)

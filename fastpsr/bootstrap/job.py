@@ -1,6 +1,6 @@
-"""What replicates are drawn of: a metric of some data, and signed sums of such."""
+"""What replicates are drawn of: a metric of some data."""
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from fastpsr.plans import Data, Plan, begin, mapped, resolved
 from fastpsr.predictions import Floats
 from fastpsr.summaries.sums import Sums
 
-__all__ = ["Job", "Progress", "Sum", "as_number"]
+__all__ = ["Job", "Progress", "as_number"]
 
 Progress = Callable[[int, int], object]
 
@@ -102,29 +102,6 @@ class Job:
         except Exception as error:
             raise ValueError(f"metric {self.name} fails on a replicate: {error!r}") from error
         return value if self.shape else as_number(self.name, value)
-
-
-@dataclass(frozen=True, eq=False)
-class Sum:
-    """Signed metrics that are added: one metric, or the difference of two."""
-
-    jobs: tuple[Job, ...]
-    signs: tuple[float, ...] = (1.0,)
-
-    @classmethod
-    def of(cls, terms: Iterable[tuple[Job, float]]) -> "Sum":
-        """Return the sum of jobs with their signs, of which those of 0 are left out."""
-        jobs, signs = zip(*((job, sign) for job, sign in terms if sign), strict=True)
-        return cls(jobs, signs)
-
-    def total(self, jobs: list[Job], values: Floats) -> Any:
-        """Return the sum, given the values of `jobs`."""
-        total, *others = (
-            sign * values[jobs.index(job)] for job, sign in zip(self.jobs, self.signs, strict=True)
-        )
-        for other in others:
-            total = total + other
-        return total
 
 
 def as_number(name: str, value: object) -> float:

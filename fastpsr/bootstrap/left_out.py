@@ -1,88 +1,66 @@
 """Values of metrics without each of the units, which show how much each unit counts."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fastpsr.bootstrap.job import Job, Sum
+from fastpsr.bootstrap.estimates import Estimate
+from fastpsr.bootstrap.job import Job
 from fastpsr.bootstrap.replicates import values_under
 from fastpsr.bootstrap.shares import SubsetDraws
 from fastpsr.bootstrap.units import Units
+from fastpsr.interval_rule import IntervalRule
 from fastpsr.plans import Plan
 from fastpsr.predictions import Floats
 
 __all__ = [
-    "LeftOut",
+    "centered",
     "degrees_of_freedom",
+    "jackknife",
     "left_out_by_stratum",
     "left_out_values",
     "standard_error",
 ]
 
 _MOST_GROUPS = 400  # that are left out in turn, if there are more units
+_LEAST_SHARE = 0.5  # of the groups without which a mean must be defined
 
 
-@dataclass(frozen=True, eq=False)
-class LeftOut:
-    """Values of metrics without each of G groups of units, which are left out in turn.
-
-    Attributes
-    ----------
-    jobs : list of Job
-    values : ndarray of float64, shape (J, G)
-        nan where a metric is undefined or infinite.
-    ends : ndarray of int64
-        Where the groups of each stratum but the last end, if strata have groups of their own.
-    """
-
-    jobs: list[Job]
-    values: Floats
-    ends: NDArray[np.int64]
-
-    def centered(self, terms: Sum) -> Floats:
-        """Return the defined values of a sum, minus their mean in each stratum."""
-        strata = np.split(terms.total(self.jobs, self.values), self.ends)
-        defined = [values[~np.isnan(values)] for values in strata]
-        return np.concatenate([each - each.mean() if each.size else each for each in defined])
-
-
-def left_out_values(
-    jobs: list[Job], values: Floats, units: Units, seed: int, *, jointly: bool
-) -> Plan[LeftOut]:
-    """Plan: return the values of prepared jobs without each unit.
+def left_out_values(jobs: list[Job], units: Units, seed: int) -> Plan[Floats]:
+    """Plan: return the values of prepared jobs without each unit, (J, 1, G).
 
     If there are more than 400 units, they are dealt to 400 groups, each with units of all strata.
+    Values are nan where a metric is undefined or infinite.
     """
     n_groups = min(_MOST_GROUPS, int(units.n_in_strata.sum()))
     draws = SubsetDraws(units, ~np.eye(n_groups, dtype=bool), seed)
-    return (yield from _without(jobs, draws, np.zeros(0, np.int64), jointly))
+    values = yield from values_under(jobs, draws)
+    return np.where(np.isinf(values), np.nan, values)[:, None]
 
 
-def left_out_by_stratum(
-    jobs: list[Job], values: Floats, units: Units, seed: int, *, jointly: bool
-) -> Plan[LeftOut]:
-    """Plan: return the same values, but of groups of units of one stratum each."""
+def left_out_by_stratum(jobs: list[Job], units: Units, seed: int) -> Plan[Floats]:
+    """Plan: return the same values, but of groups of units of one stratum each, (J, S, G)."""
     sizes = units.n_in_strata
     if sizes.size == 1:
-        return (yield from left_out_values(jobs, values, units, seed, jointly=jointly))
+        return (yield from left_out_values(jobs, units, seed))
     n_groups = max(_MOST_GROUPS // max(int(np.count_nonzero(sizes)), 1), 2)
-    taken = np.minimum(n_groups, sizes)  # groups that have units, which are dealt in turn
-    places = [stratum * n_groups + np.arange(n) for stratum, n in enumerate(taken.tolist())]
-    keeps = ~np.eye(n_groups * sizes.size, dtype=bool)[np.concatenate(places)]
+    has_units = np.arange(n_groups) < sizes[:, None]  # groups of a stratum are dealt to in turn
+    keeps = ~np.eye(has_units.size, dtype=bool)[has_units.ravel()]
     draws = SubsetDraws(units, keeps, seed, apart=True)
-    return (yield from _without(jobs, draws, np.cumsum(taken)[:-1], jointly))
-
-
-def _without(
-    jobs: list[Job], draws: SubsetDraws, ends: NDArray[np.int64], jointly: bool
-) -> Plan[LeftOut]:
-    values = yield from values_under(jobs, draws)
+    values = np.full((len(jobs), *has_units.shape), np.nan)
+    values[:, has_units] = yield from values_under(jobs, draws)
     values[np.isinf(values)] = np.nan
-    return LeftOut(jobs, values, ends)
+    return values
 
 
+@np.errstate(over="ignore", invalid="ignore")  # of values near the largest float
+def centered(left_out: Floats) -> Floats:
+    """Return the defined values of (S, G) values without each group, minus their stratum's mean."""
+    strata = [values[~np.isnan(values)] for values in left_out]
+    return np.concatenate([values - values.mean() if values.size else values for values in strata])
+
+
+@np.errstate(over="ignore", invalid="ignore")  # of values near the largest float
 def degrees_of_freedom(psi: Floats) -> float:
     """Return those of a standard error, from the kurtosis of the centered influence of units."""
     if psi.size < 3:
@@ -100,3 +78,21 @@ def degrees_of_freedom(psi: Floats) -> float:
 def standard_error(psi: Floats) -> float:
     """Return the jackknife's, from centered values without each unit."""
     return math.sqrt((psi.size - 1.0) / max(psi.size, 1) * float((psi**2).sum()))
+
+
+@np.errstate(over="ignore", invalid="ignore")  # of values near the largest float
+def jackknife(value: float, left_out: Floats, rule: IntervalRule) -> Estimate:
+    """Return the value of a mean, or of a sum of signed means, with its standard error.
+
+    Percentile intervals of a mean over few clusters are too short: replicates vary less than means
+    of new clusters, by (G - 1) / G; and where rare clusters with large losses are missing, both the
+    mean and its measured error are too small.
+    """
+    psi = centered(left_out)
+    if psi.size < _LEAST_SHARE * left_out.size:
+        raise ValueError("it is undefined or infinite without most of the clusters or speakers")
+    error = standard_error(psi)
+    if not math.isfinite(error):
+        raise ValueError("its values without single units are too near the largest float")
+    df = degrees_of_freedom(psi) if error else math.nan
+    return Estimate(value, error, df, math.inf, rule)

@@ -1,201 +1,105 @@
-"""Ways to compute an interval: the interface, and those that need replicates alone, or nearly."""
+"""The methods by which intervals are computed: what each needs, and its function."""
 
-from abc import ABC, abstractmethod
+import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from fastpsr.bootstrap.estimates import Estimate
-from fastpsr.bootstrap.intervals import Interval, UsedMethod, quantile
-from fastpsr.bootstrap.job import Job, Sum
-from fastpsr.bootstrap.left_out import left_out_by_stratum
-from fastpsr.plans import Plan
-from fastpsr.predictions import Floats
+from fastpsr.bootstrap.evidence import Evidence, Input
+from fastpsr.bootstrap.intervals import Interval, UsedMethod, basic, bca, normal, percentile
+from fastpsr.bootstrap.inverted_test import interval_of_difference, inverted_interval
+from fastpsr.bootstrap.left_out import centered, jackknife
+from fastpsr.bootstrap.subsampling import subsampling
 
-if TYPE_CHECKING:
-    from statistics import NormalDist
-
-    from fastpsr.bootstrap.evidence import Evidence
-
-__all__ = [
-    "BCa", "Basic", "Computed", "EstimateMethod", "IntervalMethod", "Need", "Normal", "Percentile",
-    "ReplicateMethod",
-]  # fmt: skip
-
-#: A plan of prepared jobs, their values, units, and a seed; with ``jointly=``.
-Need = Callable[..., Plan[Any]]
+__all__ = ["METHODS", "IntervalMethod", "Outcome", "interval_of"]
 
 
-class Computed(NamedTuple):
-    """An interval, with the degrees of freedom of an estimate, and the corrected value."""
+class IntervalMethod(NamedTuple):
+    """What an interval is computed from, and how, at a confidence level.
 
+    The function raises a ValueError with the reason if there is no interval.
+    """
+
+    needs: tuple[Input, ...]
+    compute: Callable[[Evidence, float], Interval | Estimate]
+
+
+class Outcome(NamedTuple):
+    """An interval, the method that was used, the estimate if there is one, and a problem or ""."""
+
+    method: UsedMethod
     interval: Interval
-    degrees_of_freedom: float = float("nan")
-    corrected: float = float("nan")
+    estimate: Estimate | None = None
+    problem: str = ""
 
 
-class IntervalMethod(ABC):
-    """A way to compute the interval of a sum of signed metrics."""
-
-    name: ClassVar[UsedMethod]
-    #: What it is computed from besides the replicates, once for all metrics.
-    needs: ClassVar[tuple[Need, ...]] = ()
-
-    def must_be_finite(self, value: float, replicates: Floats) -> Floats:
-        """Return the numbers without which there are percentiles only, if one is infinite."""
-        return np.append(replicates, value)
-
-    def companion(self, job: Job) -> Job | None:
-        """Return a job whose replicates are needed besides those of a job."""
-        return None
-
-    @abstractmethod
-    def compute(self, terms: Sum, evidence: "Evidence") -> Computed:
-        """Return the interval.
-
-        Raises
-        ------
-        ValueError
-            If there is none.
-        """
-
-
-class EstimateMethod(IntervalMethod):
-    """The interval of an estimate with a standard error, which replicates have no part in."""
-
-    #: Whether the estimate is the value corrected for its bias.
-    corrects: ClassVar[bool] = False
-
-    @abstractmethod
-    def estimate(self, terms: Sum, evidence: "Evidence") -> Estimate:
-        """Return the estimate.
-
-        Raises
-        ------
-        ValueError
-            If there is none.
-        """
-
-    def must_be_finite(self, value: float, replicates: Floats) -> Floats:
-        return np.array([value])
-
-    def compute(self, terms: Sum, evidence: "Evidence") -> Computed:
-        estimate = self.estimate(terms, evidence)
-        interval = estimate.interval(evidence.intervals.confidence_level)
-        corrected = estimate.center if self.corrects else float("nan")
-        return Computed(interval, estimate.degrees_of_freedom, corrected)
-
-
-class ReplicateMethod(IntervalMethod):
-    """An interval from the defined replicates of the value."""
-
-    @abstractmethod
-    def ends(
-        self, value: float, ordered: Floats, level: float, acceleration: float = 0.0
-    ) -> Interval:
-        """Return the interval from replicates in ascending order; of BCa with its acceleration."""
-
-    def acceleration(self, terms: Sum, evidence: "Evidence") -> float:
-        return 0.0
-
-    def compute(self, terms: Sum, evidence: "Evidence") -> Computed:
-        value, replicates = evidence.total(terms)
-        ordered = np.sort(replicates[~np.isnan(replicates)])
-        level = evidence.intervals.confidence_level
-        return Computed(self.ends(value, ordered, level, self.acceleration(terms, evidence)))
-
-
-class Percentile(ReplicateMethod):
-    """Quantiles of the replicates."""
-
-    name = "percentile"
-
-    def must_be_finite(self, value: float, replicates: Floats) -> Floats:
-        return np.empty(0)
-
-    def ends(
-        self, value: float, ordered: Floats, level: float, acceleration: float = 0.0
-    ) -> Interval:
-        low, high = (1.0 - level) / 2.0, (1.0 + level) / 2.0
-        return Interval(quantile(ordered, low), quantile(ordered, high))
-
-
-class Basic(ReplicateMethod):
-    """Quantiles of the replicates, reflected at the value."""
-
-    name = "basic"
-
-    def ends(
-        self, value: float, ordered: Floats, level: float, acceleration: float = 0.0
-    ) -> Interval:
-        low, high = Percentile().ends(value, ordered, level)
-        return Interval(2.0 * value - high, 2.0 * value - low)
-
-
-class Normal(ReplicateMethod):
-    """The value minus its bias, plus and minus a multiple of the standard error.
-
-    References
-    ----------
-    A. Davison and D. Hinkley, "Bootstrap methods and their application", 1997, chapter 5.
-    """
-
-    name = "normal"
-
-    def ends(
-        self, value: float, ordered: Floats, level: float, acceleration: float = 0.0
-    ) -> Interval:
-        with np.errstate(over="ignore"):  # squares of values near the largest float
-            center = 2.0 * value - float(ordered.mean())
-            reach = _normal().inv_cdf((1.0 + level) / 2.0) * float(ordered.std(ddof=1))
-        return Interval(center - reach, center + reach)
-
-
-class BCa(ReplicateMethod):
-    """Quantiles of the replicates, corrected for bias and acceleration.
-
-    References
-    ----------
-    B. Efron, "Better bootstrap confidence intervals", JASA 82, 1987,
-    doi:10.1080/01621459.1987.10478410.
-    """
-
-    name = "bca"
-    needs = (left_out_by_stratum,)
-
-    def ends(
-        self, value: float, ordered: Floats, level: float, acceleration: float = 0.0
-    ) -> Interval:
-        below = float((ordered < value).mean() + 0.5 * (ordered == value).mean())
-        if not 0.0 < below < 1.0:
-            side = "above" if below == 0.0 else "below"
-            raise ValueError(
-                f"bca intervals need replicates on both sides of the value; all lie {side} "
-                f"{value:.6g}"
+def interval_of(method: UsedMethod, evidence: Evidence, level: float) -> Outcome:
+    """Return the interval by a method; by percentile where a value is infinite; or the problem."""
+    value, replicates = evidence.value, evidence.defined
+    needs, compute = METHODS[method]
+    none = Interval(math.nan, math.nan)
+    if math.isnan(value):
+        return Outcome(method, none, None, "is undefined: both values are infinite")
+    if "replicates" in needs or math.isinf(value):
+        if replicates.size < 2:
+            return Outcome(method, none)
+        if method != "percentile" and not np.isfinite([value, *replicates]).all():
+            problem = (
+                "is infinite on the data or in a replicate: its interval is by percentile, "
+                f"not {method}"
             )
-        normal = _normal()
-        bias = normal.inv_cdf(below)
-
-        def corrected(share: float) -> float:
-            shifted = bias + normal.inv_cdf(share)
-            return normal.cdf(bias + shifted / (1.0 - acceleration * shifted))
-
-        low, high = corrected((1.0 - level) / 2.0), corrected((1.0 + level) / 2.0)
-        return Interval(quantile(ordered, low), quantile(ordered, high))
-
-    @np.errstate(over="ignore", invalid="ignore")  # of values near the largest float
-    def acceleration(self, terms: Sum, evidence: "Evidence") -> float:
-        """Return skewness / 6 of the influence of the units, by what the value is without them."""
-        centered = -evidence.needed(left_out_by_stratum).centered(terms)
-        largest = float(np.abs(centered).max(initial=0.0))
-        if not 0.0 < largest < np.inf:
-            return 0.0
-        centered = centered / largest  # skewness does not depend on the scale
-        return float((centered**3).sum() / (6.0 * (centered**2).sum() ** 1.5))
+            return Outcome("percentile", percentile(replicates, level), None, problem)
+    try:
+        computed = compute(evidence, level)
+        if isinstance(computed, Estimate):
+            return Outcome(method, computed.interval(level), computed)
+        return Outcome(method, computed)
+    except ValueError as error:
+        return Outcome(method, none, None, f"has no interval: {error}")
 
 
-def _normal() -> "NormalDist":
-    from statistics import NormalDist  # with fractions and decimals, which take a while to import
+def _percentile(evidence: Evidence, level: float) -> Interval:
+    return percentile(evidence.defined, level)
 
-    return NormalDist()
+
+def _basic(evidence: Evidence, level: float) -> Interval:
+    return basic(evidence.value, evidence.defined, level)
+
+
+def _normal(evidence: Evidence, level: float) -> Interval:
+    return normal(evidence.value, evidence.defined, level)
+
+
+def _bca(evidence: Evidence, level: float) -> Interval:
+    influence = -centered(evidence.draws["left out by stratum"])
+    return bca(evidence.value, evidence.defined, influence, level)
+
+
+def _subsampling(evidence: Evidence, _level: float) -> Estimate:
+    return subsampling(evidence)
+
+
+def _jackknife(evidence: Evidence, _level: float) -> Estimate:
+    return jackknife(evidence.value, evidence.draws["left out"], evidence.rule)
+
+
+def _inverted_test(evidence: Evidence, level: float) -> Interval:
+    if not evidence.terms:
+        n_units = evidence.units.n_whole_ids
+        return inverted_interval(evidence.draws["signed errors"], level, n_units)
+    a, b = (term for term, _ in evidence.terms)
+    replicates = np.array([a.replicates, b.replicates])
+    return interval_of_difference(_inverted_test(a, level), _inverted_test(b, level), replicates)
+
+
+METHODS: dict[UsedMethod, IntervalMethod] = {
+    "percentile": IntervalMethod(("replicates",), _percentile),
+    "basic": IntervalMethod(("replicates",), _basic),
+    "normal": IntervalMethod(("replicates",), _normal),
+    "bca": IntervalMethod(("replicates", "left out by stratum"), _bca),
+    "subsampling": IntervalMethod(("subsets", "left out"), _subsampling),
+    "jackknife": IntervalMethod(("left out",), _jackknife),
+    "inverted test": IntervalMethod(("replicates", "signed errors"), _inverted_test),
+}

@@ -9,20 +9,17 @@ import numpy as np
 from fastpsr import checks
 from fastpsr.bootstrap.bootstrap import values_of
 from fastpsr.bootstrap.estimates import Estimate
-from fastpsr.bootstrap.evidence import gather, warn_of_few
+from fastpsr.bootstrap.evidence import Estimand, Evidence, Term
+from fastpsr.bootstrap.gather import gather
+from fastpsr.bootstrap.inference import results_of
 from fastpsr.bootstrap.intervals import Interval
-from fastpsr.bootstrap.job import Job, Sum
-from fastpsr.bootstrap.left_out import LeftOut, degrees_of_freedom, left_out_values
-from fastpsr.bootstrap.methods import EstimateMethod
+from fastpsr.bootstrap.job import Job
+from fastpsr.bootstrap.left_out import centered, degrees_of_freedom
+from fastpsr.bootstrap.methods import interval_of
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.bootstrap.subsampling import (
-    FEWEST,
-    SPLITS,
-    SubsetValues,
-    subset_values,
-)
+from fastpsr.bootstrap.subsampling import FEWEST, SPLITS, halves_and_quarters
 from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError, Subject
 from fastpsr.html import table
@@ -217,30 +214,24 @@ def sample_size(
     settings = Intervals.of(n_resamples, confidence_level, "auto", resampling, seed)
     job = Job(of_data, predictions)
     (value,) = values_of([job.name], [job])
-    alone = Sum((job,))
+    estimand = Estimand(Subject(metric=job.name), (Term(job, value),))
     evidence = gather(
-        settings, [job], [value], [alone], jointly=False, progress=lambda *_: None,
-        also=(subset_values, left_out_values),
+        [estimand], settings, jointly=False, progress=lambda *_: None,
+        also=("replicates", "subsets", "left out"),
     )  # fmt: skip
-    estimate, method = None, evidence.method_of(alone)
-    if isinstance(method, EstimateMethod) and math.isfinite(value):
-        try:
-            estimate = method.estimate(alone, evidence)
-            estimate.interval(confidence_level)
-        except ValueError as error:
-            _refuse(f"{job.name} an interval: {error}")
-    subject = Subject(metric=job.name)
-    result = evidence.result(subject, alone)
-    warn_of_few({subject: result})
-    subsets, left_out = evidence.needed(subset_values), evidence.needed(left_out_values)
-    pilot = _Pilot(job, result, subsets, left_out, estimate)
+    outcome = interval_of(settings.method_of(estimand.rules), evidence[job], confidence_level)
+    reason = outcome.problem.removeprefix("has no interval: ")
+    if reason != outcome.problem:
+        _refuse(f"{job.name} an interval: {reason}")
+    (result,) = results_of([estimand], evidence, settings)
+    pilot = _Pilot(evidence[job], result, outcome.estimate)
     if not 0.0 < pilot.width(1.0) < math.inf:
         low, high = result.interval
         _refuse(f"{job.name} an interval of a finite width above 0, not from {low} to {high}")
     factor = pilot.factor(wanted)
     if not 0.0 < factor < math.inf:
         way, limit = ("at most", pilot.least) if factor == 0.0 else ("at least", pilot.most)
-        n = f"{limit * pilot.n:,.0f} {pilot.subsets.drawn}"
+        n = f"{limit * pilot.n:,.0f} {pilot.drawn}"
         raise ArgumentError(
             "width", f"must be {way} that of {n}, {pilot.width(limit):.3g}, not {width}"
         )
@@ -257,21 +248,24 @@ class _Pilot:
         What the interval is computed from, if it is not from replicates.
     """
 
-    job: Job
+    evidence: Evidence
     result: BootstrapResult
-    subsets: SubsetValues
-    left_out: LeftOut
     estimate: Estimate | None
 
     @property
+    def drawn(self) -> str:
+        """What the units are: samples, clusters or speakers."""
+        return self.evidence.units.independent.name
+
+    @cached_property
     def n(self) -> int:
         """Number of units."""
-        return self.subsets.n_units
+        return int(self.evidence.units.independent.n_in_strata.sum())
 
     @cached_property
     def class_sizes(self) -> list[int]:
         """Samples of both classes; empty for more classes."""
-        sizes: list[int] = self.job.data.class_sizes.tolist()
+        sizes: list[int] = self.evidence.class_sizes.tolist()
         return sizes if len(sizes) == 2 else []
 
     @cached_property
@@ -292,7 +286,8 @@ class _Pilot:
         eighths.
         """
         variances = []
-        for values in (self.subsets.halves, self.subsets.quarters[..., SPLITS]):
+        halves, quarters = halves_and_quarters(self.evidence.draws["subsets"])
+        for values in (halves, quarters[:, SPLITS]):
             with np.errstate(over="ignore", invalid="ignore"):  # inf - inf is undefined
                 squares = np.diff(values) ** 2
                 known = squares[np.isfinite(squares)]
@@ -314,8 +309,7 @@ class _Pilot:
     @cached_property
     def degrees_of_freedom(self) -> float:
         """Degrees of freedom of the standard error."""
-        with np.errstate(over="ignore", invalid="ignore"):  # values near the largest float
-            return degrees_of_freedom(self.left_out.centered(Sum((self.job,))))
+        return degrees_of_freedom(centered(self.evidence.draws["left out"]))
 
     def width(self, factor: float, spread: float = 1.0) -> float:
         """Return the width with `factor` times the units, for a multiple of the standard error."""
@@ -352,14 +346,13 @@ class _Pilot:
         by_class: list[int | None] = [None, None]
         if self.class_sizes:
             pairs = factor * (n - 1.0) / (self.n - 1.0)  # of speakers
-            drawn = self.subsets.drawn
-            growth = (pairs if drawn == "speakers" else factor, factor)
+            growth = (pairs if self.drawn == "speakers" else factor, factor)
             by_class = [round(k * size) for k, size in zip(growth, self.class_sizes, strict=True)]
         grid = np.geomspace(
             max(min(1.0, factor) / 2.0, self.least), 2.0 * max(1.0, factor), _N_POINTS
         )
         return SampleSize(
-            width=width, n=n, drawn=self.subsets.drawn, interval=Interval(low, high),
+            width=width, n=n, drawn=self.drawn, interval=Interval(low, high),
             n_targets=by_class[1], n_nontargets=by_class[0],
             factor=factor, pilot=self.result, pilot_n=self.n, pilot_width=self.width(1.0),
             exponent=(1.0 + self.share_of_pairs) / 2.0, measured_exponent=self.measured_exponent,

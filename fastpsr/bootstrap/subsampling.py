@@ -5,35 +5,24 @@ ties. Halves and quarters of the data show how large it is, and how much the cor
 """
 
 import math
-from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.bootstrap.estimates import Estimate
+from fastpsr.bootstrap.evidence import Evidence
 from fastpsr.bootstrap.intervals import N_DEALS
-from fastpsr.bootstrap.job import Job, Sum
-from fastpsr.bootstrap.left_out import degrees_of_freedom, left_out_values, standard_error
-from fastpsr.bootstrap.methods import EstimateMethod
+from fastpsr.bootstrap.job import Job
+from fastpsr.bootstrap.left_out import centered, degrees_of_freedom, standard_error
 from fastpsr.bootstrap.replicates import values_under
 from fastpsr.bootstrap.shares import SubsetDraws
 from fastpsr.bootstrap.units import Units
-from fastpsr.interval_rule import NO_BIAS, ONE_TERM, Center, IntervalRule
+from fastpsr.interval_rule import ONE_TERM, Center, IntervalRule
 from fastpsr.plans import Plan
 from fastpsr.predictions import Floats
 
-if TYPE_CHECKING:
-    from fastpsr.bootstrap.evidence import Evidence
-
-__all__ = [
-    "FEWEST",
-    "SPLITS",
-    "Subsampling",
-    "SubsetValues",
-    "subset_values",
-]
+__all__ = ["FEWEST", "SPLITS", "halves_and_quarters", "subsampling", "subset_values"]
 
 FEWEST = 8  # samples of a class, clusters or speakers
 _N_SHARES = 8
@@ -67,103 +56,62 @@ def _split() -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
 _KEEPS, SPLITS = _split()
 
 
-@dataclass(frozen=True, eq=False)
-class SubsetValues:
-    """Values of metrics on all data and on subsets; nan where a metric is undefined or infinite.
+def subset_values(jobs: list[Job], units: Units, seed: int) -> Plan[Floats]:
+    """Plan: return the values of prepared jobs on subsets of units, (J, deals, 42).
 
-    Attributes
-    ----------
-    jobs : list of Job
-    values : ndarray of float64, shape (J,)
-    halves : ndarray of float64, shape (J, deals, 7, 2)
-        On complementary halves.
-    quarters : ndarray of float64, shape (J, deals, 28)
-        On all pairs of eighths.
-    drawn : {"samples", "clusters", "speakers"}
-    n_units : int
+    Units are dealt 8 times to 8 shares. Values are nan where a metric is undefined or infinite.
     """
-
-    jobs: list[Job]
-    values: Floats
-    halves: Floats
-    quarters: Floats
-    drawn: str
-    n_units: int
-
-    def means_of(self, job: Job) -> tuple[float, float, float]:
-        """Return the value on all data, and the means over halves and quarters."""
-        k = self.jobs.index(job)
-        return self.values[k], np.nanmean(self.halves[k]), np.nanmean(self.quarters[k])
-
-
-def subset_values(
-    jobs: list[Job], values: Floats, units: Units, seed: int, *, jointly: bool
-) -> Plan[SubsetValues]:
-    """Plan: return the values of prepared jobs on subsets of units: dealt 8 times to 8 shares."""
     draws = SubsetDraws(units, _KEEPS, seed, N_DEALS)
-    on_subsets = yield from values_under(jobs, draws)
-    on_subsets[np.isinf(on_subsets)] = np.nan
-    by_deal = on_subsets.reshape(len(jobs), N_DEALS, _KEEPS.shape[0])
-    halves, quarters = np.split(by_deal, [2 * _N_HALVES], axis=2)
-    halves = halves.reshape(len(jobs), N_DEALS, _N_HALVES, 2)
-    n_units = int(units.n_in_strata.sum())
-    return SubsetValues(jobs, values, halves, quarters, units.name, n_units)
+    values = yield from values_under(jobs, draws)
+    return np.where(np.isinf(values), np.nan, values).reshape(len(jobs), N_DEALS, -1)
 
 
-class Subsampling(EstimateMethod):
-    """The corrected value of a metric, or of a sum of signed metrics, with its standard error."""
+def halves_and_quarters(subsets: Floats) -> tuple[Floats, Floats]:
+    """Return the values on complementary halves, (deals, 7, 2), and on quarters, (deals, 28)."""
+    halves, quarters = np.split(subsets, [2 * _N_HALVES], axis=1)
+    return halves.reshape(-1, _N_HALVES, 2), quarters
 
-    name = "subsampling"
-    needs = (subset_values, left_out_values)
-    corrects = True
 
-    @np.errstate(over="ignore", invalid="ignore")  # of values near the largest float
-    def estimate(self, terms: Sum, evidence: "Evidence") -> Estimate:
-        subsets: SubsetValues = evidence.needed(subset_values)
-        jobs = terms.jobs
-        for job in jobs:
-            _check_sizes(job, subsets)
-        halves = terms.total(subsets.jobs, subsets.halves)
-        quarters = terms.total(subsets.jobs, subsets.quarters)
-        for values in (halves, quarters):
-            if np.isnan(values).mean() > 1.0 - _LEAST_SHARE:
-                raise ValueError(
-                    "it is undefined or infinite in most subsets of the data; percentile intervals "
-                    "need no subsets"
-                )
-        rules = [job.interval_rule for job in jobs]
-        center = float(np.asarray(terms.signs) @ [
-            (np.array(_center_of(rule, subsets.drawn)) * subsets.means_of(job)).sum()
-            for job, rule in zip(jobs, rules, strict=True)
-        ])  # fmt: skip
-        rule = next((rule for rule in rules if rule.center != NO_BIAS), rules[0])
-        if len(jobs) == 1:
-            center = min(center, jobs[0].value_range[1])
-        else:
-            rule = replace(rule, scale="plain")
-        psi = evidence.needed(left_out_values).centered(terms)
-        if subsets.drawn == "speakers" and rule.center_of_speakers is not None:
-            error, n_contrasts = standard_error(psi), math.inf
-        else:
-            error = _standard_error(halves, quarters, rule, subsets.drawn)
-            n_contrasts = N_DEALS * _N_HALVES
-        if not math.isfinite(center) or not math.isfinite(error):
-            raise ValueError("its values on subsets are too near the largest float")
-        if not error > 0.0:
-            if rule.scale == "plain":  # as for the difference of equal systems
-                return Estimate(center, 0.0, math.nan, n_contrasts, rule)
+@np.errstate(over="ignore", invalid="ignore")  # of values near the largest float
+def subsampling(evidence: Evidence) -> Estimate:
+    """Return the corrected value of a metric, or of a signed sum, with its standard error."""
+    _check_sizes(evidence)
+    units, rule = evidence.units.independent.name, evidence.rule
+    halves, quarters = halves_and_quarters(evidence.draws["subsets"])
+    for values in (halves, quarters):
+        if np.isnan(values).mean() > 1.0 - _LEAST_SHARE:
             raise ValueError(
-                "it has the same value in all subsets of the data, as where classes are separated; "
-                "test more samples, until some are wrong"
+                "it is undefined or infinite in most subsets of the data; percentile intervals "
+                "need no subsets"
             )
-        return Estimate(center, error, degrees_of_freedom(psi), n_contrasts, rule)
+    center = _center(evidence, units)
+    if not evidence.terms:
+        center = min(center, evidence.value_range[1])
+    psi = centered(evidence.draws["left out"])
+    if units == "speakers" and rule.center_of_speakers is not None:
+        error, n_contrasts = standard_error(psi), math.inf
+    else:
+        error = _standard_error(halves, quarters, rule, units)
+        n_contrasts = N_DEALS * _N_HALVES
+    if not math.isfinite(center) or not math.isfinite(error):
+        raise ValueError("its values on subsets are too near the largest float")
+    if not error > 0.0:
+        if rule.scale == "plain":  # as for the difference of equal systems
+            return Estimate(center, 0.0, math.nan, n_contrasts, rule)
+        raise ValueError(
+            "it has the same value in all subsets of the data, as where classes are separated; "
+            "test more samples, until some are wrong"
+        )
+    return Estimate(center, error, degrees_of_freedom(psi), n_contrasts, rule)
 
 
-def _check_sizes(job: Job, subsets: SubsetValues) -> None:
-    if subsets.n_units < FEWEST:
-        raise ValueError(_too_few(subsets.drawn, subsets.n_units))
-    sizes = job.data.class_sizes
-    if job.data.n_classes == 2 and min(sizes) < FEWEST:
+def _check_sizes(evidence: Evidence) -> None:
+    units = evidence.units.independent
+    n_units = int(units.n_in_strata.sum())
+    if n_units < FEWEST:
+        raise ValueError(_too_few(units.name, n_units))
+    sizes = evidence.class_sizes
+    if len(sizes) == 2 and min(sizes) < FEWEST:
         raise ValueError(_too_few("samples of each class", min(sizes)))
 
 
@@ -174,17 +122,27 @@ def _too_few(what: str, n: int) -> str:
     )
 
 
-def _center_of(rule: IntervalRule, drawn: str) -> Center:
-    if drawn == "samples":
+def _center(evidence: Evidence, units: str) -> float:
+    """Return the value corrected for its bias; that of a sum is the sum of those of its metrics."""
+    if evidence.terms:
+        return sum(sign * _center(term, units) for term, sign in evidence.terms)
+    halves, quarters = halves_and_quarters(evidence.draws["subsets"])
+    of_value, of_halves, of_quarters = _coefficients(evidence.rule, units)
+    corrections = of_halves * np.nanmean(halves) + of_quarters * np.nanmean(quarters)
+    return of_value * evidence.value + float(corrections)
+
+
+def _coefficients(rule: IntervalRule, units: str) -> Center:
+    if units == "samples":
         return rule.center
-    if drawn == "speakers" and rule.center_of_speakers is not None:
+    if units == "speakers" and rule.center_of_speakers is not None:
         return rule.center_of_speakers
     return rule.center_of_units
 
 
-def _standard_error(halves: Floats, quarters: Floats, rule: IntervalRule, drawn: str) -> float:
+def _standard_error(halves: Floats, quarters: Floats, rule: IntervalRule, units: str) -> float:
     """Return the standard error of the corrected value, from complementary halves."""
-    spread = rule.spread if drawn == "samples" else rule.spread_of_units
+    spread = rule.spread if units == "samples" else rule.spread_of_units
     if spread == "halves":
         return _root_mean_square(np.diff(halves) / 2.0)
     of_halves = quarters[:, SPLITS].mean(axis=-1)  # (deals, 7, 2, 3)

@@ -8,9 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks
 from fastpsr.bootstrap import IID, Nested, Resampling
-from fastpsr.bootstrap.bootstrap import values_of, with_intervals
+from fastpsr.bootstrap.bootstrap import values_of
+from fastpsr.bootstrap.evidence import Estimand, Term
+from fastpsr.bootstrap.inference import intervals_of
 from fastpsr.bootstrap.job import Job
-from fastpsr.bootstrap.settings import Intervals, as_progress
+from fastpsr.bootstrap.settings import Intervals
 from fastpsr.compat.inputs import from_tensor
 from fastpsr.errors import ArgumentError, Subject
 from fastpsr.metrics.base import Metric, check_metric
@@ -123,19 +125,14 @@ def evaluate_with_conf_int(
     try:
         check_metric(metric, takes_arrays=True)
         if isinstance(metric, Metric) and list(arrays) == ["labels", "samples"]:
-            names = [metric.label]
-            jobs = [Job(metric, metric._predictions(arrays["labels"], arrays["samples"]))]
+            job = Job(metric, metric._predictions(arrays["labels"], arrays["samples"]))
             n_resamples = max(num_bootstraps, _FEWEST)
             settings = Intervals.of(n_resamples, 0.5, "percentile", scheme, _SEED)
             # not fp.bootstrap, so that warnings refer to the line of the caller
-            (found,) = with_intervals(
-                [Subject(metric=metric.label)],
-                jobs,
-                values_of(names, jobs),
-                settings,
-                as_progress(False),
-            )
-            value, values = found.value, found.replicates[:num_bootstraps]
+            (value,) = values_of([metric.label], [job])
+            estimand = Estimand(Subject(metric=metric.label), (Term(job, value),))
+            (result,) = intervals_of([estimand], settings, jointly=False, progress=lambda *_: None)
+            values = result.replicates[:num_bootstraps]
         else:
             value = metric(*arrays.values())
             values = np.array([

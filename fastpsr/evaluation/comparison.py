@@ -33,6 +33,8 @@ class Difference:
     result : BootstrapResult or None
         For the value of `a` minus that of `b`; None if no interval was requested, one of the values
         is undefined, or both are infinite. Its `confidence_level` is that of the interval alone.
+        Where the interval is not computed from replicates, it has none: its `standard_error` is
+        that of the interval, and its `bias` nan.
     n_simultaneous : int
         Number of differences of groups whose intervals are simultaneous: they hold jointly at the
         level of the evaluation. 1 if the interval holds alone.
@@ -130,7 +132,6 @@ class Difference:
             "difference": self.value,
             "low": self.low,
             "high": self.high,
-            "bias": None if found is None else found.bias,
             "n_undefined": 0 if found is None else found.n_undefined,
             "n_simultaneous": self.n_simultaneous,
             "method": None if found is None else found.method,

@@ -7,11 +7,14 @@ from typing import Any, Literal
 import numpy as np
 
 from fastpsr.bootstrap import BootstrapResult, Resampling
-from fastpsr.bootstrap.evidence import gather, warn_of_few
+from fastpsr.bootstrap.evidence import Estimand, Term
+from fastpsr.bootstrap.gather import gather
+from fastpsr.bootstrap.inference import results_of
 from fastpsr.bootstrap.intervals import Method
-from fastpsr.bootstrap.job import Job, Progress, Sum
+from fastpsr.bootstrap.job import Job, Progress
+from fastpsr.bootstrap.progress import as_progress
 from fastpsr.bootstrap.result import described_results
-from fastpsr.bootstrap.settings import Intervals, as_progress
+from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import PAV, TrainOnTest
 from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.custom import FitTransform
@@ -221,6 +224,7 @@ def decompose(
     if isinstance(predictions, Predictions):
         _ = predictions.labels  # raises if there are none
     intervals = Intervals.if_any(n_resamples, confidence_level, method, resampling, seed)
+    report = as_progress(progress)
     settings = (
         Log() if rule is None else rule,
         PAV() if calibrator is None else calibrator,
@@ -237,22 +241,26 @@ def decompose(
 
     values = run(plan)
     parts = {name: _combined(signs, values) for name, signs in _SIGNS.items()}
-    found: dict[Subject, BootstrapResult] = {}
+    results: list[BootstrapResult] = []
     if intervals is not None:
         for job in jobs[1:]:
             job.sums = jobs[0].sums
-        sums = {name: Sum.of(zip(jobs, signs, strict=True)) for name, signs in _SIGNS.items()}
+        estimands = [
+            Estimand(
+                Subject(metric=name),
+                tuple(Term(*term) for term in zip(jobs, values, signs, strict=True) if term[-1]),
+            )
+            for name, signs in _SIGNS.items()
+        ]
         evidence = gather(
-            intervals, jobs, values, list(sums.values()), jointly=False,
-            progress=as_progress(progress),
-        )  # fmt: skip
-        # undefined together
-        evidence.replicates[:, np.isnan(evidence.replicates).any(axis=0)] = np.nan
-        for name, signed in sums.items():  # warnings refer to the line of the caller
-            subject = Subject(metric=name)
-            found[subject] = evidence.result(subject, signed)
-        warn_of_few(found)
-    by_name = {each.name: each for each in found.values()}
+            estimands, intervals, jointly=False, progress=report, also=("replicates",)
+        )
+        replicates = [evidence[job].replicates for job in jobs]
+        is_undefined = np.isnan(replicates).any(axis=0)
+        for of_term in replicates:  # undefined together
+            of_term[is_undefined] = np.nan
+        results = results_of(estimands, evidence, intervals)
+    by_name = {result.name: result for result in results}
     return Decomposition(**parts, unit=terms[0].unit, intervals=by_name)
 
 

@@ -8,15 +8,12 @@ from typing import Any
 
 from fastpsr import checks
 from fastpsr.bootstrap import BootstrapResult, Resampling
-from fastpsr.bootstrap.bootstrap import (
-    Pair,
-    check_same_samples,
-    intervals_of_differences,
-    joint_evidence,
-    with_intervals,
-)
+from fastpsr.bootstrap.bootstrap import check_same_samples
+from fastpsr.bootstrap.evidence import Estimand, Term
+from fastpsr.bootstrap.inference import intervals_of
 from fastpsr.bootstrap.intervals import Method
-from fastpsr.bootstrap.settings import Intervals, as_progress
+from fastpsr.bootstrap.progress import as_progress
+from fastpsr.bootstrap.settings import Intervals
 from fastpsr.errors import ArgumentError, ResultWarning, Subject, kept_warnings, warn
 from fastpsr.evaluation.comparison import (
     Difference,
@@ -140,7 +137,8 @@ def evaluate(
         Whether to show the progress of replicates on stderr, by default in a terminal or a notebook
         after a second; or a callable that is called with (name of the step, amount done, total
         amount). Steps are the metrics, reported before each is computed, ``"replicates"``, and
-        ``"intervals"`` before these are computed.
+        ``"intervals"`` before these are computed. Replicates are only drawn for intervals that are
+        computed from them.
 
     Returns
     -------
@@ -393,78 +391,88 @@ def _finished(
 
     The rows have the same draws with and without differences.
     """
-    drawn: dict[Task, dict[str, float]] = {}
+    drawn: dict[tuple[Task, str], float] = {}
     can_be_drawn: dict[str | None, bool] = {}
     for task in tasks if intervals is not None else ():
         if task.numbers and task.group not in can_be_drawn:
             can_be_drawn[task.group] = task.can_be_drawn()
-        drawn[task] = task.drawn_numbers if can_be_drawn.get(task.group) else {}
-    known = {(task, name): each for task in drawn for name, each in drawn[task].items()}
+        if can_be_drawn.get(task.group):
+            drawn |= {(task, name): number for name, number in task.drawn_numbers.items()}
     compared = [  # inf - inf is undefined
-        (one, other, name)
-        for one, other in sides
-        for name in one.numbers
-        if not math.isnan(known.get((one, name), math.nan) - known.get((other, name), math.nan))
+        (a, b, name)
+        for a, b in sides
+        for name in a.numbers
+        if not math.isnan(drawn.get((a, name), math.nan) - drawn.get((b, name), math.nan))
     ]
     n_in_family = Counter(_family(*each) for each in compared)
     n_in_family[None] = 1
     results: dict[Any, BootstrapResult] = {}
     if intervals is not None:
-        results = _intervals(drawn, known, compared, intervals, progress)
+        results = _intervals(drawn, compared, intervals, progress)
     for task in tasks:
         task.rows = {name: task.row(name, results.get((task, name))) for name in task.values}
     differences = []
-    for one, other in sides:
-        for name in (name for name in one.rows if name in other.rows):
-            result = results.get((one, other, name))
-            n = 1 if result is None else n_in_family[_family(one, other, name)]
-            differences.append(Difference(one.rows[name], other.rows[name], result, n))
+    for a, b in sides:
+        for name in (name for name in a.rows if name in b.rows):
+            result = results.get((a, b, name))
+            n = 1 if result is None else n_in_family[_family(a, b, name)]
+            differences.append(Difference(a.rows[name], b.rows[name], result, n))
     return differences
 
 
 def _intervals(
-    drawn: Mapping[Task, Mapping[str, float]],
-    known: Mapping[tuple[Task, str], float],
+    drawn: Mapping[tuple[Task, str], float],
     compared: Sequence[tuple[Task, Task, str]],
     intervals: Intervals,
     progress: Progress | None,
 ) -> dict[Any, BootstrapResult]:
-    """Return the results of the rows of tasks, and of their differences."""
-    tasks = list(drawn)
-    needed = dict.fromkeys((side, name) for a, b, name in compared for side in (a, b))
-    is_joint = (
-        bool(compared) and intervals.resampling.shares_draws and len({t.group for t in tasks}) == 1
-    )
-    if is_joint:
-        needed = dict.fromkeys(known)
-    place = {each: k for k, each in enumerate(needed)}
-    pairs = [
-        Pair(_between(a, b, name), place[a, name], place[b, name], _family(a, b, name))
+    """Return the results of metrics of tasks, and of their differences.
+
+    Values and differences of systems are drawn once where a scheme draws alike for both.
+    """
+    tasks = list(dict.fromkeys(task for task, _ in drawn))
+    if not tasks:
+        return {}
+    rows: dict[Any, Estimand] = {
+        (task, name): Estimand(task.about(name), (Term(task.own_job(name), number),))
+        for (task, name), number in drawn.items()
+    }
+    differences: dict[Any, Estimand] = {
+        (a, b, name): Estimand(
+            _between(a, b, name),
+            (Term(a.job(name), drawn[a, name]), Term(b.job(name), drawn[b, name], -1.0)),
+            _family(a, b, name),
+        )
         for a, b, name in compared
-    ]
-    jobs, values = [task.job(name) for task, name in needed], [known[each] for each in needed]
-    evidence = None
-    if is_joint:
-        report = _reporter(progress, _common(tasks), "replicates", len(jobs) + len(pairs))
-        evidence = joint_evidence(pairs, jobs, values, intervals, report)
+    }
+    common = _common(tasks)
+    is_of_one_group = len({task.group for task in tasks}) == 1
+    if compared and is_of_one_group and intervals.resampling.shares_draws:
+        together = rows | differences
+        report = _reporter(progress, common, "replicates", len(together))
+        return _results(together, intervals, report, jointly=True)
     results: dict[Any, BootstrapResult] = {}
-    for task, numbers in drawn.items():
-        if numbers:
-            assert task.intervals is not None
-            found = with_intervals(
-                [task.about(name) for name in numbers],
-                [task.job(name) if is_joint else task.own_job(name) for name in numbers],
-                list(numbers.values()),
-                task.intervals,
-                _reporter(progress, task.about(), "replicates", len(numbers)),
-                evidence,
-            )
-            results |= {(task, name): each for name, each in zip(numbers, found, strict=True)}
-    if compared:
-        report = _reporter(progress, _common(tasks), "replicates of differences", len(pairs))
-        found = intervals_of_differences(pairs, jobs, values, intervals, report, evidence)
-        results |= zip(compared, found, strict=True)
-    return results
+    for task in tasks:
+        assert task.intervals is not None
+        of_task = {key: estimand for key, estimand in rows.items() if key[0] is task}
+        report = _reporter(progress, task.about(), "replicates", len(of_task))
+        results |= _results(of_task, task.intervals, report, jointly=False)
+    report = _reporter(progress, common, "replicates of differences", len(differences))
+    return results | _results(differences, intervals, report, jointly=True)
+
+
+def _results(
+    estimands: Mapping[Any, Estimand],
+    intervals: Intervals,
+    report: Callable[[int, int], object],
+    *,
+    jointly: bool,
+) -> dict[Any, BootstrapResult]:
+    """Return the results of estimands by the same keys."""
+    if not estimands:
+        return {}
+    found = intervals_of(list(estimands.values()), intervals, jointly=jointly, progress=report)
+    return dict(zip(estimands, found, strict=True))
 
 
 def _reporter(
@@ -474,7 +482,8 @@ def _reporter(
 
     def report(done: int, total: int) -> None:
         if progress is not None:
-            progress(str(replace(about, metric=what)), done, total)
+            if total:
+                progress(str(replace(about, metric=what)), done, total)
             if done == total:
                 progress(str(replace(about, metric="intervals")), 0, n_intervals)
 

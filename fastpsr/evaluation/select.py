@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from fastpsr.bootstrap import Resampling
-from fastpsr.bootstrap.intervals import Method
+from fastpsr.bootstrap.intervals import Method, percentile
 from fastpsr.bootstrap.job import Progress
-from fastpsr.bootstrap.methods import Percentile
-from fastpsr.bootstrap.settings import Intervals, as_progress
+from fastpsr.bootstrap.progress import as_progress
+from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.silence import in_silence
 from fastpsr.calibration import ByCondition, CrossFit, LinearFusion
 from fastpsr.calibration.base import Calibrator
@@ -293,6 +293,7 @@ def select(
         raise ArgumentError("train", f"must be a CrossFit, not {train!r}")
     method: Method = "percentile" if n_resamples else "auto"
     settings = Intervals.if_any(n_resamples, confidence_level, method, resampling, seed)
+    report = as_progress(progress)
     compared, left_out = _compared(candidates, predictions, by)
     data = mapped(predictions, _AsLLRs()) if predictions.kind == "raw scores" else predictions
     losses, jobs = run(lambda: nested_losses(compared, rule, train, data))
@@ -304,7 +305,7 @@ def select(
     alike = [names[best]]
     if settings is not None:
         with in_silence():
-            drawn = run(lambda: draw_losses(losses, jobs, settings, as_progress(progress)))
+            drawn = run(lambda: draw_losses(losses, jobs, settings, report))
         n_undefined = n_resamples - drawn.naive.size
         if n_undefined > n_resamples - 2:
             raise ValueError(f"calibrators cannot be fitted to {n_undefined:,} of {n_resamples:,} "
@@ -319,9 +320,7 @@ def select(
             beyond = np.where(replicates == replicates[best], 0.0, replicates - replicates[best])
         ends = _simultaneous_ends(differences, beyond, settings.confidence_level)
         alike = [name for name, (low, high) in zip(names, ends, strict=True) if low <= 0.0 <= high]
-        nested_ends = Percentile().ends(
-            np.nan, np.sort(drawn.nested / drawn.naive), settings.confidence_level
-        )
+        nested_ends = percentile(drawn.nested / drawn.naive, settings.confidence_level)
     without = [name for name in names if candidates[name] is None]
     raw = float("nan")
     if without:

@@ -51,10 +51,9 @@ class Row:
         nan if it could not be computed or is undefined.
     low, high : float or None
         Ends of the confidence interval; None if none was requested, or the value is nan.
-    bias : float or None
-        Mean of the replicates minus the value; None if there is no interval.
     n_undefined : int
-        Number of replicates in which the metric is undefined; they are left out.
+        Number of replicates in which the metric is undefined, which are left out; 0 where none are
+        drawn, as for subsampling and the jackknife.
     method : str or None
         How the interval was computed, as ``BootstrapResult.method``; None if there is none.
     degrees_of_freedom : float or None
@@ -88,7 +87,6 @@ class Row:
     value: float
     low: float | None = None
     high: float | None = None
-    bias: float | None = None
     n_undefined: int = 0
     method: str | None = None
     degrees_of_freedom: float | None = None

@@ -174,6 +174,8 @@ class Task:
     def own_job(self, name: str) -> Job:
         """Return the prepared job of a metric of these samples alone."""
         job = self._jobs[name]
+        if job.subset is None:
+            return job
         return Job(job.metric, job.data, None, job.sums)
 
     def can_be_drawn(self) -> bool:
@@ -214,7 +216,7 @@ class Task:
         low, high = found.interval
         df = None if math.isnan(found.degrees_of_freedom) else found.degrees_of_freedom
         return replace(
-            row, low=low, high=high, bias=found.bias, n_undefined=found.n_undefined,
+            row, low=low, high=high, n_undefined=found.n_undefined,
             method=found.method, degrees_of_freedom=df,
             corrected=None if math.isnan(found.corrected) else found.corrected,
             caution=found.caution,
