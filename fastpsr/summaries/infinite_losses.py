@@ -28,13 +28,15 @@ class CountInfinite(Step):
         return np.zeros(self.n_classes, np.int64)
 
     def add(self, accumulator: NDArray[np.int64], prepared: None, part: Part) -> NDArray[np.int64]:
-        samples = part.predictions.present()
-        scores, y = samples.scores, samples.labels
+        predictions = part.predictions
+        if predictions.has_finite_scores:
+            return accumulator
+        scores, y, weights = predictions.scores, predictions.labels, predictions.weights
         if scores.ndim == 1:
-            if samples.has_finite_scores:
-                return accumulator
             hopeless = np.where(y == 0, scores == np.inf, scores == -np.inf)
         else:
             hopeless = scores[np.arange(y.size), y] == -np.inf
+        if weights.size:
+            hopeless &= weights > 0.0
         accumulator += np.bincount(y[hopeless], minlength=self.n_classes)
         return accumulator

@@ -50,9 +50,13 @@ class ScoreRange(Step):
         predictions = part.predictions
         low, high = predictions.score_range
         finite_low, finite_high = low, high
-        if predictions.weights.size or not (np.isfinite(low) and np.isfinite(high)):
-            present = predictions.present()
-            finite = present.scores[np.isfinite(present.scores)]
+        weights, is_finite = predictions.weights, np.isfinite(low) and np.isfinite(high)
+        if weights.size or not is_finite:
+            finite = predictions.scores
+            if weights.size:
+                finite = finite[weights > 0.0]
+            if not is_finite:
+                finite = finite[np.isfinite(finite)]
             finite_low = float(finite.min(initial=np.inf))
             finite_high = float(finite.max(initial=-np.inf))
         score_range = (low, high, finite_low, finite_high)
