@@ -12,7 +12,8 @@ from fastpsr.rules.base import ScoringRule
 
 __all__ = ["MeanLoss", "fit_under_rule"]
 
-_FLAT = 1e-6  # gradient from which a root of it is sought
+_FLAT = 1e-9  # gradient per sample at which a search ends
+_NEARBY = 0.1  # how far a root of the gradient may lie from there, by coordinate
 _ROUNDING = 1e-14  # share of a loss
 
 
@@ -128,4 +129,7 @@ def _end_of_search(loss: MeanLoss, start: Floats) -> Floats:
 
     end = minimize(with_slopes, start, method="BFGS", jac=True, options={"gtol": _FLAT})
     flat = root(slopes, end.x).x  # the value has only half of the digits of where it is least
-    return np.asarray(flat if loss.at(flat) <= (1.0 + _ROUNDING) * end.fun else end.x)
+    # where the optimum is at infinity, a root lies anywhere on the flat
+    is_nearby = np.abs(flat - end.x).max() <= _NEARBY
+    is_better = is_nearby and loss.at(flat) <= (1.0 + _ROUNDING) * end.fun
+    return np.asarray(flat if is_better else end.x)
