@@ -24,4 +24,4 @@ def layout_of(sums):
 
 def group_draws(sums, data, resampling, seed):
     """Draws of the groups of sums of one kind."""
-    return GroupDraws(layout_of(sums), units_of(resampling, data), seed)
+    return GroupDraws(layout_of(sums), units_of(resampling, data), seed, data.common_weight)

@@ -302,12 +302,14 @@ def sums_to_try():
 
 
 @pytest.mark.parametrize("resampling", [fp.IID(), fp.Stratified()], ids=["iid", "stratified"])
-@pytest.mark.parametrize(
-    ("kind", "metrics"),
-    [(kind, metrics) for kind, weights, metrics in sums_to_try() if weights == "none"],
-)
-def test_a_replicate_tells_which_samples_its_sums_are_of(kind, metrics, resampling):
+@pytest.mark.parametrize("weight", [None, 3.0, 0.1])
+@pytest.mark.parametrize(("kind", "_", "metrics"), list(sums_to_try()))
+def test_a_replicate_tells_which_samples_its_sums_are_of(kind, _, metrics, weight, resampling):
     predictions = predictions_of(kind, 2, "tied", "none", False)
+    own = np.ones(N)
+    if weight is not None:
+        own = weight * (np.arange(N) % 4 > predictions.labels)
+        predictions = predictions.reweighted(own)
     sums = [sums_of(m, predictions) for m in metrics]
     first = sums[0]
     draws = group_draws(sums, predictions, resampling, 11)
@@ -315,11 +317,14 @@ def test_a_replicate_tells_which_samples_its_sums_are_of(kind, metrics, resampli
     groups, columns = together(sums, predictions)
     for place in range(10):
         times = draws.of_rows(Part.whole(predictions), 3 + place)
-        assert times.sum() == N
+        assert times.sum() == np.count_nonzero(own)
+        assert not times[own == 0.0].any()
         if isinstance(resampling, fp.Stratified):
             y = predictions.labels
-            np.testing.assert_array_equal(np.bincount(y, times), np.bincount(y))
-        expected = reference.chebyshev_sums(groups, first.n_groups, times, columns, first.degree)
+            np.testing.assert_array_equal(np.bincount(y, times), np.bincount(y, own > 0.0))
+        expected = reference.chebyshev_sums(
+            groups, first.n_groups, times * own, columns, first.degree
+        )
         np.testing.assert_allclose(totals[place], expected, rtol=1e-12, atol=1e-12)
 
 
@@ -348,11 +353,14 @@ def test_sums_over_units_are_of_the_samples_they_weigh(kind, weights, metrics, r
 
 
 @pytest.mark.parametrize("scores", ["plain", "extreme"])
-def test_replicates_of_refits_are_those_of_the_samples_drawn(scores):
+@pytest.mark.parametrize("weights", ["none", "integer"])
+def test_replicates_of_refits_are_those_of_the_samples_drawn(scores, weights):
     """Also where sums cannot serve, and the engine goes back to the samples."""
-    predictions = predictions_of("llrs", 2, scores, "none", False)
+    predictions = predictions_of("llrs", 2, scores, weights, False)
     metric = fp.CalibrationLoss(LOG, fp.DirectionPreserving(), fp.CrossFit(2))
-    draws = group_draws([sums_of(metric, predictions)], predictions, fp.IID(), 5)
+    draws = units_of(fp.IID(), predictions).draws(5)
+    if weights == "none":
+        draws = group_draws([sums_of(metric, predictions)], predictions, fp.IID(), 5)
     times = [draws.of_rows(Part.whole(predictions), replicate) for replicate in range(40)]
     found = quietly(lambda: fp.bootstrap(metric, predictions, seed=5, n_resamples=40).replicates)
     values = [quietly(weighted, metric, predictions, drawn) for drawn in times]

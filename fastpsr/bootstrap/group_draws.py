@@ -1,4 +1,4 @@
-"""Draws of independent rows of equal weight, as multinomials over the groups of a table."""
+"""Draws of independent rows of a common weight, as multinomials over the groups of a table."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.bootstrap.layout import Layout
+from fastpsr.bootstrap.layout import Layout, present_rows
 from fastpsr.bootstrap.row_counts import RowCounts
 from fastpsr.bootstrap.streams import seed_of
 from fastpsr.bootstrap.units import IndependentRows
@@ -27,14 +27,15 @@ Counts = NDArray[np.int64]
 
 
 class GroupDraws(RowCounts):
-    """Draws of rows for a single layout, whose rows have no weights.
+    """Draws of rows for a single layout, whose rows all have the same weight, or weight 0.
 
     How many draws fall in each group is multinomial. Where rows have terms of sums, groups are cut
-    into blocks, and rows are drawn within each.
+    into blocks, and rows are drawn within each. Rows of weight 0 are never drawn.
     """
 
-    def __init__(self, layout: Layout, units: IndependentRows, seed: int) -> None:
+    def __init__(self, layout: Layout, units: IndependentRows, seed: int, weight: float) -> None:
         self.layout, self.reads, self._rows = layout, layout.reads, units.rows
+        self.weight = weight
         self._seed, self._stream = seed, layout.sums[0].stream
         sums = layout.sums[0]
         self.strata = sums.class_of_group if units.by_class else np.zeros(sums.n_groups, np.int64)
@@ -51,7 +52,7 @@ class GroupDraws(RowCounts):
         if weight is None:
             of_groups = [data[place] for place in self.layout.places[0]]
             ((weight, _),) = yield [AddUp(sums).over(*of_groups)]
-        return weight.astype(np.int64)
+        return self._numbers_of_rows(weight)
 
     def of_counts(self, sizes: Counts, replicates: range) -> Floats:
         """Return (R, G, 1) counts of groups of so many rows."""
@@ -64,6 +65,7 @@ class GroupDraws(RowCounts):
         kernels.sum_draws(
             seed, replicates.start, n_draws, blocks, bounds, np.empty((0, 0)), 0, drawn
         )
+        drawn *= self.weight
         if filled.size == sizes.size:
             return drawn
         out = np.zeros((n_replicates, sizes.size, 1))
@@ -109,13 +111,22 @@ class GroupDraws(RowCounts):
     def _sorted(self, layout: Layout, parts: Any) -> tuple[Counts, NDArray[Any]]:
         """Return the (G + 1,) bounds of groups, and the rows sorted by group."""
         groups = layout.groups(parts)
-        counts: NDArray[Any] | None = None
-        if layout.part(parts).is_in_memory:
-            counts = layout.sums[0].known_weight
-        if counts is None:
+        part = layout.part(parts)
+        present = present_rows(part.predictions) if part.predictions.has_weights else None
+        if present is not None:
+            groups = groups[present]
+        weight = layout.sums[0].known_weight if part.is_in_memory else None
+        if weight is None:
             counts = np.bincount(groups, minlength=layout.n_groups)
+        else:
+            counts = self._numbers_of_rows(weight)
         bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        return bounds, kernels.order_by_group(groups, bounds)
+        order = kernels.order_by_group(groups, bounds)
+        return bounds, order if present is None else present[order]
+
+    def _numbers_of_rows(self, weight: Floats) -> Counts:
+        """Return the number of rows of each group, (G,), given the weights of groups."""
+        return np.asarray(np.rint(weight / self.weight), np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +158,11 @@ class _DrawnTotals(Step):
     def merge(self, one: Floats, other: Floats) -> Floats:
         one += other
         return one
+
+    def finish(self, accumulator: Floats) -> Floats:
+        if self.draws.weight != 1.0:
+            accumulator *= self.draws.weight
+        return accumulator
 
 
 def _take(first: int, last: int, columns: list[Floats], order: NDArray[Any], out: Floats) -> None:

@@ -49,10 +49,11 @@ def draw_replicates(
     for bundle in bundles:
         data = [bundle.jobs[0].data]
         layout = bundle.layout(data)
-        if jointly or data[0].has_weights or not isinstance(units, IndependentRows):
-            remaining.append(bundle)
+        weight = None if jointly else data[0].common_weight
+        if weight is not None and isinstance(units, IndependentRows):
+            alone.append((bundle, GroupDraws(layout, units, seed, weight), data))
         else:
-            alone.append((bundle, GroupDraws(layout, units, seed), data))
+            remaining.append(bundle)
     n_numbers = sum(0 if draws.are_of_counts else draws.layout.n_numbers for _, draws, _ in alone)
     plans: list[Plan[None]] = []
     if remaining or others:

@@ -149,8 +149,9 @@ def require_memory(data: Data, n_columns: int, argument: str) -> None:
         raise ArgumentError(
             argument,
             f"must fit in memory for this fit, in {memory_budget():,} bytes, but {len(data):,} "
-            f"rows take {_bytes_of(data, n_columns):,} when they are joined",
-            remedy="fit on a sample and transform the parts, or raise FASTPSR_MEMORY",
+            f"rows take {_bytes_of(data, n_columns):,} when they are joined; FASTPSR_MEMORY sets "
+            "the limit",
+            remedy="raise it, or fit on a sample and transform the parts",
         )
 
 

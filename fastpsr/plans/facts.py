@@ -28,6 +28,8 @@ class Facts:
     checksums : ndarray of uint64, shape (P,)
         Of labels and weights, and their order.
     has_weights : bool
+    common_weight : float or None
+        Weight of all rows of positive weight; None if these have different weights.
     """
 
     n_rows: NDArray[np.int64]
@@ -35,6 +37,7 @@ class Facts:
     class_weights: Floats
     checksums: NDArray[np.uint64]
     has_weights: bool
+    common_weight: float | None
 
     @property
     def first_rows(self) -> NDArray[np.int64]:
@@ -79,20 +82,25 @@ class CountRows(Step):
         exact = np.column_stack([sizes.astype(np.float64), np.zeros(self.n_classes)])
         if weights.size:
             exact = kernels.sum_exactly_by_class(weights, y, self.n_classes)
-        accumulator[part.number] = (y.size, sizes, exact, label_checksum(part), weights.size > 0)
+        accumulator[part.number] = (
+            y.size, sizes, exact, label_checksum(part), weights.size > 0, predictions.common_weight
+        )  # fmt: skip
         return accumulator
 
     def merge(self, one: dict[int, Any], other: dict[int, Any]) -> dict[int, Any]:
         return {**one, **other}
 
     def finish(self, rows: dict[int, Any]) -> Facts:
-        n_rows, sizes, exact, checksums, weighted = zip(
+        n_rows, sizes, exact, checksums, weighted, common = zip(
             *(rows[i] for i in sorted(rows)), strict=True
         )
         total = kernels.add_exactly(np.stack(exact))
+        weights_of_parts = {
+            weight for weight, of_part in zip(common, sizes, strict=True) if of_part.any()
+        }
         return Facts(
             np.array(n_rows, np.int64), np.stack(sizes), total, np.array(checksums, np.uint64),
-            any(weighted),
+            any(weighted), weights_of_parts.pop() if len(weights_of_parts) == 1 else None,
         )  # fmt: skip
 
 

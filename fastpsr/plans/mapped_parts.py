@@ -123,6 +123,11 @@ class MappedParts(LabeledData):
         """Whether samples may count differently."""
         return self.facts.has_weights
 
+    @property
+    def common_weight(self) -> float | None:
+        """Weight of all samples of positive weight; None if these have different weights."""
+        return self.facts.common_weight
+
     # Parts
 
     @property

@@ -61,6 +61,11 @@ class LabeledData(ABC):
         """Whether samples may have different weights."""
 
     @property
+    @abstractmethod
+    def common_weight(self) -> float | None:
+        """Weight of all samples of positive weight; None if these have different weights."""
+
+    @property
     def priors(self) -> Floats:
         """Class priors of the evaluation, shape (K,); by default the class frequencies."""
         if self.given_priors is not None:

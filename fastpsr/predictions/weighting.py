@@ -45,6 +45,15 @@ class WeightedLabels(LabeledData):
         return self._weights.size > 0
 
     @cached_property
+    def common_weight(self) -> float | None:
+        """Weight of all samples of positive weight; None if these have different weights."""
+        if not self._weights.size:
+            return 1.0
+        largest = float(self._weights.max())
+        is_common = ((self._weights == largest) | (self._weights == 0.0)).all()
+        return largest if is_common else None
+
+    @cached_property
     def class_weights(self) -> Floats:
         """Total sample weight of each class, shape (K,); needs labels."""
         y = self.labels
