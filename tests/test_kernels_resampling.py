@@ -179,9 +179,8 @@ def test_sums_by_units(n, weighted, n_columns, degree):
     columns[: n_columns - (degree > 0), ::7] = np.inf
     out = np.zeros((n_groups, 1 + max(n_columns + degree - (degree > 0), 0), n_replicates))
     rows = (first, second, groups, weights, columns)
-    for some in (slice(0, 5), slice(5, 16), slice(0, 16)):  # sums that are there stay: 1 + 1 = 2
-        some_counts = np.ascontiguousarray(counts[:, some])
-        kernels.sum_counted_rows(some_counts, rows, degree, some.start, out)
+    for _ in range(2):  # sums that are there stay: 1 + 1 = 2
+        kernels.sum_counted_rows(counts, rows, degree, out)
     for replicate in range(n_replicates):
         drawn = counts[:, replicate].astype(float)
         times = drawn[first] * drawn[second] * (weights if weighted else 1.0)

@@ -155,7 +155,7 @@ def _sum_units(
     if isinstance(data, PartitionedPredictions):
         chunks = chunks_of(n_replicates, data, n_numbers)
     else:
-        fitting = draws.at_once(sum(one.n_numbers for one in layouts))
+        fitting = draws.at_once(sum(one.n_numbers for one in layouts), len(data))
         chunks = ranges(n_replicates, min(fitting, _between_reports(n_replicates)))
     for chunk in chunks:
         (totals,) = yield [draws.totals(layouts, chunk).over(*beside)]

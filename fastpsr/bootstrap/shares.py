@@ -66,9 +66,9 @@ class SubsetDraws(UnitCounts):
             return super().totals(layouts, replicates)
         return _ShareTotals(layouts, self, replicates)
 
-    def at_once(self, n_numbers: int) -> int:
+    def at_once(self, n_numbers: int, n_rows: int) -> int:
         if self.units.come_in_pairs:
-            return super().at_once(n_numbers)
+            return super().at_once(n_numbers, n_rows)
         return min(max(_BYTES_OF_TABLES // (8 * max(n_numbers, 1)), 4), _MOST_AT_ONCE)
 
     def by_deal(self, replicates: range) -> list[tuple[int, NDArray[np.bool_]]]:

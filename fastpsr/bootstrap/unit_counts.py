@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["CountedTotals", "DrawnIds", "DrawnRows", "UnitCounts"]
 
 _MOST_AT_ONCE = 64  # replicates, whose counts of a unit lie side by side
-_BYTES_OF_COUNTS = 1 << 26  # for each thread
+_FEWEST_AT_ONCE = 4
+_BYTES_OF_COUNTS = 1 << 27  # for each thread
 _BYTES_OF_SUMS = 1 << 26
 
 #: Counts (U + 1, R) of U units in R replicates; the last row is for rows of one unit only: 1.
@@ -66,11 +67,12 @@ class UnitCounts(RowCounts):
         """Return the step that sums layouts in replicates: (R, G, 1 + sums) of each."""
         return CountedTotals(layouts, self, replicates)
 
-    def at_once(self, n_numbers: int) -> int:
+    def at_once(self, n_numbers: int, n_rows: int) -> int:
         """Return how many replicates of so many sums are best computed together in memory."""
         n_threads = thread_count()
         most = _BYTES_OF_SUMS // (8 * max(n_numbers, 1) * n_threads)
-        return n_threads * min(max(most, 4), _MOST_AT_ONCE)
+        lanes = _lanes(self.units.n_shared or n_rows)
+        return n_threads * min(max(most, _FEWEST_AT_ONCE), lanes)
 
 
 class DrawnIds(UnitCounts):
@@ -154,11 +156,13 @@ class CountedTotals(Step):
             with on_threads(1):
                 counts = draws.of_part(part, some, given)
                 for degree, sums, terms in present:
-                    kernels.sum_counted_rows(counts, terms, degree, begin, sums)
+                    # not in place: threads would write to the same lines of the cache
+                    sums_here = np.zeros((*sums.shape[:2], end - begin))
+                    kernels.sum_counted_rows(counts, terms, degree, sums_here)
+                    sums[:, :, begin:end] += sums_here
 
-        n, n_units = len(self.replicates), draws.units.size_in(part)
-        fitting = max(_BYTES_OF_COUNTS // (4 * max(n_units, 1)), 4)
-        at_once = min(fitting, _MOST_AT_ONCE, -(-n // thread_count()))
+        n = len(self.replicates)
+        at_once = min(_lanes(draws.units.size_in(part)), -(-n // thread_count()))
         together(*(partial(add_some, some.start, some.stop) for some in ranges(n, at_once)))
         return accumulator
 
@@ -169,3 +173,9 @@ class CountedTotals(Step):
 
     def finish(self, accumulator: list[Floats]) -> list[Floats]:
         return [np.ascontiguousarray(np.moveaxis(sums, 2, 0)) for sums in accumulator]
+
+
+def _lanes(n_units: int) -> int:
+    """Return how many replicates of so many units a thread counts together."""
+    fitting = _BYTES_OF_COUNTS // (4 * max(n_units, 1))
+    return min(max(fitting, _FEWEST_AT_ONCE), _MOST_AT_ONCE)

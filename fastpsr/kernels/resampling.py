@@ -96,15 +96,14 @@ def draw_counts(
 
 
 def sum_counted_rows(
-    counts: NDArray[np.float32], rows: tuple[Any, ...], degree: int, first_lane: int, out: Floats
+    counts: NDArray[np.float32], rows: tuple[Any, ...], degree: int, out: Floats
 ) -> None:
     """Add sums of rows that weigh what their two units count to `out` (G, 1 + sums, R).
 
-    `counts` (U, L) are those of the replicates from number `first_lane` of `out` on. Of `rows` are
-    given the first and second unit, group and weight, (N,) each, and the columns (C, N) that are
-    summed, with `degree` as for `sum_draws`.
+    `counts` are (U, R). Of `rows` are given the first and second unit, group and weight, (N,) each,
+    and the columns (C, N) that are summed, with `degree` as for `sum_draws`.
     """
-    _sum_counted_rows(counts, *map(writable, rows), degree, first_lane, out)
+    _sum_counted_rows(counts, *map(writable, rows), degree, out)
 
 
 def sum_by_share(
@@ -357,42 +356,32 @@ def _sum_by_share(share_of_unit, table_of_share, first_unit, groups, weights, co
 
 
 @kernel
-def _sum_counted_rows(
-    counts, first_unit, second_unit, groups, weights, columns, degree, first_lane, out
-):
-    n_lanes = counts.shape[1]
-    last_lane = first_lane + n_lanes
+def _sum_counted_rows(counts, first_unit, second_unit, groups, weights, columns, degree, out):
+    n_replicates = np.uint64(counts.shape[1])
     n_plain = columns.shape[0] - (1 if degree else 0)
-    w = np.empty(n_lanes)
+    w = np.empty(counts.shape[1])
     for i in range(groups.size):
-        group = np.uint64(groups[i])
         one, other = counts[np.uint64(first_unit[i])], counts[np.uint64(second_unit[i])]
         weight = weights[i] if weights.size else 1.0
-        total = out[group, 0, first_lane:last_lane]
-        if columns.shape[0] == 0:
-            for lane in range(n_lanes):
-                total[lane] += np.float64(one[lane] * other[lane]) * weight
-            continue
-        for lane in range(n_lanes):
-            w[lane] = np.float64(one[lane] * other[lane]) * weight
-            total[lane] += w[lane]
+        sums = out[np.uint64(groups[i])]
+        for r in range(n_replicates):
+            w[r] = np.float64(one[r] * other[r]) * weight
+            sums[0, r] += w[r]
         for c in range(n_plain):
             value = columns[c, i]
-            total = out[group, 1 + c, first_lane:last_lane]
             if np.isfinite(value):
-                for lane in range(n_lanes):
-                    total[lane] += w[lane] * value
+                for r in range(n_replicates):
+                    sums[1 + c, r] += w[r] * value
             else:  # weight 0 wins over inf
-                for lane in range(n_lanes):
-                    total[lane] += w[lane] * value if w[lane] > 0.0 else 0.0
+                for r in range(n_replicates):
+                    sums[1 + c, r] += w[r] * value if w[r] > 0.0 else 0.0
         if degree:
             t = columns[n_plain, i]
             before = 1.0
             now = t
             for k in range(1 + n_plain, 1 + n_plain + degree):
-                total = out[group, k, first_lane:last_lane]
-                for lane in range(n_lanes):
-                    total[lane] += w[lane] * now
+                for r in range(n_replicates):
+                    sums[k, r] += w[r] * now
                 before, now = now, 2.0 * t * now - before
 
 
