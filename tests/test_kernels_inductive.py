@@ -1,4 +1,4 @@
-"""Orders of scores, inductive fits to samples in one order, and log-posteriors by row."""
+"""Inductive fits, and log-posteriors by row."""
 
 import numpy as np
 import pytest
@@ -6,56 +6,20 @@ import pytest
 from fastpsr import kernels
 
 RNG = np.random.default_rng(0)
-SCORES = {
-    "one": np.zeros(1),
-    "few": np.array([2.0, -1.0, 2.0, 0.0, -0.0]),
-    "normal": RNG.normal(size=20_000),
-    "rounded": np.round(RNG.normal(size=20_000), 1),
-    "constant": np.full(5_000, 3.0),
-    "outlier": np.append(RNG.normal(size=5_000), 1e300),
-    "infinite": np.concatenate([RNG.normal(size=5_000), np.tile([np.inf, -np.inf], 40)]),
-    "all infinite": np.tile([np.inf, -np.inf], 300),
-    "long tails": np.exp(20.0 * RNG.normal(size=20_000)),
-    "heaps": np.concatenate([1e-9 * RNG.normal(size=300) + k for k in range(400)]),
-    "subnormal": 5e-324 * RNG.integers(0, 9, 2_000),
-    "widest": np.array([-1.7e308, 1.7e308, 0.0] * 100),
-}
 
 
-@pytest.mark.parametrize("name", SCORES)
-def test_order_by_score(name):
-    scores = SCORES[name]
-    ordered, rows, begins = kernels.order_by_score(scores)
-    np.testing.assert_array_equal(ordered, np.sort(scores))
-    np.testing.assert_array_equal(scores[rows], ordered)
-    np.testing.assert_array_equal(np.sort(rows), np.arange(scores.size))
-    distinct, first = np.unique(ordered, return_index=True)
-    np.testing.assert_array_equal(ordered[begins[:-1]], distinct)
-    np.testing.assert_array_equal(begins, np.append(first, scores.size))
-
-
-@pytest.mark.parametrize("n_distinct", [3, 12])
+@pytest.mark.parametrize("n_distinct", [1, 3, 12, 50])
 def test_inductive_fits(n_distinct):
-    """As of the training samples counted in cells."""
+    """Also at scores without a training sample."""
     rng = np.random.default_rng(n_distinct)
-    scores = rng.integers(0, n_distinct, 60).astype(float)
-    codes = rng.integers(0, 6, scores.size).astype(np.uint16)
-    ordered, rows, begins = kernels.order_by_score(scores)
-    of_ordered = codes[rows]
-    fits = kernels.InductiveFits(of_ordered, begins)
-    for _ in range(20):
-        classes = rng.integers(0, 3, 6).astype(np.uint8)
-        classes[:2] = 0, 1
-        wanted = rng.random(6) < 0.5
-        upper, lower = fits.levels(classes, wanted)
-        used = np.logical_or.reduceat(wanted[of_ordered], begins[:-1])
-        for which, of in ((upper, 1), (lower, 0)):
-            signed = ordered if of else -ordered
-            expected = [
-                _with_one_more(signed, classes[of_ordered] == of, classes[of_ordered] < 2, at)
-                for at in signed[begins[:-1]]
-            ]
-            np.testing.assert_allclose(which[used], np.array(expected)[used], rtol=1e-13)
+    distinct = np.arange(float(n_distinct))
+    for n in (1, 5, 60):
+        scores, hits = rng.integers(0, n_distinct, n), rng.random(n) < rng.random()
+        cells = [np.bincount(scores[hits == k], minlength=n_distinct) for k in (False, True)]
+        upper, lower = kernels.isotonic_with_one_more(*map(np.float64, cells))
+        for share, is_hit, sign in ((upper, hits, 1.0), (lower, ~hits, -1.0)):
+            expected = [_with_one_more(sign * scores, is_hit, sign * at) for at in distinct]
+            np.testing.assert_allclose(share, expected, rtol=1e-13)
 
 
 def test_shares_are_shares_where_a_sample_more_is_lost_to_rounding():
@@ -66,9 +30,9 @@ def test_shares_are_shares_where_a_sample_more_is_lost_to_rounding():
             assert ((share >= 0.0) & (share <= 1.0)).all()
 
 
-def _with_one_more(scores, hits, trains, at):
+def _with_one_more(scores, hits, at):
     """The isotonic frequency at a score, with a hit added there: max of min of means."""
-    scores, hits = np.append(scores[trains], at), np.append(hits[trains], True)
+    scores, hits = np.append(scores, at), np.append(hits, True)
     starts, ends = (np.unique(scores[side]) for side in (scores <= at, scores >= at))
     return max(
         min(hits[(scores >= start) & (scores <= end)].mean() for end in ends) for start in starts

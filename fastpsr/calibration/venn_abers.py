@@ -1,6 +1,6 @@
 """Inductive Venn-Abers calibration: isotonic calibration with one sample of either class added."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -8,27 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
-from fastpsr.calibration.base import log_odds_of, log_prior_of, output_kind
+from fastpsr.calibration.base import log_odds_of, log_prior_of
 from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.floors import clip_log_odds
-from fastpsr.calibration.fold_losses import FoldLosses
-from fastpsr.calibration.folds import Folds, OneFold
+from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.sampling import LogOddsOffset
 from fastpsr.calibration.step_fit_sums import StepCalibrator, StepFitSums
 from fastpsr.errors import ArgumentError
-from fastpsr.kernels.blocks import on_threads, over_blocks
-from fastpsr.plans import LABELS, Data, Part, Plan, Step, Transform, resolved
-from fastpsr.plans.budget import memory_budget
-from fastpsr.plans.steps import ROWS
-from fastpsr.predictions import Floats, Kind, Predictions, class_factors
+from fastpsr.plans import LABELS, Data, Part, Plan, Step
+from fastpsr.predictions import Floats, Predictions
 from fastpsr.results import Result
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.rank_table import distinct_scores
 from fastpsr.summaries.sums import Sums
 
 __all__ = ["VennAbers"]
-
-_BYTES_OF_ROW = 96  # while all samples are ordered
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +76,7 @@ class VennAbers(StepCalibrator):
     Equal scores share p0 and p1. The fit is at the frequencies of the classes; given priors shift
     the log-odds afterwards. In a bootstrap replicate a sample that is drawn twice counts as two.
     Infinite scores are scores like others. The cost is that of sorting all scores, and O(N) for the
-    fits. In cross-fitting each fold has an inductive fit of its own.
+    fit of each fold.
 
     References
     ----------
@@ -160,45 +154,6 @@ class VennAbers(StepCalibrator):
         if data.has_weights:
             yield [_RefuseWeights().over(data)]
 
-    def cross_fit_plan(self, data: Data, folds: Folds) -> Plan[Transform]:
-        fits = None
-        serves_once = 1 < folds.n_calibrators == len(folds.served)
-        if isinstance(data, Predictions) and serves_once:
-            fits = yield from self._in_order(folds, data)
-        if fits is None:
-            return (yield from resolved(super().cross_fit_plan(data, folds)))
-        values, rows = np.empty(len(data)), fits.order.rows
-
-        def keep(entry: int, k: int, places: NDArray[Any], scores: Floats) -> None:
-            values[rows[places]] = scores
-
-        fits.each(keep)
-        return _Known(values, output_kind(data.kind))
-
-    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[FoldLosses]:
-        fits = yield from self._in_order(folds, data)
-        if fits is None:
-            return (yield from super().losses_plan(rule, folds, data))
-        (offset,) = yield [LogOddsOffset().over(data)]
-        losses = np.zeros((len(folds.served), 2))
-
-        def add(entry: int, k: int, places: NDArray[Any], scores: Floats) -> None:
-            y = np.full(places.size, k, np.uint8)
-            losses[entry, k] = rule.binary_losses(scores + offset, y).sum()
-
-        fits.each(add)
-        return FoldLosses.of(losses, fits.counts.T.astype(np.float64), data.given_priors)
-
-    def _in_order(self, folds: Folds, data: Data) -> Plan["_OrderedFits | None"]:
-        """Plan: return the fits of all folds; None if they are not defined, or need too much."""
-        if not _can_be_ordered(data):
-            return None
-        (order,) = yield [_Order(folds).over(data)]
-        counts = np.bincount(order.codes, minlength=2 * folds.n_folds).reshape(2, -1)
-        if not (counts @ folds.training_mask.T).all():
-            return None
-        return _OrderedFits(order, counts, folds, data.kind, data.given_priors, self.floor)
-
     def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Sums | None]:
         if data.n_classes > 2 or not data.class_weights.all():
             return None
@@ -210,15 +165,9 @@ class VennAbers(StepCalibrator):
         )
 
     def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
-        if _can_be_ordered(data):
-            (order,) = yield [_Order(OneFold()).over(data)]
-            scores = order.scores[order.begins[:-1]]
-            fits = kernels.InductiveFits(order.codes, order.begins)
-            upper, lower = fits.levels(np.array([0, 1], np.uint8), np.ones(2, np.bool_))
-        else:
-            table = yield from distinct_scores(data, self.name)
-            scores = table.lowest
-            upper, lower = kernels.isotonic_with_one_more(table.negatives, table.positives)
+        table = yield from distinct_scores(data, self.name)
+        scores = table.lowest
+        upper, lower = kernels.isotonic_with_one_more(table.negatives, table.positives)
         last = np.flatnonzero(np.append(np.diff(upper) != 0.0, True))
         first = np.flatnonzero(np.append(True, np.diff(lower) != 0.0))
         # fitted at the frequencies, of which posteriors keep the part that priors do not replace
@@ -246,125 +195,6 @@ class VennAbers(StepCalibrator):
         upper, lower = self._at(predictions._kernel_scores)
         log_odds = clip_log_odds(np.log(upper) - np.log(lower), self.floor)
         return predictions.replace_scores(self.output_kind, log_odds - self.prior_log_odds_)
-
-
-def _can_be_ordered(data: Data) -> bool:
-    """Whether all samples count alike, and can be held in their order."""
-    given = data.given_priors
-    is_plain = not data.has_weights and (given is None or bool(given.all()))
-    return (
-        data.n_classes == 2
-        and is_plain
-        and len(data) > 0
-        and _BYTES_OF_ROW * len(data) <= memory_budget()
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _Ordered:
-    """Scores in ascending order, their rows, codes of class and fold, where each score begins."""
-
-    scores: Floats
-    rows: NDArray[Any]
-    codes: NDArray[np.uint16]
-    begins: NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class _Order(Step):
-    """Order the samples by score."""
-
-    folds: Folds
-    is_kept = True
-
-    @property
-    def reads(self) -> frozenset[str]:
-        """Rows, and the columns that determine their folds."""
-        return ROWS | self.folds.reads
-
-    @property
-    def key(self) -> Hashable:
-        return ("classes and folds in the order of scores", self.folds.key)
-
-    def add(self, accumulator: dict[int, Any] | None, prepared: None, part: Part) -> Any:
-        codes = part.predictions.labels * np.uint16(self.folds.n_folds)
-        codes += self.folds.fold_of_rows(part)
-        scores = part.predictions.scores
-        if not part.is_in_memory:
-            scores = scores.copy()  # a view would hold the part
-        return {**(accumulator or {}), part.number: (scores, codes)}
-
-    def merge(self, one: dict[int, Any], other: dict[int, Any]) -> dict[int, Any]:
-        return {**one, **other}
-
-    def finish(self, accumulator: dict[int, Any]) -> _Ordered:
-        parts = [accumulator[number] for number in sorted(accumulator)]
-        scores, codes = (np.concatenate(each) for each in zip(*parts, strict=True))
-        ordered, rows, begins = kernels.order_by_score(scores)
-        return _Ordered(ordered, rows, codes[rows], begins)
-
-
-@dataclass(frozen=True, eq=False)
-class _OrderedFits:
-    """Fits of all calibrators to samples in one order."""
-
-    order: _Ordered
-    counts: NDArray[np.int64]  # of each class in each fold, (2, F)
-    folds: Folds
-    kind: Kind
-    given_priors: Floats | None
-    floor: float
-
-    def each(self, use: Callable[[int, int, NDArray[Any], Floats], None]) -> None:
-        """Give calibrated scores to `use`: pair of calibrator and fold, class, places, scores."""
-        codes, begins = self.order.codes, self.order.begins
-        served, n_folds = self.folds.served, self.folds.n_folds
-        bounds = np.concatenate([[0], np.cumsum(self.counts)])
-        places = kernels.order_by_group(codes, bounds)
-        cells = places
-        if begins.size <= codes.size:
-            is_first = np.zeros(codes.size, np.int32)
-            is_first[begins[1:-1]] = 1
-            cells = np.cumsum(is_first)[places]
-
-        def fit(first: int, last: int) -> None:
-            fits = kernels.InductiveFits(codes, begins)
-            for calibrator in range(first, last):
-                mask = self.folds.training_mask[calibrator]
-                entries = np.flatnonzero(served[:, 0] == calibrator)
-                wanted = np.zeros((2, n_folds), np.bool_)
-                wanted[:, served[entries, 1]] = True
-                classes = np.where(mask, np.array([[0], [1]]), 2).astype(np.uint8)
-                upper, lower = fits.levels(classes.ravel(), wanted.ravel())
-                shift = self._shift(mask)
-                for entry in entries.tolist():
-                    for k in (0, 1):
-                        code = k * n_folds + served[entry, 1]
-                        group = slice(bounds[code], bounds[code + 1])
-                        log_odds = np.log(upper[cells[group]]) - np.log(lower[cells[group]])
-                        scores = clip_log_odds(log_odds, self.floor) + shift
-                        with on_threads(1):  # the others have fits of their own
-                            use(entry, k, places[group], scores)
-
-        over_blocks(fit, self.folds.n_calibrators, worth_a_thread=1)
-
-    def _shift(self, mask: NDArray[np.bool_]) -> float:
-        """Return what is added to log-odds at the frequencies of training samples."""
-        totals = self.counts[:, mask].sum(axis=1).astype(np.float64)
-        factors = class_factors(totals, self.given_priors)
-        log_priors = log_prior_of(self.kind, totals, self.given_priors)
-        return float(np.log(factors[1] / factors[0]) - (log_priors[1] - log_priors[0]))
-
-
-@dataclass(frozen=True, eq=False)
-class _Known(Transform):
-    """Replace scores in memory by others."""
-
-    scores: Floats
-    kind: Kind
-
-    def __call__(self, part: Part) -> Predictions:
-        return part.predictions.replace_scores(self.kind, self.scores)
 
 
 @dataclass(frozen=True, eq=False)

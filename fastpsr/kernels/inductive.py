@@ -1,15 +1,11 @@
 """Inductive Venn-Abers fits: isotonic fits with one sample added, at all places at once."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from fastpsr.kernels.compiler import inlined, kernel
-from fastpsr.kernels.sizes import index_type
-from fastpsr.kernels.types import Codes, Flags, Floats
+from fastpsr.kernels.types import Floats
 
-__all__ = ["InductiveFits", "isotonic_with_one_more", "merge_classes"]
+__all__ = ["isotonic_with_one_more", "merge_classes"]
 
 
 def merge_classes(
@@ -42,61 +38,13 @@ def isotonic_with_one_more(negatives: Floats, positives: Floats) -> tuple[Floats
     """
     before = np.zeros((2, negatives.size + 1))
     np.cumsum([negatives, positives], axis=1, out=before[:, 1:])
-    return _Room(negatives.size).levels(before, np.arange(negatives.size))
-
-
-class InductiveFits:
-    """Isotonic fits with one sample added, to some of the samples in one order."""
-
-    def __init__(self, codes: NDArray[np.uint16], begins: NDArray[np.int64]) -> None:
-        self._codes, self._begins = codes, begins
-        n_cells, index = begins.size - 1, index_type(codes.size)
-        self._before, self._at = np.empty((2, n_cells + 1), index), np.empty(n_cells, index)
-        self._room = _Room(n_cells)
-
-    def levels(self, classes: Codes, wanted: Flags) -> tuple[Floats, Floats]:
-        """Return p1 and 1 - p0 at each distinct score, which the next call overwrites.
-
-        `classes` (codes,) are 0 or 1 for samples of these codes, and 2 for those that do not train.
-        Scores without a sample of a `wanted` code (codes,) may be left out.
-        """
-        size = _count_before(self._codes, self._begins, classes, wanted, self._before, self._at)
-        return self._room.levels(self._before, self._at[:size])
-
-
-class _Room:
-    """Arrays for fits, in memory that is only touched as far as it is needed."""
-
-    def __init__(self, n_cells: int) -> None:
-        self._first = np.empty(n_cells + 1, np.int64)
-        self._corners, self._levels = np.empty((2, n_cells + 1)), np.empty((2, n_cells))
-
-    def levels(self, before: NDArray[Any], at: Codes) -> tuple[Floats, Floats]:
-        """Return p1 and 1 - p0 `at` cells, given what each class weighs before each of them."""
-        first = self._first[: _cut_where_both(before, self._first) + 1]
-        upper, lower = self._levels
-        _with_one_more(before[0], before[1], first, False, at, self._corners, upper)
-        # with classes and order reversed, p0 is 1 - p1
-        _with_one_more(before[1], before[0], first, True, at, self._corners, lower)
-        return upper, lower
-
-
-@kernel
-def _count_before(codes, begins, classes, wanted, before, at):
-    """Write the samples that train before each cell, and the wanted cells; return their number."""
-    n_negative = n_positive = size = 0
-    for cell in range(at.size):
-        before[0, cell], before[1, cell] = n_negative, n_positive
-        is_wanted = False
-        for i in range(begins[cell], begins[cell + 1]):
-            of_code = classes[codes[i]]
-            n_negative += of_code == 0
-            n_positive += of_code == 1
-            is_wanted |= wanted[codes[i]]
-        at[size] = cell
-        size += is_wanted
-    before[0, at.size], before[1, at.size] = n_negative, n_positive
-    return size
+    first = np.empty(negatives.size + 1, np.int64)
+    first = first[: _cut_where_both(before, first) + 1]
+    corners, (upper, lower) = np.empty((2, first.size)), np.empty((2, negatives.size))
+    _with_one_more(before[0], before[1], first, False, corners, upper)
+    # with classes and order reversed, p0 is 1 - p1
+    _with_one_more(before[1], before[0], first, True, corners, lower)
+    return upper, lower
 
 
 @kernel
@@ -141,8 +89,8 @@ def _cut_where_both(before, first):
 
 
 @kernel
-def _with_one_more(misses, hits, first, backwards, at, corners, out):
-    """Write the isotonic share of hits in cells, among them those `at`, if a hit were added there.
+def _with_one_more(misses, hits, first, backwards, corners, out):
+    """Write the isotonic share of hits in each cell if a hit were added there.
 
     It ascends along the cells, or along these `backwards`. Misses and hits are those before cells.
     """
@@ -162,35 +110,24 @@ def _with_one_more(misses, hits, first, backwards, at, corners, out):
         right, high = x, y
     left = low = -1.0
     right, high, size = _touch(left, low, right, high, xs, ys, size)
-    used, share = 0, 0.0
+    share = 0.0
     for number in range(n_blocks):
         block = n_blocks - 1 - number if backwards else number
         begin, end = first[block], first[block + 1]
-        # the point before a cell, moved: what was left of a corner moves along with it
-        x, y = _point(end if backwards else begin, misses, hits, backwards)
-        x, y = x - 1.0, y - 1.0
-        if (y - low) * (right - left) < (high - low) * (x - left):
-            right, high, size = _touch(x, y, right, high, xs, ys, size)
-            left, low = x, y
-        if hits[begin] < hits[end] or end - begin == 1:  # the same in all its cells
-            share = _share(low, high, left, right, share)
-            for cell in range(begin, end):
-                out[cell] = share
-            while used < at.size and begin <= at[at.size - 1 - used if backwards else used] < end:
-                used += 1
-            continue
-        while used < at.size:  # with misses alone, only the point before tells
-            cell = at[at.size - 1 - used if backwards else used]
-            if not begin <= cell < end:
-                break
-            used += 1
-            x, _ = _point(cell + 1 if backwards else cell, misses, hits, backwards)
-            x -= 1.0
+        # with misses alone each cell tells, else the same holds in all cells of the block
+        is_same = hits[begin] < hits[end]
+        for step in range(1 if is_same else end - begin):
+            cell = end - 1 - step if backwards else begin + step
+            # the point before a cell, moved: what was left of a corner moves along with it
+            x, y = _point(cell + 1 if backwards else cell, misses, hits, backwards)
+            x, y = x - 1.0, y - 1.0
             if (y - low) * (right - left) < (high - low) * (x - left):
                 right, high, size = _touch(x, y, right, high, xs, ys, size)
                 left, low = x, y
             share = _share(low, high, left, right, share)
             out[cell] = share
+        if is_same:
+            out[begin:end] = share
 
 
 @inlined
