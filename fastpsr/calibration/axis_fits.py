@@ -11,7 +11,7 @@ from fastpsr import kernels
 from fastpsr.calibration.axis import Axis, AxisTotals, most_cells, totals_on_axis
 from fastpsr.calibration.floors import LOG_FLOOR, floored, with_floor
 from fastpsr.calibration.fold_losses import FoldLosses
-from fastpsr.calibration.folds import Folds, TrainingFolds
+from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.sampling import LogOddsOffset, rough_fit
 from fastpsr.calibration.smooth_map import (
     Fits,
@@ -108,7 +108,7 @@ class PlannedFits:
     def fits(
         self,
         sums: AxisTotals,
-        folds: TrainingFolds,
+        folds: Folds,
         priors: TrainingPriors,
         *,
         skip_empty: bool,
@@ -139,7 +139,7 @@ class PlannedFits:
     def each_fit(
         self,
         sums: AxisTotals,
-        folds: TrainingFolds,
+        folds: Folds,
         priors: TrainingPriors,
         *,
         skip_empty: bool,
@@ -158,7 +158,7 @@ class PlannedFits:
         totals = sums.class_totals
         weighted = WeightedScores(
             sums.nodes(origin), sums.infinite, origin, self.span, sums.node_weights, totals,
-            sums.extremes, self.axis.zero, folds.apart,
+            sums.extremes, self.axis.zero, folds.may_train,
             self.samples_per_weight * float(totals.sum()), priors,
         )  # fmt: skip
         is_possible = weighted.have_overlap(masks, with_bias=self.map.with_bias)
@@ -189,7 +189,7 @@ class PlannedFits:
         self,
         rule: ScoringRule,
         sums: AxisTotals,
-        folds: TrainingFolds,
+        folds: Folds,
         fits: Fits,
         to_log_odds: float,
     ) -> Floats:

@@ -90,24 +90,6 @@ class FoldLossSums(Sums):
         return raw, FoldLosses.of(losses[self.folds.served[:, 1]], weights, given)
 
 
-@dataclass(frozen=True, eq=False)
-class _Round(Folds):
-    """Folds that are each served by one of several calibrators, or by none."""
-
-    nested: Folds
-    calibrator_of_fold: NDArray[np.uint16]
-
-    @property
-    def reads(self) -> frozenset[str]:
-        return self.nested.reads
-
-    def calibrator_of_rows(self, part: Part) -> NDArray[np.uint16]:
-        return self.calibrator_of_fold[self.fold_of_rows(part)]
-
-    def _fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
-        return self.nested.fold_of_rows(part)
-
-
 def summed_by_fold(
     rule: ScoringRule, data: Data, folds: Folds, transform: Transform
 ) -> Plan[FoldLosses]:
@@ -122,14 +104,13 @@ def summed_by_fold(
     for pairs in _rounds(served):
         at = transform
         if len(pairs) < len(served):
-            calibrator_of_fold = np.zeros(folds.n_folds, np.uint16)
+            calibrator_of_fold = np.zeros(folds.n_folds, np.int64)
             calibrator_of_fold[served[pairs, 1]] = served[pairs, 0]
-            key = ("round", folds.key)
-            round_ = _Round(folds.training_mask, folds, calibrator_of_fold, key=key)
-            at = replace(transform, folds=round_)  # type: ignore[type-var]
-        _, of_round = yield from sums.total(mapped(data, at))
-        losses[pairs] = of_round.of_served[pairs]
-        weights = of_round.of_folds
+            of_round = replace(folds, calibrator_of_fold=calibrator_of_fold)
+            at = replace(transform, folds=of_round)  # type: ignore[type-var]
+        _, summed = yield from sums.total(mapped(data, at))
+        losses[pairs] = summed.of_served[pairs]
+        weights = summed.of_folds
     return FoldLosses.of(losses, weights, data.given_priors)
 
 

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
@@ -12,27 +12,23 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.errors import ArgumentError
 from fastpsr.ids import numbered
-from fastpsr.plans import LABELS, Data, Part, Plan, Step
+from fastpsr.plans import LABELS, Data, Part, PartitionedPredictions, Plan, Step
 
 __all__ = [
-    "DealtSamples",
+    "Assignment",
     "Folds",
-    "GroupFolds",
-    "InnerFolds",
-    "NestedFolds",
-    "OneFold",
-    "PairFolds",
-    "PinnedFolds",
-    "TrainingFolds",
+    "RowFolds",
     "deal_groups",
     "deal_pairs",
     "deal_samples",
     "given_folds",
+    "one_fold",
     "spec_key",
     "training_runs",
 ]
 
 Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 _MOST_CALIBRATORS = 10_000
 _MOST_FOLDS_OF_PAIRS = 140  # so that the number of pairs of folds is below that limit
@@ -41,16 +37,128 @@ _numbers = count()
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingFolds:
-    """Which folds train each calibrator, and which folds it serves.
+class Assignment(ABC):
+    """The rule that assigns rows to folds: plain data.
 
     Attributes
     ----------
-    training_mask : ndarray of bool, shape (C, F)
-        ``training_mask[c, f]``: whether the samples of fold f train calibrator c.
+    key : hashable
+        Identity of the rule among those for the same data.
     """
 
-    training_mask: NDArray[np.bool_]
+    key: Hashable = field(default_factory=lambda: ("folds", next(_numbers)), kw_only=True)
+
+    @property
+    def cache_key(self) -> Hashable:
+        """Key by which a part remembers the folds of its rows."""
+        return ("fold of rows", self.key)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """Names of the columns of ids that determine the fold of a row."""
+        return frozenset()
+
+    @abstractmethod
+    def folds(self, part: Part) -> NDArray[np.uint16]:
+        """Return the fold of each row of a part, (n,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """The fold of each row, the folds that train each calibrator, and those that it serves.
+
+    Plain data. Calibrator c serves fold f if the pair (c, f) is in `served`.
+
+    Attributes
+    ----------
+    assignment : Assignment
+    training_mask : ndarray of bool, shape (C, F)
+        ``training_mask[c, f]``: whether the samples of fold f train calibrator c.
+    served : ndarray of int64, shape (E, 2)
+        Pairs of a calibrator and a fold whose samples it transforms.
+    may_train : ndarray of bool, shape (F, F)
+        ``may_train[d, f]``: whether fold f may train a calibrator that serves fold d.
+    calibrator_of_fold : ndarray of int64, shape (F,)
+        The calibrator that transforms the rows of each fold.
+    table : hashable
+        Identity of the calibrators among those for the same assignment.
+    """
+
+    assignment: Assignment
+    training_mask: Mask
+    served: Ints
+    may_train: Mask
+    calibrator_of_fold: Ints
+    table: Hashable = "cross-fitted"
+
+    def __post_init__(self) -> None:
+        _check_number(self.n_calibrators)
+
+    @classmethod
+    def cross_fitted(cls, assignment: Assignment, training_mask: Mask) -> "Folds":
+        """Return a calibrator for each fold."""
+        numbers = np.arange(len(training_mask))
+        served = np.column_stack([numbers, numbers])
+        return cls(assignment, training_mask, served, training_mask, numbers)
+
+    def with_one_calibrator(self, training_mask: Mask, table: Hashable) -> "Folds":
+        """Return one calibrator that some folds (F,) train, and that serves all."""
+        zeros = np.zeros(self.n_folds, np.int64)
+        served = np.column_stack([zeros, np.arange(self.n_folds)])
+        return replace(
+            self, training_mask=training_mask[None], served=served, calibrator_of_fold=zeros,
+            table=table,
+        )  # fmt: skip
+
+    def inner(self) -> "Folds":
+        """Return one calibrator that all folds train, which chooses an option by these folds."""
+        return self.with_one_calibrator(np.ones(self.n_folds, bool), "inner")
+
+    def nested(self) -> "Folds":
+        """Return also a calibrator for each two folds of which one may train the other's.
+
+        It is trained on neither: on one of them it is evaluated, when something is chosen for the
+        other. Their pairs in `served` follow those of the calibrators of folds, in the order of
+        ``np.argwhere(may_train)``.
+
+        Raises
+        ------
+        ArgumentError
+            Where no samples would be left for training.
+        """
+        rule = "must leave training samples where two folds are left out at once: use more folds"
+        if not self.training_mask.any(axis=1).all():
+            raise ArgumentError("folds", rule)
+        number_of = {mask.tobytes(): number for number, mask in enumerate(self.training_mask)}
+        masks, served = list(self.training_mask), self.served.tolist()
+        for outer, inner in np.argwhere(self.training_mask):
+            mask = self.training_mask[outer] & self.training_mask[inner]
+            if not mask.any():
+                raise ArgumentError("folds", rule)
+            number = number_of.setdefault(mask.tobytes(), len(masks))
+            if number == len(masks):
+                masks.append(mask)
+            served.append((number, int(inner)))
+        return replace(self, training_mask=np.stack(masks), served=np.array(served), table="nested")
+
+    def repeated(self, n: int) -> "Folds":
+        """Return the calibrators of n data sets, those of one after those of another."""
+        if n == 1:
+            return self
+        first = np.arange(n)[:, None, None] * np.array(self.training_mask.shape)
+        each = np.eye(n, dtype=bool)
+        return replace(
+            self, training_mask=np.kron(each, self.training_mask),
+            served=(self.served + first).reshape(-1, 2), may_train=np.kron(each, self.may_train),
+        )  # fmt: skip
+
+    def pinned_to(self, data: Data) -> "Folds":
+        """Return the folds that rows of data have now, for the same rows with other weights."""
+        if isinstance(data, PartitionedPredictions):
+            pinned: Assignment = _EarlierFolds(self.assignment, data.depth)
+        else:
+            pinned = RowFolds(self.fold_of_rows(Part.whole(data)))
+        return replace(self, assignment=pinned)
 
     @property
     def n_calibrators(self) -> int:
@@ -63,116 +171,102 @@ class TrainingFolds:
         return int(self.training_mask.shape[1])
 
     @property
-    def served(self) -> Ints:
-        """Pairs of a calibrator and a fold whose samples it transforms, (E, 2).
-
-        By default there is a calibrator for each fold, or one for all.
-        """
-        folds = np.arange(self.n_folds)
-        return np.column_stack([folds if self.n_calibrators > 1 else 0 * folds, folds])
-
-    @property
-    def apart(self) -> NDArray[np.bool_]:
-        """``apart[d, f]``: whether fold f may train a calibrator of fold d, (F, F)."""
-        return self.training_mask
-
-    def repeated(self, n: int) -> "TrainingFolds":
-        """Return the folds of n data sets, those of one after those of another."""
-        return self if n == 1 else _Repeated(np.kron(np.eye(n, dtype=bool), self.training_mask),
-                                             self, n)  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class _Repeated(TrainingFolds):
-    of_one: TrainingFolds
-    n: int
-
-    @property
-    def served(self) -> Ints:
-        first = np.arange(self.n)[:, None, None] * np.array(self.of_one.training_mask.shape)
-        return np.asarray(self.of_one.served + first).reshape(-1, 2)
-
-    @property
-    def apart(self) -> NDArray[np.bool_]:
-        return np.asarray(np.kron(np.eye(self.n, dtype=bool), self.of_one.apart))
-
-
-@dataclass(frozen=True, eq=False)
-class Folds(TrainingFolds, ABC):
-    """The fold of each sample, and which folds train each calibrator: plain data.
-
-    Attributes
-    ----------
-    key : hashable
-        Identity of these folds among folds of the same data.
-    """
-
-    key: Hashable = field(default_factory=lambda: ("folds", next(_numbers)), kw_only=True)
-
-    def __post_init__(self) -> None:
-        if self.n_calibrators > _MOST_CALIBRATORS:
-            raise ArgumentError(
-                "folds",
-                f"must not ask for more than {_MOST_CALIBRATORS:,} calibrators, "
-                f"not {self.n_calibrators:,}",
-            )
+    def key(self) -> Hashable:
+        """Identity of these folds among folds of the same data."""
+        return (self.table, self.assignment.key)
 
     @property
     def reads(self) -> frozenset[str]:
         """Names of the columns of ids that determine the calibrator of a row."""
-        return frozenset()
+        return self.assignment.reads
 
     def fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
         """Return the fold of each row of a part, (n,)."""
-        numbers: NDArray[np.uint16] = part.remember(
-            ("fold of rows", self.key), lambda: self._fold_of_rows(part)
+        folds: NDArray[np.uint16] = part.remember(
+            self.assignment.cache_key, lambda: self.assignment.folds(part)
         )
-        return numbers
+        return folds
 
     def calibrator_of_rows(self, part: Part) -> NDArray[np.uint16]:
         """Return the index of the calibrator that transforms each row of a part, (n,)."""
-        folds = self.fold_of_rows(part)
-        return folds if self.n_calibrators > 1 else np.zeros_like(folds)
+        return self.calibrator_of_fold.astype(np.uint16)[self.fold_of_rows(part)]
 
-    @abstractmethod
-    def _fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
-        """Return the fold of each row; called once per part."""
+
+def one_fold() -> Folds:
+    """Return one calibrator, trained on all samples."""
+    folds = Folds.cross_fitted(_AllRows(key="one fold"), np.ones((1, 1), bool))
+    return replace(folds, may_train=np.zeros((1, 1), bool))
+
+
+# Rules
 
 
 @dataclass(frozen=True, eq=False)
-class OneFold(Folds):
-    """One calibrator, trained on all samples."""
+class _AllRows(Assignment):
+    """All rows are in one fold."""
 
-    training_mask: NDArray[np.bool_] = field(default_factory=lambda: np.ones((1, 1), bool))
-    key: Hashable = field(default="one fold", kw_only=True)
-
-    @property
-    def apart(self) -> NDArray[np.bool_]:
-        return np.zeros((1, 1), bool)
-
-    def _fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
+    def folds(self, part: Part) -> NDArray[np.uint16]:
         return np.zeros(len(part.predictions), np.uint16)
 
 
 @dataclass(frozen=True, eq=False)
-class DealtSamples(Folds):
-    """Folds assigned by the rank of a row among the rows of its class with positive weight.
+class RowFolds(Assignment):
+    """The folds of rows in memory.
 
     Attributes
     ----------
+    numbers : ndarray of uint16, shape (N,)
+    """
+
+    numbers: NDArray[np.uint16]
+
+    def folds(self, part: Part) -> NDArray[np.uint16]:
+        return self.numbers
+
+
+@dataclass(frozen=True, eq=False)
+class _EarlierFolds(Assignment):
+    """The folds of rows in parts before these were reweighted.
+
+    Attributes
+    ----------
+    rule : Assignment
+    depth : int
+        Number of changes of rows or weights before the folds were assigned.
+    """
+
+    rule: Assignment
+    depth: int
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return self.rule.reads
+
+    def folds(self, part: Part) -> NDArray[np.uint16]:
+        return self.rule.folds(part.at_depth(self.depth))
+
+
+@dataclass(frozen=True, eq=False)
+class _DealtRanks(Assignment):
+    """Folds by the rank of a row among the rows of its class with positive weight.
+
+    Attributes
+    ----------
+    n_folds : int
     sizes : ndarray of int64, shape (K,)
         Number of rows of positive weight of each class.
     first_folds, places, tables, keys : ndarray
         Arguments of the kernel.
     """
 
+    n_folds: int
     sizes: Ints
     first_folds: Ints
     tables: Ints
     places: Ints
     keys: NDArray[np.uint64]
 
-    def _fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
+    def folds(self, part: Part) -> NDArray[np.uint16]:
         predictions = part.predictions
         return kernels.deal_ranks(
             predictions.labels, predictions.weights, part.ranks, self.sizes, self.first_folds,
@@ -181,84 +275,7 @@ class DealtSamples(Folds):
 
 
 @dataclass(frozen=True, eq=False)
-class InnerFolds(Folds):
-    """Folds of the training data of a single calibrator, which chooses an option by them."""
-
-    dealt: Folds
-
-    @classmethod
-    def of(cls, dealt: Folds) -> "InnerFolds":
-        """Return one calibrator over the folds of another dealing."""
-        everything = np.ones((1, dealt.n_folds), bool)
-        return cls(everything, dealt, key=("inner folds", dealt.key))
-
-    @property
-    def apart(self) -> NDArray[np.bool_]:
-        return self.dealt.training_mask
-
-    def _fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
-        return self.dealt.fold_of_rows(part)
-
-
-@dataclass(frozen=True, eq=False)
-class NestedFolds(Folds):
-    """Folds whose calibrators are judged by folds that they are also kept apart from.
-
-    Besides the calibrator of each fold there is one for each two folds that are apart, trained
-    on neither: on one of them it is judged, when something is chosen for the other.
-
-    Attributes
-    ----------
-    dealt : Folds
-        With a calibrator for each fold.
-    judged : ndarray of int64, shape (J, 2)
-        Pairs (o, i): calibrators are chosen for fold o by their losses on fold i. Their
-        calibrators follow those of all folds in `served`.
-    """
-
-    dealt: Folds
-    judged: Ints
-    _served: Ints
-
-    @classmethod
-    def of(cls, dealt: Folds) -> "NestedFolds":
-        """Return the folds of a dealing; raise where no samples would be left for training."""
-        rule = "must leave training samples where two folds are left out at once: use more folds"
-        if not dealt.training_mask.any(axis=1).all():
-            raise ArgumentError("folds", rule)
-        masks = {mask.tobytes(): number for number, mask in enumerate(dealt.training_mask)}
-        rows = list(dealt.training_mask)
-        judged = np.argwhere(dealt.training_mask)
-        served = [(fold, fold) for fold in range(dealt.n_folds)]
-        for outer, inner in judged:
-            mask = dealt.training_mask[outer] & dealt.training_mask[inner]
-            if not mask.any():
-                raise ArgumentError("folds", rule)
-            number = masks.setdefault(mask.tobytes(), len(rows))
-            if number == len(rows):
-                rows.append(mask)
-            served.append((number, int(inner)))
-        key = ("nested folds", dealt.key)
-        return cls(np.stack(rows), dealt, judged, np.array(served), key=key)
-
-    @property
-    def served(self) -> Ints:
-        return self._served
-
-    @property
-    def reads(self) -> frozenset[str]:
-        return self.dealt.reads
-
-    @property
-    def apart(self) -> NDArray[np.bool_]:
-        return self.dealt.training_mask
-
-    def _fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
-        return self.dealt.fold_of_rows(part)
-
-
-@dataclass(frozen=True, eq=False)
-class GroupFolds(Folds):
+class _FoldsOfIds(Assignment):
     """Folds by the id of a row.
 
     Attributes
@@ -284,15 +301,15 @@ class GroupFolds(Folds):
     def reads(self) -> frozenset[str]:
         return _columns(self.spec)
 
-    def _fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
+    def folds(self, part: Part) -> NDArray[np.uint16]:
         codes = _codes(part, self.argument, self.spec, self.ids)
         folds = self.fold_of_id.astype(np.uint16)[codes]
         return folds if self.serves_absent else _without_absent(folds, part)
 
 
 @dataclass(frozen=True, eq=False)
-class PairFolds(Folds):
-    """Calibrators by the folds of the speakers on both sides of a row.
+class _FoldsOfPairs(Assignment):
+    """Folds by the pair of folds of the speakers on both sides of a row.
 
     Attributes
     ----------
@@ -302,7 +319,7 @@ class PairFolds(Folds):
         Distinct ids of speakers, ascending.
     fold_of_id : ndarray of int64, shape (G,)
     number_of_pair : ndarray of uint16, shape (F x F,)
-        Calibrator of each pair of folds f <= g, at f x F + g.
+        Number of each pair of folds f <= g, at f x F + g.
     """
 
     specs: tuple[Any, Any]
@@ -314,38 +331,11 @@ class PairFolds(Folds):
     def reads(self) -> frozenset[str]:
         return _columns(*self.specs)
 
-    def _fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
+    def folds(self, part: Part) -> NDArray[np.uint16]:
         n_folds = int(np.sqrt(self.number_of_pair.size) + 0.5)
         one, other = (_codes(part, "groups", spec, self.ids) for spec in self.specs)
         pairs, _ = kernels.pair_folds(one, other, self.fold_of_id, n_folds)
         return _without_absent(self.number_of_pair[pairs], part)
-
-
-@dataclass(frozen=True, eq=False)
-class PinnedFolds(Folds):
-    """Folds that were assigned to data before these were reweighted.
-
-    Attributes
-    ----------
-    dealt : Folds
-    depth : int
-        Number of changes of rows or weights before the folds were assigned.
-    numbers : ndarray of uint16, or None
-        Fold of each row, for data in memory.
-    """
-
-    dealt: Folds
-    depth: int
-    numbers: NDArray[np.uint16] | None
-
-    @property
-    def reads(self) -> frozenset[str]:
-        return self.dealt.reads
-
-    def _fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
-        if self.numbers is not None:
-            return self.numbers
-        return self.dealt.fold_of_rows(part.at_depth(self.depth))
 
 
 def deal_samples(data: Data, n_folds: int, seed: int) -> Folds:
@@ -369,7 +359,8 @@ def deal_samples(data: Data, n_folds: int, seed: int) -> Folds:
     # each class starts at the fold after the end of the previous class, so that sizes are balanced
     first_folds = (np.cumsum(sizes) - sizes) % n_folds
     dealing = kernels.shuffle_ranks(sizes, np.random.default_rng(seed))
-    return DealtSamples(_all_others(n_folds), sizes, first_folds, *dealing)
+    rule = _DealtRanks(n_folds, sizes, first_folds, *dealing)
+    return Folds.cross_fitted(rule, _all_others(n_folds))
 
 
 def given_folds(data: Data, spec: Any) -> Plan[Folds]:
@@ -378,20 +369,17 @@ def given_folds(data: Data, spec: Any) -> Plan[Folds]:
     n_folds = groups.ids.size
     if n_folds < 2:
         raise ArgumentError("folds", f"must name at least two folds, not {n_folds}")
-    if n_folds > _MOST_CALIBRATORS:  # before a matrix of their pairs is made
-        raise ArgumentError(
-            "folds",
-            f"must not ask for more than {_MOST_CALIBRATORS:,} calibrators, not {n_folds:,}",
-        )
-    training_mask = _all_others(n_folds)
-    return GroupFolds(training_mask, "folds", spec, groups.ids, np.arange(n_folds), True)
+    _check_number(n_folds)  # before a matrix of their pairs is made
+    rule = _FoldsOfIds("folds", spec, groups.ids, np.arange(n_folds), True)
+    return Folds.cross_fitted(rule, _all_others(n_folds))
 
 
 def deal_groups(data: Data, spec: Any, n_folds: int, seed: int) -> Plan[Folds]:
     """Plan: assign whole groups to folds, with classes as balanced as the group sizes allow."""
     (groups,) = yield [CollectIds("groups", (spec,), data.n_classes).over(data)]
     folds = _deal_to_emptiest(groups.counts, n_folds, seed, "groups")
-    return GroupFolds(_all_others(n_folds), "groups", spec, groups.ids, folds, False)
+    rule = _FoldsOfIds("groups", spec, groups.ids, folds, False)
+    return Folds.cross_fitted(rule, _all_others(n_folds))
 
 
 def deal_pairs(data: Data, specs: tuple[Any, Any], n_folds: int, seed: int) -> Plan[Folds]:
@@ -415,7 +403,7 @@ def deal_pairs(data: Data, specs: tuple[Any, Any], n_folds: int, seed: int) -> P
         | (high[:, None] == low)
         | (high[:, None] == high)
     )
-    return PairFolds(~shares_a_fold, specs, speakers.ids, folds, number)
+    return Folds.cross_fitted(_FoldsOfPairs(specs, speakers.ids, folds, number), ~shares_a_fold)
 
 
 def spec_key(spec: Any) -> Hashable:
@@ -542,6 +530,14 @@ class _CountPairs(Step):
         _, counts = kernels.pair_folds(one, other, self.fold_of_id, self.n_folds)
         accumulator += counts
         return accumulator
+
+
+def _check_number(n_calibrators: int) -> None:
+    if n_calibrators > _MOST_CALIBRATORS:
+        raise ArgumentError(
+            "folds",
+            f"must not ask for more than {_MOST_CALIBRATORS:,} calibrators, not {n_calibrators:,}",
+        )
 
 
 def _columns(*specs: Any) -> frozenset[str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from fastpsr import checks
 from fastpsr.calibration.fittable import Fittable, require_fitted
-from fastpsr.calibration.folds import Folds, OneFold
+from fastpsr.calibration.folds import Folds, one_fold
 from fastpsr.calibration.fusion_fits import FusionFits, fit_fusions
 from fastpsr.calibration.fusion_parts import fused_data
 from fastpsr.calibration.fusions import Fusions
@@ -134,7 +134,7 @@ class LinearFusion(Fittable):
 
         def plan() -> Plan[Fusions]:
             yield from stack.begin()
-            return (yield from fit_fusions(stack, OneFold(), self.prior)).fusions
+            return (yield from fit_fusions(stack, one_fold(), self.prior)).fusions
 
         fits = run(plan)
         weights = dict(zip(stack.names, fits.weights[0], strict=True))

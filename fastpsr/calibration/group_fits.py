@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.calibration.base import Calibrator
-from fastpsr.calibration.folds import Folds, OneFold
+from fastpsr.calibration.folds import Folds, RowFolds, one_fold
 from fastpsr.calibration.fusion import LinearFusion, Systems
 from fastpsr.calibration.quality import Quality
 from fastpsr.errors import ArgumentError
@@ -57,36 +57,33 @@ class GroupFits(Calibrator):
         assert isinstance(data, Predictions)
         yield from resolved(self.pooled.look_at(data))  # which may refuse weights
         pooled = yield from resolved(self.pooled.cross_fit_plan(data, folds))
-        whole = Part.whole(data)
-        fold_of_row, calibrator_of_row = folds.fold_of_rows(whole), folds.calibrator_of_rows(whole)
-        own = []
+        fold_of_row, fits = folds.fold_of_rows(Part.whole(data)), []
         for rows, member in zip(self.rows, self.members, strict=True):
-            of_rows = _FoldsOfRows(
-                folds.training_mask, folds, fold_of_row[rows], calibrator_of_row[rows]
-            )
-            own.append((yield from self._own(member, data[rows], of_rows)))
-        return _ByGroup(folds, folds, pooled, self.rows, tuple(own))
+            of_group = replace(folds, assignment=RowFolds(fold_of_row[rows]))
+            fits.append((yield from self._group_fits(member, data[rows], of_group)))
+        return _ByGroup(folds, pooled, self.rows, tuple(fits))
 
-    def _own(
-        self, member: Calibrator, group: Predictions, folds: "_FoldsOfRows"
-    ) -> Plan["_Joint | _Separate | None"]:
-        """Plan: return the fits to a group: of all folds, of each, or None if none is possible."""
-        sizes = counts_of(group, folds.fold_numbers, folds.n_folds)
+    def _group_fits(
+        self, member: Calibrator, group: Predictions, folds: Folds
+    ) -> Plan[Transform | dict[int, Transform]]:
+        """Plan: return the fits of all calibrators to a group, or of those that are possible."""
+        sizes = counts_of(group, folds.fold_of_rows(Part.whole(group)), folds.n_folds)
         trains = np.asarray(folds.training_mask, np.int64) @ sizes
         is_enough = (trains >= self.min_per_class).all(axis=1)
         if is_enough.all():
             transform = yield from _if_fitted(member, group, folds)
             if transform is not None:
-                return _Joint(folds, transform)
+                return transform
         transforms: dict[int, Transform] = {}
         for number in np.flatnonzero(is_enough).tolist():
-            transform = yield from _if_fitted(member, group, folds.only(number))
+            only = folds.with_one_calibrator(folds.training_mask[number], ("only", number))
+            transform = yield from _if_fitted(member, group, only)
             if transform is not None:
                 transforms[number] = transform
-        return _Separate(transforms) if transforms else None
+        return transforms
 
     def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
-        return {"transform_of_rows": (yield from resolved(self.cross_fit_plan(data, OneFold())))}
+        return {"transform_of_rows": (yield from resolved(self.cross_fit_plan(data, one_fold())))}
 
     def _transform(self, predictions: Predictions) -> Predictions:
         mapped: Predictions = self.transform_of_rows(Part.whole(predictions))  # type: ignore[attr-defined]
@@ -108,83 +105,23 @@ class FusedRows(Calibrator):
 
 
 @dataclass(frozen=True, eq=False)
-class _FoldsOfRows(Folds):
-    """The folds of some rows of data in memory.
+class _ByGroup(Transform):
+    """Map each row with the calibrator of its fold and group, or of its fold alone.
 
     Attributes
     ----------
-    whole : Folds
-    fold_numbers, calibrator_numbers : ndarray of uint16, shape (n,)
-        Fold of each row, and the calibrator that transforms it.
+    folds : Folds
+    pooled : Transform
+    rows : tuple of ndarray of int64
+        Rows of each group.
+    fits : tuple of (Transform or dict of int to Transform)
+        Of each group: the fits of all calibrators, or of some by their number.
     """
 
-    whole: Folds
-    fold_numbers: NDArray[np.uint16]
-    calibrator_numbers: NDArray[np.uint16]
-
-    @property
-    def served(self) -> Ints:
-        served = self.whole.served
-        if self.n_calibrators == self.whole.n_calibrators:
-            return served
-        return np.column_stack([np.zeros(self.n_folds, np.int64), np.arange(self.n_folds)])
-
-    @property
-    def apart(self) -> NDArray[np.bool_]:
-        return self.whole.apart
-
-    def only(self, number: int) -> "_FoldsOfRows":
-        """Return folds of which one calibrator transforms all rows."""
-        mask, zeros = self.training_mask[number][None], np.zeros_like(self.calibrator_numbers)
-        return _FoldsOfRows(mask, self.whole, self.fold_numbers, zeros)
-
-    def calibrator_of_rows(self, part: Part) -> NDArray[np.uint16]:
-        return self.calibrator_numbers
-
-    def _fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
-        return self.fold_numbers
-
-
-@dataclass(frozen=True, eq=False)
-class _Joint:
-    """Fits of all calibrators of a group, in one transform."""
-
-    folds: _FoldsOfRows
-    transform: Transform
-
-    def into(self, values: Floats, part: Part, rows: Ints, calibrators: Any) -> None:
-        """Write the scores of the rows of the group, which these calibrators serve."""
-        transform = self.transform
-        if not np.array_equal(calibrators, self.folds.calibrator_numbers):
-            folds = replace(self.folds, calibrator_numbers=calibrators)
-            transform = replace(transform, folds=folds)  # type: ignore[type-var]
-        values[rows] = transform(Part.whole(part.predictions[rows])).scores
-
-
-@dataclass(frozen=True, eq=False)
-class _Separate:
-    """Fits of some calibrators of a group, by number, each a transform of all its rows."""
-
-    transforms: Mapping[int, Transform]
-
-    def into(self, values: Floats, part: Part, rows: Ints, calibrators: Any) -> None:
-        """Write the scores of the rows of the group that its own calibrators serve."""
-        group = Part.whole(part.predictions[rows])
-        for number, transform in self.transforms.items():
-            is_served = calibrators == number
-            if is_served.any():
-                values[rows[is_served]] = transform(group).scores[is_served]
-
-
-@dataclass(frozen=True, eq=False)
-class _ByGroup(Transform):
-    """Map each row with the calibrator of its fold and group, or of its fold alone."""
-
     folds: Folds
-    dealt: Folds  # that the fits are of
     pooled: Transform
     rows: tuple[Ints, ...]
-    own: tuple[_Joint | _Separate | None, ...]
+    fits: tuple[Transform | dict[int, Transform], ...]
 
     @property
     def kind(self) -> Kind:  # type: ignore[override]
@@ -194,16 +131,28 @@ class _ByGroup(Transform):
         return kind
 
     def __call__(self, part: Part) -> Predictions:
-        transform = self.pooled
-        if self.folds is not self.dealt:
-            transform = replace(transform, folds=self.folds)  # type: ignore[type-var]
-        pooled = transform(part)
+        pooled = self._serving(self.pooled)(part)
         values = pooled.scores.copy()
         calibrator_of_row = self.folds.calibrator_of_rows(part)
-        for rows, own in zip(self.rows, self.own, strict=True):
-            if own is not None:
-                own.into(values, part, rows, calibrator_of_row[rows])
+        for rows, fits in zip(self.rows, self.fits, strict=True):
+            group = Part.whole(part.predictions[rows])
+            if isinstance(fits, Transform):
+                values[rows] = self._serving(fits)(group).scores
+                continue
+            for number, transform in fits.items():
+                is_served = calibrator_of_row[rows] == number
+                if is_served.any():
+                    values[rows[is_served]] = transform(group).scores[is_served]
         return pooled.replace_scores(pooled.kind, values)
+
+    def _serving(self, transform: Any) -> Transform:
+        """Return the transform by the calibrators that serve the folds here."""
+        of_fold = self.folds.calibrator_of_fold
+        folds: Folds | None = getattr(transform, "folds", None)
+        if folds is None or np.array_equal(folds.calibrator_of_fold, of_fold):
+            return transform  # type: ignore[no-any-return]
+        changed = replace(folds, calibrator_of_fold=of_fold)
+        return replace(transform, folds=changed)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, eq=False)

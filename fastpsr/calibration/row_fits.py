@@ -198,5 +198,5 @@ class _HoldRows(Step):
         parts = [accumulator[number] for number in sorted(accumulator)]
         joined = Part.whole(Predictions.joined([predictions for predictions, _ in parts]))
         fold_of_row = np.concatenate([of_part for _, of_part in parts])
-        joined.remember(("fold of rows", self.folds.key), lambda: fold_of_row)
+        joined.remember(self.folds.assignment.cache_key, lambda: fold_of_row)
         return joined

@@ -12,7 +12,7 @@ from fastpsr.calibration.base import Calibrator, output_kind
 from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.floors import floor_of, floored, has_common_floor, with_floor
 from fastpsr.calibration.fold_losses import FoldLosses
-from fastpsr.calibration.folds import Folds, OneFold
+from fastpsr.calibration.folds import Folds, one_fold
 from fastpsr.calibration.row_fits import fit_rows, fits_in_memory, held_rows
 from fastpsr.calibration.smooth_map import Fits, SmoothMap
 from fastpsr.errors import ArgumentError, SuspicionWarning, warn
@@ -179,7 +179,7 @@ class SmoothCalibrator(Calibrator, SmoothMap):
 
     def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
         data = with_floor(data, self.floor)
-        fitted = yield from self._fits(data, OneFold(), start)
+        fitted = yield from self._fits(data, one_fold(), start)
         assert fitted is not None
         fits, span = fitted
         attributes = self.attributes(fits.parameters[0], float(fits.prior_log_odds[0]))

@@ -61,8 +61,8 @@ class WeightedScores:
         Lowest and highest score of each class in each fold, or numbers in the same order.
     zero : float
         The number in that order of a score of 0.
-    apart : ndarray of bool, shape (F, F)
-        ``apart[d, f]``: whether fold f may train a calibrator of fold d.
+    may_train : ndarray of bool, shape (F, F)
+        As those of `Folds`.
     n_samples : float
         Number of samples that the weights stand for.
     priors : TrainingPriors
@@ -76,7 +76,7 @@ class WeightedScores:
     class_totals: Floats
     extremes: Floats
     zero: float
-    apart: NDArray[np.bool_]
+    may_train: NDArray[np.bool_]
     n_samples: float
     priors: TrainingPriors
 

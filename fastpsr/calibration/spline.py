@@ -13,7 +13,7 @@ from fastpsr.calibration.base import ByFold, Calibrator, require_weights
 from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.floors import floor_of
 from fastpsr.calibration.fold_losses import FoldLosses
-from fastpsr.calibration.folds import Folds, InnerFolds, OneFold, deal_samples
+from fastpsr.calibration.folds import Folds, deal_samples
 from fastpsr.calibration.row_fits import held_rows
 from fastpsr.calibration.separability import binary_margins, check_margins, no_optimum
 from fastpsr.calibration.smooth import SmoothCalibrator
@@ -313,7 +313,7 @@ def _chosen(
     """
     held_out, inner = [], []
     for fold in np.flatnonzero(mask & sums.class_totals.any(axis=0)):
-        others = mask & sums.apart[fold]
+        others = mask & sums.may_train[fold]
         if sums.have_overlap(others[None], with_bias=True)[0]:
             held_out.append(fold)
             inner.append(others)
@@ -408,19 +408,19 @@ def _knots(scores: Floats, weights: Floats, unit: float) -> Floats:
 
 def _have_inner(folds: Folds) -> bool:
     """Whether the training folds of each calibrator can be told apart."""
-    inner = folds.training_mask[:, :, None] & folds.training_mask[:, None, :] & folds.apart
-    return isinstance(folds, OneFold) or bool(inner.any(axis=(1, 2)).all())
+    inner = folds.training_mask[:, :, None] & folds.training_mask[:, None, :] & folds.may_train
+    return folds.n_folds == 1 or bool(inner.any(axis=(1, 2)).all())
 
 
 def _with_inner(data: Data, folds: Folds) -> Plan[Folds]:
     """Plan: deal samples to inner folds if there is but one fold."""
     fewest = int(np.min(data.class_sizes))
-    if not isinstance(folds, OneFold) or fewest < 2:
+    if folds.n_folds > 1 or fewest < 2:
         return folds
     n_folds = min(_FOLDS, fewest)
     name = ("folds", n_folds, 0)  # those of CrossFit()
     (dealt,) = yield [Shared(name, data, lambda: _deal(data, n_folds))]
-    return InnerFolds.of(dealt)
+    return dealt.inner()  # type: ignore[no-any-return]
 
 
 def _deal(data: Data, n_folds: int) -> Folds:
@@ -456,7 +456,7 @@ def _fit_samples(map_: Spline, data: Data, folds: Folds) -> Plan[Fits]:
         check_margins(*binary_margins(np.stack(ranges, axis=1)), with_bias=True)
     sums = WeightedScores(
         scores, np.zeros(scores.size), 0.0, (float(scores[0]), float(scores[-1])), weights,
-        weights.sum(axis=2), extremes, 0.0, folds.apart, float(used.size),
+        weights.sum(axis=2), extremes, 0.0, folds.may_train, float(used.size),
         TrainingPriors.of(data, map_.prior),
     )  # fmt: skip
     parameters = map_.fit_to_sums(sums, folds.training_mask, np.empty(0), np.inf)

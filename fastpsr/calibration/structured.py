@@ -11,7 +11,7 @@ from fastpsr import checks, kernels
 from fastpsr.calibration.affine import TemperatureScaling
 from fastpsr.calibration.base import Calibrator, log_prior_of, require_trained_classes
 from fastpsr.calibration.fittable import require_fitted
-from fastpsr.calibration.folds import OneFold
+from fastpsr.calibration.folds import one_fold
 from fastpsr.calibration.newton import newton_by_products
 from fastpsr.calibration.row_fits import held_rows
 from fastpsr.calibration.separability import no_optimum
@@ -69,7 +69,7 @@ class _Structured(Calibrator):
         at_prior = mapped(data, _AsPosteriors(log_priors))
         temperature, counts, held = yield [
             TemperatureScaling().fit_plan(at_prior), ClassCounts(n_classes).over(data),
-            held_rows(at_prior, OneFold()),
+            held_rows(at_prior, one_fold()),
         ]  # fmt: skip
         n_samples = float(counts.sum())
         factors = class_factors(data.class_weights, given)

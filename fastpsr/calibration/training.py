@@ -20,7 +20,6 @@ from fastpsr.interval_rule import OF_MEANS, IntervalRule
 from fastpsr.options import Options, with_hints
 from fastpsr.plans import (
     Data,
-    Part,
     PartitionedPredictions,
     Plan,
     Planned,
@@ -201,13 +200,10 @@ class CrossFit(Training):
             return replace(self, folds=specs[0])
         return replace(self, groups=tuple(specs) if len(specs) == 2 else specs[0])
 
-    def pinned_folds(self, data: Data) -> Plan[dealing.PinnedFolds]:
+    def pinned_folds(self, data: Data) -> Plan[Folds]:
         """Plan: return the folds, also for the same data with other weights."""
         folds = yield from resolved(self.folds_plan(data))
-        if isinstance(data, PartitionedPredictions):
-            return dealing.PinnedFolds(folds.training_mask, folds, data.depth, None)
-        fold_of_row = folds.fold_of_rows(Part.whole(data))
-        return dealing.PinnedFolds(folds.training_mask, folds, 0, fold_of_row)
+        return folds.pinned_to(data)
 
     def fixed_to(self, calibrator: Calibrator, data: Data) -> Plan[Training]:
         return _ByFolds((yield from self.pinned_folds(data)))
@@ -253,7 +249,7 @@ class TrainOnTest(Training):
     interval_rule = IntervalRule("subsampling", "subsampling")
 
     def folds_plan(self, data: Data) -> Folds:
-        return dealing.OneFold()
+        return dealing.one_fold()
 
     def fixed_to(self, calibrator: Calibrator, data: Data) -> Training:
         return self

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from fastpsr import checks
 from fastpsr.calibration.axis import Axis, totals_on_axis
-from fastpsr.calibration.folds import OneFold
+from fastpsr.calibration.folds import one_fold
 from fastpsr.plans import (
     Data,
     Part,
@@ -134,7 +134,7 @@ def _raw_losses(data: Data, log_odds: Floats) -> Plan[Floats]:
         (span,) = yield [ScoreRange().over(llrs)]
         axis = Axis.over(span.low, span.high, 1.0)
         if axis is not None:
-            sums = yield from totals_on_axis(llrs, OneFold(), axis)
+            sums = yield from totals_on_axis(llrs, one_fold(), axis)
             folds = np.zeros(log_odds.size, np.int64)
             by_class = sums.losses(Log(), folds, sums.nodes() + log_odds[:, None])
     if by_class is None or not np.isfinite(by_class).all():  # weights near the largest float

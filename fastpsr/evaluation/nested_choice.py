@@ -14,7 +14,7 @@ from fastpsr.caching import cached_property
 from fastpsr.calibration import CrossFit
 from fastpsr.calibration.base import Calibrator, require_weights
 from fastpsr.calibration.fold_losses import FoldLosses, FoldLossSums
-from fastpsr.calibration.folds import Folds, NestedFolds
+from fastpsr.calibration.folds import Folds
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Statistic
 from fastpsr.plans import Data, Plan, Planned, begin, resolved
@@ -32,7 +32,7 @@ class NestedLosses:
     Attributes
     ----------
     rule : ScoringRule
-    folds : NestedFolds
+    folds : Folds
     given_priors : ndarray of float64, shape (K,), or None
     losses : ndarray of float64, shape (C, R, E, K)
         By the pairs of a calibrator and a fold in ``folds.served``.
@@ -41,13 +41,13 @@ class NestedLosses:
     """
 
     rule: ScoringRule
-    folds: NestedFolds
+    folds: Folds
     given_priors: Floats | None
     losses: Floats
     weights: Floats
 
     @classmethod
-    def of(cls, rule: ScoringRule, folds: NestedFolds, given: Any, tables: list[Floats]) -> Self:
+    def of(cls, rule: ScoringRule, folds: Folds, given: Any, tables: list[Floats]) -> Self:
         """Take (R, E + F, K) tables of losses and weights of each calibrator."""
         n_served = len(folds.served)
         losses = np.stack([table[:, :n_served] for table in tables])
@@ -78,10 +78,11 @@ class NestedLosses:
     @np.errstate(over="ignore", invalid="ignore")  # losses near the largest float
     def winners(self) -> NDArray[np.int64]:
         """The calibrator that is chosen for each fold by losses on the others, (R, F)."""
-        judged, n_folds = self.folds.judged, self.folds.n_folds
-        first = np.searchsorted(judged[:, 0], np.arange(n_folds))  # of the pairs of each fold
+        n_folds, may_train = self.folds.n_folds, self.folds.may_train
+        n_pairs = may_train.sum(axis=1)
+        first = np.cumsum(n_pairs) - n_pairs  # of the pairs of each fold
         losses = np.add.reduceat(self.losses[:, :, n_folds:], first, axis=2)
-        scores = self._mean(losses, self.folds.apart @ self.weights)
+        scores = self._mean(losses, may_train @ self.weights)
         return np.asarray(np.where(np.isnan(scores), np.inf, scores).argmin(axis=0))
 
     @cached_property
@@ -125,7 +126,7 @@ class _TableOfLosses(Statistic[tuple[Any, FoldLosses], Floats]):
     name: str
     rule: ScoringRule
     calibrator: Calibrator
-    folds: NestedFolds
+    folds: Folds
 
     @property
     def label(self) -> str:
@@ -161,7 +162,7 @@ def nested_losses(
     yield from begin(data)
     if not data.class_weights.all():
         require_weights(data.class_weights, data.kind)
-    folds = NestedFolds.of((yield from train.pinned_folds(data)))
+    folds = (yield from train.pinned_folds(data)).nested()
     statistics = [_TableOfLosses(name, rule, each, folds) for name, each in calibrators.items()]
     jobs = [Job(each, data) for each in statistics]
     answers = yield [*(each.plan(data) for each in statistics), *(job.prepare() for job in jobs)]
