@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks
-from fastpsr.calibration import DirectionPreserving
+from fastpsr.calibration import PAV, DirectionPreserving, HistogramBinning, VennAbers
 from fastpsr.calibration.custom import as_calibrator
 from fastpsr.calibration.floors import floored
 from fastpsr.calibration.separability import NoOptimumError
-from fastpsr.calibration.step_fit_sums import StepCalibrator
 from fastpsr.errors import ArgumentError, PackageWarning, warn
 from fastpsr.metrics import Metric, Threshold
 from fastpsr.metrics.defaults import named_metric
@@ -237,7 +236,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             return checks.as_floor(self.floor)
         if getattr(calibrator, "floor", 0.0):
             return 0.0
-        if isinstance(calibrator, StepCalibrator):
+        if isinstance(calibrator, (PAV, HistogramBinning, VennAbers)):
             needs_floor = run(lambda: count_infinite_losses(samples)) > 0
         else:
             needs_floor = not samples.present().has_finite_scores

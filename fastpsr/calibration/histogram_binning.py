@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
-from fastpsr.calibration.base import log_odds_of, prior_log_odds
+from fastpsr.calibration.base import Calibrator, log_odds_of, prior_log_odds
 from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.floors import clip_log_odds
 from fastpsr.calibration.folds import Folds
-from fastpsr.calibration.step_fit_sums import StepCalibrator, StepFitSums
+from fastpsr.calibration.step_fit_sums import StepFitSums
 from fastpsr.plans import Data, Part, Plan
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules.base import ScoringRule
@@ -23,7 +23,7 @@ __all__ = ["HistogramBinning"]
 
 
 @dataclass(frozen=True, eq=False)
-class HistogramBinning(StepCalibrator):
+class HistogramBinning(Calibrator):
     """Replace the posterior of class 1 by the frequency of class 1 in its bin.
 
     Binary tasks only. Bins (low, high] have equal width, and 0 is in the first bin; posteriors in

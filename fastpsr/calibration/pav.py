@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
-from fastpsr.calibration.base import log_odds_of, prior_log_odds
+from fastpsr.calibration.base import Calibrator, log_odds_of, prior_log_odds
 from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.floors import clip_log_odds
-from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.sampling import LogOddsOffset
-from fastpsr.calibration.step_fit_sums import StepCalibrator, StepFitSums
+from fastpsr.calibration.step_fit_sums import StepFitSums
 from fastpsr.plans import Data, Part, PartitionedPredictions, Plan, Step, Transform, mapped
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.rules.base import ScoringRule
@@ -29,7 +28,7 @@ __all__ = ["PAV"]
 
 
 @dataclass(frozen=True, eq=False)
-class PAV(StepCalibrator):
+class PAV(Calibrator):
     """Isotonic calibration (PAV): the non-decreasing map with the least loss on its training data.
 
     Binary tasks only. The map is a step function, and optimal for every proper scoring rule. The
@@ -105,26 +104,6 @@ class PAV(StepCalibrator):
         require_fitted("log_odds_", not np.isnan(log_odds).any())
         require_fitted("threshold_", not np.isnan(threshold).any())
         require_fitted("prior_log_odds_", np.isfinite(self.prior_log_odds_))
-
-    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[FoldLosses]:
-        if (
-            folds.n_calibrators > 1
-            or self.laplace
-            or data.has_weights
-            or not data.class_weights.all()
-        ):
-            return (yield from super().losses_plan(rule, folds, data))
-        # if all samples are training samples, the blocks contain them
-        fitted, blocks, offset = yield [
-            self.fit_plan(data), pav_blocks(data), LogOddsOffset().over(data)
-        ]  # fmt: skip
-        log_odds = clip_log_odds(fitted.log_odds_, self.floor) - fitted.prior_log_odds_ + offset
-        losses = np.zeros(2)
-        for k, of_class in enumerate((blocks.negatives, blocks.positives)):
-            used = np.flatnonzero(of_class)
-            y = np.full(used.size, k, np.uint8)
-            losses[k] = (rule.binary_losses(log_odds[used], y) * of_class[used]).sum()
-        return FoldLosses.of(losses[None], data.class_weights[None], data.given_priors)
 
     def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Sums | None]:
         if data.n_classes > 2 or not data.class_weights.all():

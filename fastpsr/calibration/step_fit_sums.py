@@ -1,4 +1,4 @@
-"""Calibrators that are step functions over cells: fits of all folds to what the cells weigh."""
+"""Replicates of calibrators that are step functions over cells: fits to what the cells weigh."""
 
 from abc import abstractmethod
 from collections.abc import Hashable
@@ -9,59 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.calibration.base import Calibrator, log_prior_of, output_kind
+from fastpsr.calibration.base import log_prior_of
 from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds
 from fastpsr.kernels.sizes import index_type
-from fastpsr.plans import Data, Part, Plan, Transform, resolved
-from fastpsr.plans.budget import memory_budget
+from fastpsr.plans import Part
 from fastpsr.plans.steps import ROWS
-from fastpsr.predictions import Floats, Kind, Predictions, class_factors
-from fastpsr.rules import Log
+from fastpsr.predictions import Floats, Kind, class_factors
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.losses import ScoreTotals
 from fastpsr.summaries.sums import Sums
 
-_ARRAYS = 32  # bytes of a group that are needed: its number of samples, scores, and copies
-
-__all__ = ["StepCalibrator", "StepFitSums"]
-
-
-class StepCalibrator(Calibrator):
-    """A step function. Where steps lie between cells, one count of these serves all folds."""
-
-    def cross_fit_plan(self, data: Data, folds: Folds) -> Plan[Transform]:
-        counted = yield from self._count(Log(), folds, data)
-        if counted is None or folds.n_calibrators == 1:
-            return (yield from resolved(super().cross_fit_plan(data, folds)))
-        sums, weight = counted
-        return _StepByFold(folds, sums, sums.calibrated(weight), output_kind(data.kind))
-
-    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[FoldLosses]:
-        counted = yield from self._count(rule, folds, data)
-        if counted is None:
-            return (yield from super().losses_plan(rule, folds, data))
-        sums, weight = counted
-        return FoldLosses.of(sums.losses(weight), weight.sum(axis=2).T, data.given_priors)
-
-    def _count(
-        self, rule: ScoringRule, folds: Folds, data: Data
-    ) -> Plan[tuple["StepFitSums", Floats] | None]:
-        """Plan: return sums, and what each class and fold weighs in the cells, (2, F, cells).
-
-        None if weights need more than counts, a fit is not defined, or cells are too many.
-        """
-        given = data.given_priors
-        if data.has_weights or not (given is None or given.all()):
-            return None
-        sums = yield from resolved(self.refit_sums(rule, folds, data))
-        if not isinstance(sums, StepFitSums):
-            return None
-        if _ARRAYS * sums.n_groups > memory_budget():
-            return None
-        weight = yield from _CellCounts(sums).total(data)
-        totals = weight.sum(axis=2) @ folds.training_mask.T
-        return (sums, weight) if totals.all() else None
+__all__ = ["StepFitSums"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,10 +121,6 @@ class StepFitSums(Sums):
                                     * weight[k, fold, used]).sum()  # fmt: skip
         return losses
 
-    def calibrated(self, weight: Floats) -> Floats:
-        """Return the scores of the cells after each calibrator, (C, cells)."""
-        return np.stack([self._scores(weight, c) for c in range(self.folds.n_calibrators)])
-
     def _scores(self, weight: Floats, calibrator: int) -> Floats:
         """Return the calibrated scores of the cells: log-odds of posteriors, else LLRs."""
         mask = self.folds.training_mask[calibrator][None]
@@ -178,53 +133,3 @@ class StepFitSums(Sums):
         log_odds = self.levels(negatives, positives, factors)
         log_priors = log_prior_of(self.kind, totals, self.given_priors)
         return np.asarray(log_odds - float(log_priors[1] - log_priors[0]))
-
-
-@dataclass(frozen=True, eq=False)
-class _CellCounts(Sums):
-    """What the groups of a step function weigh."""
-
-    of: StepFitSums
-
-    n_classes = 2
-
-    @property
-    def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]
-        return self.of.stream
-
-    @property
-    def n_groups(self) -> int:  # type: ignore[override]
-        return self.of.n_groups
-
-    @property
-    def reads(self) -> frozenset[str]:  # type: ignore[override]
-        return self.of.reads
-
-    @property
-    def identity(self) -> Hashable:
-        return ("counts", self.of.key)
-
-    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
-        return self.of.groups(part, *beside)
-
-    def assemble(self, weight: Floats, sums: Floats) -> Floats:
-        return weight.reshape(2, self.of.folds.n_folds, self.of.n_cells)
-
-
-@dataclass(frozen=True, eq=False)
-class _StepByFold(Transform):
-    """Give each sample the score of its cell after the calibrator of its fold."""
-
-    folds: Folds
-    sums: StepFitSums
-    scores: Floats
-    kind: Kind
-
-    @property
-    def reads(self) -> frozenset[str]:  # type: ignore[override]
-        """Columns that determine the fold of a row."""
-        return self.folds.reads
-
-    def __call__(self, part: Part) -> Predictions:
-        values = self.scores[self.folds.calibrator_of_rows(part), self.sums.cells(part)]
-        return part.predictions.replace_scores(self.kind, values)

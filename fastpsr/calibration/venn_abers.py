@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
-from fastpsr.calibration.base import log_odds_of, log_prior_of
+from fastpsr.calibration.base import Calibrator, log_odds_of, log_prior_of
 from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.floors import clip_log_odds
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.sampling import LogOddsOffset
-from fastpsr.calibration.step_fit_sums import StepCalibrator, StepFitSums
+from fastpsr.calibration.step_fit_sums import StepFitSums
 from fastpsr.errors import ArgumentError
 from fastpsr.plans import LABELS, Data, Part, Plan, Step
 from fastpsr.predictions import Floats, Predictions
@@ -41,7 +41,7 @@ class PosteriorInterval(Result):
 
 
 @dataclass(frozen=True, eq=False)
-class VennAbers(StepCalibrator):
+class VennAbers(Calibrator):
     """Inductive Venn-Abers calibration: isotonic fits with the sample itself added (IVAP).
 
     Binary tasks only. With p0 and p1, the isotonic posteriors of a score if it were added to the
