@@ -15,7 +15,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Statistic
 from fastpsr.plans import Data, PartitionedPredictions, Plan
 from fastpsr.predictions import Floats
-from fastpsr.summaries.sums import NeedsSamplesError, Sums
+from fastpsr.summaries.sums import Sums
 
 __all__ = ["Bundle", "bundled"]
 
@@ -67,12 +67,13 @@ class Bundle:
             for place, (job, source) in enumerate(zip(self.jobs, sources, strict=True)):
                 metric, summary = job.metric, assembled[ByIdentity(source)]
                 assert isinstance(metric, Statistic)
+                if summary is None:
+                    unserved.append((place, replicate))
+                    continue
                 try:
-                    if isinstance(summary, Exception):
+                    if isinstance(summary, ValueError):
                         raise summary
                     out[place][replicate] = metric.finish(summary)
-                except NeedsSamplesError:
-                    unserved.append((place, replicate))
                 except ValueError:
                     pass  # undefined, for example because a class is missing: stays nan
         return out, unserved

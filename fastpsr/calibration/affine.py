@@ -51,10 +51,6 @@ class _Affine(SmoothCalibrator):
     def steepness(self, parameters: Floats) -> float:
         return abs(float(parameters[0]))
 
-    def apply(self, parameters: Floats, scores: Floats) -> Floats:
-        scaled = parameters[0] * scores
-        return np.asarray(scaled + parameters[1] if self.with_bias else scaled)
-
     def scores_of_fits(self, fits: Fits, numbers: NDArray[np.int64], scores: Floats) -> Floats:
         parameters = fits.parameters[numbers]  # all fits at once: replicates have many
         scaled = parameters[:, :1] * scores
@@ -300,7 +296,11 @@ class DirectionPreserving(_Affine):
         return Fits(np.stack(parameters), fits.prior_log_odds)
 
     def fit_to_sums(
-        self, sums: WeightedScores, masks: NDArray[np.bool_], start: Floats, steepest: float
+        self,
+        sums: WeightedScores,
+        masks: NDArray[np.bool_],
+        start: Floats | None,
+        steepest: float,
     ) -> Floats:
         optima = super().fit_to_sums(sums, masks, start, steepest)
         if self._is_log:

@@ -9,28 +9,25 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.calibration.axis import Axis, AxisTotals, most_cells, totals_on_axis
+from fastpsr.calibration.base import LogOddsOffset
 from fastpsr.calibration.floors import LOG_FLOOR, floored, with_floor
 from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds
-from fastpsr.calibration.sampling import LogOddsOffset, rough_fit
-from fastpsr.calibration.smooth_map import (
-    Fits,
-    SmoothMap,
-    TooSteepError,
-    WeightedScores,
-)
+from fastpsr.calibration.smooth_map import Fits, SmoothMap, WeightedScores
 from fastpsr.calibration.training_priors import TrainingPriors
 from fastpsr.kernels.sizes import DEGREE, LANES, index_type
-from fastpsr.plans import Data, Part, Plan, Shared
+from fastpsr.plans import Data, Part, Plan
 from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.losses import ScoreTotals
 from fastpsr.summaries.score_range import ScoreRange
-from fastpsr.summaries.sums import NeedsSamplesError, Sums
+from fastpsr.summaries.sums import Sums
 
 __all__ = ["fits_by_sums", "losses_by_sums", "refit_sums"]
 
+_STEEPNESS = 32.0  # of the first axis, by the range of the scores: about 128 cells
+_NARROWEST = 1e-290
 _MOST_AXES = 3  # before the samples are used
 _STRETCH = 1.5  # of the planned steepness, at most; then errors of sums reach 1e-12
 _MOST_PAIRS = 1 << 12  # of a calibrator and a fold, where fits of replicates lie side by side
@@ -47,8 +44,8 @@ class PlannedFits:
     axis : Axis
     steepest : float
         Slope of the steepest fits that the axis is for.
-    start : ndarray of float64, shape (p,), or (C, p)
-        Parameters at which all fits begin, or each.
+    start : ndarray of float64, shape (C, p), or None
+        Parameters at which fits begin; None for the constants that are best.
     span : pair of float
         Lowest and highest finite score.
     floor : float
@@ -60,7 +57,7 @@ class PlannedFits:
     map: SmoothMap
     axis: Axis
     steepest: float
-    start: Floats
+    start: Floats | None
     span: tuple[float, float]
     floor: float
     most_cells: int
@@ -72,22 +69,23 @@ class PlannedFits:
         map_: SmoothMap,
         span: tuple[float, float],
         floor: float,
-        start: Floats,
         most_cells: int,
         samples_per_weight: float,
+        steepness: float,
     ) -> "PlannedFits | None":
-        """Plan for scores in a range, and parameters near these; None if cells are too many."""
-        steepness = map_.steepness(start)
-        axis = _axis_with_ends(map_, span, floor, steepness, most_cells)
+        """Plan for scores in a range and maps about as steep; None if cells are too many."""
+        axis = map_.axis(*span, steepness, most_cells)
         if axis is None:
             return None
+        if floor:
+            axis = axis.with_ends(floor)
         steepest = _STRETCH * steepness
-        return cls(map_, axis, steepest, start, span, floor, most_cells, samples_per_weight)
+        return cls(map_, axis, steepest, None, span, floor, most_cells, samples_per_weight)
 
-    def steeper(self, start: Floats) -> "PlannedFits | None":
-        """Plan for the same scores, and steeper parameters."""
+    def steeper(self, steepness: float) -> "PlannedFits | None":
+        """Plan for the same scores, and maps about as steep."""
         return self.over(
-            self.map, self.span, self.floor, start, self.most_cells, self.samples_per_weight
+            self.map, self.span, self.floor, self.most_cells, self.samples_per_weight, steepness
         )
 
     def for_replicates(self, fits: Fits, fewest: int) -> "PlannedFits":
@@ -96,45 +94,13 @@ class PlannedFits:
         `fewest` is the number of samples of the smaller class. The fewer, the more may replicates
         differ from the data in their slopes, for which there is room.
         """
-        if self.map.chooses_among_fits:
-            return replace(self, start=fits.parameters)
-        steepness = max(map(self.map.steepness, fits.parameters))
-        steepness *= 1.0 + _ROOM / np.sqrt(fewest)
-        axis = _axis_with_ends(self.map, self.span, self.floor, steepness, self.most_cells)
-        if axis is None or axis.n_cells > self.axis.n_cells:
-            return replace(self, start=fits.parameters)
-        return replace(self, axis=axis, steepest=_STRETCH * steepness, start=fits.parameters)
-
-    def fits(
-        self,
-        sums: AxisTotals,
-        folds: Folds,
-        priors: TrainingPriors,
-        *,
-        skip_empty: bool,
-    ) -> Fits:
-        """Return the fit of each calibrator.
-
-        Parameters
-        ----------
-        sums : AxisTotals
-        folds : Folds
-        priors : TrainingPriors
-        skip_empty : bool
-            Whether calibrators that serve no row are not fitted.
-
-        Raises
-        ------
-        NeedsSamplesError
-            Where a class is missing, or may be separable from the other, a fit does not converge,
-            or it is steeper than the sums were made for.
-        """
-        fits, is_valid, is_steep = self.each_fit(sums, folds, priors, skip_empty=skip_empty)
-        if not (is_valid | is_steep).all():
-            raise NeedsSamplesError
-        if is_steep.any():
-            raise TooSteepError(max(fits.parameters[is_steep], key=self.map.steepness))
-        return fits
+        planned: PlannedFits | None = None
+        if not self.map.chooses_among_fits:
+            steepness = max(map(self.map.steepness, fits.parameters))
+            planned = self.steeper(steepness * (1.0 + _ROOM / np.sqrt(fewest)))
+        if planned is None or not planned.axis.suits_replicates:
+            planned = self
+        return replace(planned, start=fits.parameters)
 
     def each_fit(
         self,
@@ -146,7 +112,8 @@ class PlannedFits:
     ) -> tuple[Fits, NDArray[np.bool_], NDArray[np.bool_]]:
         """Return the fit of each calibrator, whether it is valid, and whether it is too steep.
 
-        Where there is none, the parameters are those where it would begin.
+        Fits are not valid where a class is missing, or may be separable from the other, or the
+        search does not converge. With `skip_empty`, calibrators that serve no row are not fitted.
         """
         is_fitted = np.ones(folds.n_calibrators, bool)
         if skip_empty:
@@ -164,13 +131,14 @@ class PlannedFits:
         is_possible = weighted.have_overlap(masks, with_bias=self.map.with_bias)
         is_possible &= weighted.totals(masks).all(axis=0)
         fitted = np.flatnonzero(is_fitted & is_possible)
-        starts = np.atleast_2d(self.start)
-        parameters = np.tile(starts, (folds.n_calibrators // len(starts), 1))
+        begin, parameters = self.start, np.zeros((folds.n_calibrators, self.map.n_parameters))
+        if begin is not None:
+            begin = parameters = np.tile(begin, (folds.n_calibrators // len(begin), 1))
         prior_log_odds, is_steep = np.zeros(len(masks)), np.zeros(len(masks), bool)
         is_valid = ~is_fitted
         if fitted.size:
             chosen = np.ascontiguousarray(masks[fitted])
-            start = self.map.moved(parameters[fitted], origin)
+            start = None if begin is None else self.map.moved(begin[fitted], origin)
             of_nodes = self.map.fit_to_sums(weighted, chosen, start, self.steepest)
             prior_log_odds[fitted] = weighted.prior_log_odds(chosen)
             is_found = ~np.isnan(of_nodes).any(axis=1)
@@ -321,11 +289,8 @@ class RefitSums(Sums):
         axis, clipped = self.planned.axis, floored(part.predictions, self.floor)
         return kernels.place_on_axis(clipped._kernel_scores, axis.low, axis.width, axis.n_cells)
 
-    def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreTotals, FoldLosses]:
-        (summary,) = self._assembled(weight[None], sums[None])
-        if summary is None:
-            raise NeedsSamplesError
-        return summary
+    def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreTotals, FoldLosses] | None:
+        return self._assembled(weight[None], sums[None])[0]
 
     def assemble_each(self, weight: Floats, sums: Floats) -> Iterator[Any]:
         # as many as are drawn together, so that bits depend on no other replicates
@@ -335,8 +300,7 @@ class RefitSums(Sums):
             return
         for begin in range(0, weight.shape[0], side_by_side):
             some = slice(begin, begin + side_by_side)
-            for summary in self._assembled(weight[some], sums[some]):
-                yield NeedsSamplesError() if summary is None else summary
+            yield from self._assembled(weight[some], sums[some])
 
     def _assembled(
         self, weight: Floats, sums: Floats
@@ -374,23 +338,31 @@ def _fits_to_sums(
         if planned is None:
             break
         sums = yield from totals_on_axis(data, folds, planned.axis)
-        try:
-            return planned, sums, planned.fits(sums, folds, priors, skip_empty=skip_empty)
-        except TooSteepError as error:  # the sample that the axis was planned by was flatter
-            planned = planned.steeper(error.parameters)
-        except NeedsSamplesError:
+        fits, is_valid, is_steep = planned.each_fit(sums, folds, priors, skip_empty=skip_empty)
+        if is_valid.all():
+            return planned, sums, fits
+        if not (is_valid | is_steep).all():
             break
+        planned = planned.steeper(max(map(map_.steepness, fits.parameters[is_steep])))
     return None
 
 
 def _plan_fits(map_: SmoothMap, data: Data, folds: Folds) -> Plan[PlannedFits | None]:
-    """Plan: return an axis for fits to binary data, or None; computed once."""
+    """Plan: return an axis for fits to binary data, or None."""
     if not _has_axis(data):
         return None
-    most = most_cells(int(data.class_sizes.sum()), folds.n_folds)
-    key: Hashable = ("axis", map_.key, most)
-    (planned,) = yield [Shared(key, data, lambda: _make_axis(map_, data, most))]
-    return planned  # type: ignore[no-any-return]
+    (span,) = yield [ScoreRange().over(data)]
+    low, high, floor = span.finite_low, span.finite_high, 0.0
+    if not span.is_finite:
+        floor = LOG_FLOOR
+        if map_.chooses_among_fits or not floor < low <= high < -floor:
+            return None
+    n_rows = int(data.class_sizes.sum())
+    samples_per_weight = n_rows / float(data.class_weights.sum())
+    return PlannedFits.over(
+        map_, (low, high), floor, most_cells(n_rows, folds.n_folds), samples_per_weight,
+        _STEEPNESS / max(high - low, _NARROWEST),
+    )  # fmt: skip
 
 
 def _has_axis(data: Data) -> bool:
@@ -398,26 +370,3 @@ def _has_axis(data: Data) -> bool:
     given = data.given_priors
     is_possible = data.n_classes == 2 and (given is None or given.all())
     return bool(is_possible and data.class_weights.all())
-
-
-def _make_axis(map_: SmoothMap, data: Data, most: int) -> Plan[PlannedFits | None]:
-    span, start = yield [ScoreRange().over(data), rough_fit(map_, data)]
-    low, high, floor = span.finite_low, span.finite_high, 0.0
-    if not span.is_finite:
-        floor = LOG_FLOOR
-        if map_.chooses_among_fits or not floor < low <= high < -floor:
-            return None
-        if start is None:
-            start = yield from rough_fit(map_, data, floor)
-    if start is None:
-        return None
-    samples_per_weight = float(data.class_sizes.sum() / data.class_weights.sum())
-    return PlannedFits.over(map_, (low, high), floor, start, most, samples_per_weight)
-
-
-def _axis_with_ends(
-    map_: SmoothMap, span: tuple[float, float], floor: float, steepness: float, most_cells: int
-) -> Axis | None:
-    """Return the cells of a map, with two for infinite scores if these are replaced by a floor."""
-    axis = map_.axis(*span, steepness, most_cells)
-    return axis.with_ends(floor) if axis is not None and floor else axis

@@ -1,6 +1,7 @@
 """Base class of all calibrators."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -14,11 +15,13 @@ from fastpsr.calibration.folds import Folds
 from fastpsr.errors import ArgumentError
 from fastpsr.options import CALL_TO_MAKE
 from fastpsr.plans import (
+    LABELS,
     Data,
     Part,
     PartitionedPredictions,
     Plan,
     Planned,
+    Step,
     Transform,
     begin,
     check_data,
@@ -34,6 +37,7 @@ from fastpsr.summaries.suspicion import look_at_llrs
 __all__ = [
     "Apply",
     "Calibrator",
+    "LogOddsOffset",
     "log_odds_of",
     "log_prior_of",
     "output_kind",
@@ -369,6 +373,24 @@ def require_trained_classes(n_classes: int, predictions: Predictions) -> None:
             "predictions",
             f"must have {n_classes} classes, as the training data had, not {predictions.n_classes}",
         )
+
+
+@dataclass(frozen=True, eq=False)
+class LogOddsOffset(Step):
+    """Find log-odds minus score of a binary task, a constant that is the same in all parts."""
+
+    reads = LABELS
+    is_exact = True
+
+    @property
+    def key(self) -> Hashable:
+        return "log-odds offset"
+
+    def add(self, accumulator: float | None, prepared: None, part: Part) -> float:
+        return part.predictions.log_odds_offset if accumulator is None else accumulator
+
+    def merge(self, one: float, other: float) -> float:
+        return one
 
 
 def log_prior_of(kind: Kind, class_weights: Floats, given: Floats | None) -> Floats:

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
-from fastpsr.calibration.base import Calibrator, log_odds_of, prior_log_odds
+from fastpsr.calibration.base import Calibrator, LogOddsOffset, log_odds_of, prior_log_odds
 from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.floors import clip_log_odds
 from fastpsr.calibration.folds import Folds
-from fastpsr.calibration.sampling import LogOddsOffset
 from fastpsr.calibration.step_fit_sums import StepFitSums
 from fastpsr.plans import Data, Part, PartitionedPredictions, Plan, Step, Transform, mapped
 from fastpsr.predictions import Floats, Predictions, class_factors

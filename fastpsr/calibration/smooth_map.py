@@ -12,17 +12,8 @@ from fastpsr import kernels
 from fastpsr.calibration.axis import Axis
 from fastpsr.calibration.training_priors import TrainingPriors
 from fastpsr.predictions import Floats
-from fastpsr.summaries.sums import NeedsSamplesError
 
-__all__ = ["Fits", "SmoothMap", "TooSteepError", "WeightedScores"]
-
-
-class TooSteepError(NeedsSamplesError):
-    """Raised where a fit is steeper than the sums were made for."""
-
-    def __init__(self, parameters: Floats) -> None:
-        super().__init__()
-        self.parameters = parameters
+__all__ = ["Fits", "SmoothMap", "WeightedScores"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,33 +185,27 @@ class SmoothMap(ABC):
         return Axis.over(low, high, steepness, most_cells)
 
     def fit_to_sums(
-        self, sums: WeightedScores, masks: NDArray[np.bool_], start: Floats, steepest: float
+        self,
+        sums: WeightedScores,
+        masks: NDArray[np.bool_],
+        start: Floats | None,
+        steepest: float,
     ) -> Floats:
         """Return the parameters (C, p) of fits to the folds in `masks` (C, F); nan if not found.
 
-        Searches begin at the parameters `start` (C, p). They may end early with a TooSteepError
-        where a fit is steeper than the `steepest` that the sums are for.
+        Searches begin at the parameters `start` (C, p), by default at the constants that are best.
+        They may end early where a fit is steeper than the `steepest` that the sums are for.
         """
-        return self.fit_to_nodes(
-            sums.scores, sums.training_weights(masks), sums.prior_log_odds(masks), start
-        )
-
-    def fit_to_nodes(
-        self, nodes: Floats, weights: Floats, prior_log_odds: Floats, start: Floats
-    ) -> Floats:
-        """Return the parameters (C, p) of C fits to weighted scores; nan where one is not found.
-
-        Parameters
-        ----------
-        nodes : ndarray of float64, shape (Q,)
-        weights : ndarray of float64, shape (2, C, Q)
-            Of each class, in each fit.
-        prior_log_odds : ndarray of float64, shape (C,)
-        start : ndarray of float64, shape (p,), or (C, p)
-        """
-        at = nodes + prior_log_odds[:, None] if self.adds_prior_first else nodes[None]
+        scores, weights = sums.scores, sums.training_weights(masks)
+        prior_log_odds = sums.prior_log_odds(masks)
+        if start is None:
+            start = np.zeros((len(masks), self.n_parameters))
+            if self.with_bias:
+                totals = weights.sum(axis=2)
+                start[:, -1] = np.log(totals[1] / totals[0]) - prior_log_odds
+        at = scores + prior_log_odds[:, None] if self.adds_prior_first else scores[None]
         n_parameters = start.shape[-1]
-        features = np.ones((len(at), n_parameters, nodes.size))  # the last is the bias's
+        features = np.ones((len(at), n_parameters, scores.size))  # the last is the bias's
         n_slopes = n_parameters - self.with_bias
         of_all = self.features(at.ravel()).reshape(n_slopes, *at.shape)
         features[:, :n_slopes] = of_all.transpose(1, 0, 2)

@@ -17,7 +17,7 @@ from fastpsr.calibration.folds import Folds, deal_samples
 from fastpsr.calibration.row_fits import held_rows
 from fastpsr.calibration.separability import binary_margins, check_margins, no_optimum
 from fastpsr.calibration.smooth import SmoothCalibrator
-from fastpsr.calibration.smooth_map import Fits, TooSteepError, WeightedScores
+from fastpsr.calibration.smooth_map import Fits, WeightedScores
 from fastpsr.calibration.training_priors import TrainingPriors
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.plans import Data, Part, Plan, Shared, Transform, mapped, resolved
@@ -138,7 +138,11 @@ class Spline(SmoothCalibrator):
         return _value(parameters[:_KNOTS], _slopes(parameters), parameters[2 * _KNOTS], scores)
 
     def fit_to_sums(
-        self, sums: WeightedScores, masks: NDArray[np.bool_], start: Floats, steepest: float
+        self,
+        sums: WeightedScores,
+        masks: NDArray[np.bool_],
+        start: Floats | None,
+        steepest: float,
     ) -> Floats:
         unit = _unit(*sums.span)
         fits = np.full((len(masks), self.n_parameters), np.nan)
@@ -148,16 +152,6 @@ class Spline(SmoothCalibrator):
             if parameters is not None:
                 fit[:] = parameters
         return fits
-
-    def fit_to_nodes(
-        self, nodes: Floats, weights: Floats, prior_log_odds: Floats, start: Floats
-    ) -> Floats:
-        unit = _unit(float(nodes.min()), float(nodes.max()))
-        path = _Path(_Basis.of(_knots(nodes, weights[:, 0], unit), nodes), weights, prior_log_odds)
-        for penalty in (np.inf, 1.0):
-            if not path.step(penalty, nodes.size).all():
-                return np.full((1, self.n_parameters), np.nan)
-        return path.parameters()[None]
 
     # Fits: inner folds for a single fit, and infinite scores at the floor
 
@@ -306,10 +300,7 @@ def _chosen(
 ) -> Floats | None:
     """Return the parameters of the fit to some folds with the penalty that its folds choose.
 
-    Raises
-    ------
-    TooSteepError
-        If a fit is steeper than a limit.
+    Where a fit is steeper than a limit, they are its parameters.
     """
     held_out, inner = [], []
     for fold in np.flatnonzero(mask & sums.class_totals.any(axis=0)):
@@ -324,7 +315,7 @@ def _chosen(
     for penalty in _PENALTIES if basis.knots.size > 1 and held_out else _PENALTIES[:1]:
         found = path.step(penalty, n_samples)
         if path.parameters(path.steepest)[_KNOTS : 2 * _KNOTS].max() > limit:
-            raise TooSteepError(path.parameters(path.steepest))
+            return path.parameters(path.steepest)
         if best is None:
             if not found[-1]:
                 return None
@@ -459,7 +450,7 @@ def _fit_samples(map_: Spline, data: Data, folds: Folds) -> Plan[Fits]:
         weights.sum(axis=2), extremes, 0.0, folds.may_train, float(used.size),
         TrainingPriors.of(data, map_.prior),
     )  # fmt: skip
-    parameters = map_.fit_to_sums(sums, folds.training_mask, np.empty(0), np.inf)
+    parameters = map_.fit_to_sums(sums, folds.training_mask, None, np.inf)
     if np.isnan(parameters).any():
         raise no_optimum("all but separate the classes: calibration did not converge")
     return Fits(parameters, sums.prior_log_odds(folds.training_mask))

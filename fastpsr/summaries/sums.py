@@ -13,11 +13,7 @@ from fastpsr.plans.part import Part
 from fastpsr.plans.steps import ROWS, Plan, Step, identity_of_fields
 from fastpsr.predictions import Floats, weigh_groups
 
-__all__ = ["AddUp", "ClassSums", "NeedsSamplesError", "Sums"]
-
-
-class NeedsSamplesError(Exception):
-    """Raised if a replicate cannot be computed from sums, and needs the samples."""
+__all__ = ["AddUp", "ClassSums", "Sums"]
 
 
 class Sums(ABC):
@@ -76,18 +72,17 @@ class Sums(ABC):
 
     @abstractmethod
     def assemble(self, weight: Floats, sums: Floats) -> Any:
-        """Return the summary of (G,) weights and (G, S) weighted sums."""
+        """Return the summary of (G,) weights and (G, S) weighted sums; None if it takes samples."""
 
     def assemble_each(self, weight: Floats, sums: Floats) -> Iterator[Any]:
         """Yield the summaries of (R, G) weights and (R, G, S) sums of replicates.
 
-        In place of a summary that there is none of comes its error: a ValueError where it is
-        undefined, else a NeedsSamplesError.
+        In place of a summary that is undefined comes its ValueError.
         """
         for of_replicate in zip(weight, sums, strict=True):
             try:
                 yield self.assemble(*of_replicate)
-            except (NeedsSamplesError, ValueError) as error:
+            except ValueError as error:
                 yield error
 
     def totals(self, part: Part, *beside: Part) -> tuple[Floats, Floats]:
