@@ -66,7 +66,7 @@ def groups_and_columns(sums, predictions):
 
 
 def by_sums(metric, predictions, times):
-    """The metric finished from sums over groups, made one sample at a time; None without summary."""
+    """The metric finished from sums over groups, made one sample at a time, or None."""
     own = predictions.weights if predictions.weights.size else np.ones(len(predictions))
     s = sums_of(metric, predictions)
     groups, columns = groups_and_columns(s, predictions)
