@@ -38,7 +38,6 @@ __all__ = [
     "check_length",
     "check_names",
     "check_number",
-    "check_posterior_rows",
     "clip_log_rows",
     "is_missing",
     "label_type",
@@ -58,7 +57,6 @@ _MANY_LABELS = (
 )
 _FEW_CLASSES = 32  # number of classes up to which all labels are compared with each class
 _MOST_LISTED = 10  # number of classes up to which a message lists them
-_FEW_COLUMNS = 8  # up to which an array in another order is copied column by column
 _EMPTY = np.empty(0)
 #: Integers up to which a float64 holds each.
 LARGEST_EXACT = 2**53
@@ -121,7 +119,12 @@ def as_floats(
     name: str, values: ArrayLike, ndim: int | tuple[int, ...], *, may_be_empty: bool = False
 ) -> Floats:
     """Return `values` as a C-contiguous float64 array, without a copy if it already is one."""
-    array = read(name, values)
+    return _as_floats(name, read(name, values), ndim, may_be_empty=may_be_empty)
+
+
+def _as_floats(
+    name: str, array: NDArray[Any], ndim: int | tuple[int, ...], *, may_be_empty: bool
+) -> Floats:
     allowed = (ndim,) if isinstance(ndim, int) else ndim
     if array.ndim not in allowed:
         wanted = " or ".join(f"{d}-dimensional" for d in allowed)
@@ -160,7 +163,7 @@ def as_column(array: NDArray[Any]) -> NDArray[Any]:
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
-def as_scores(name: str, values: ArrayLike) -> NDArray[Any]:
+def as_scores(name: str, values: ArrayLike) -> Floats:
     """Return scores without nan, (N,), for kernels; shape (N, 1) is accepted."""
     array = as_column(read(name, values))
     if array.ndim == 2 and array.shape[1] == 2:
@@ -175,26 +178,11 @@ def as_scores(name: str, values: ArrayLike) -> NDArray[Any]:
     return rows
 
 
-def as_rows(name: str, values: ArrayLike, ndim: int | tuple[int, ...]) -> NDArray[Any]:
-    """Return `values` as rows of scores for kernels: float64 or float32.
-
-    Arrays are not copied if possible, also strided columns; rows of several entries are made
-    contiguous, as kernels need. Other dtypes become float64. The array may have no rows.
-    """
+def as_rows(name: str, values: ArrayLike, ndim: int | tuple[int, ...]) -> Floats:
+    """Return `values` as scores for kernels: float64, contiguous, maybe without rows."""
     array = read(name, values)
-    allowed = (ndim,) if isinstance(ndim, int) else ndim
     _require_exact(name, array, array)
-    plain = array.dtype in (np.float64, np.float32) and array.dtype.isnative
-    if not (plain and array.flags.aligned) or array.ndim not in allowed:
-        return as_floats(name, array, ndim, may_be_empty=True)
-    if array.ndim == 1 or array.flags.c_contiguous:
-        return array
-    if array.shape[1] > _FEW_COLUMNS:
-        return np.ascontiguousarray(array)
-    rows = np.empty(array.shape, array.dtype)
-    for k in range(array.shape[1]):  # NumPy would copy so short rows one by one
-        rows[:, k] = array[:, k]
-    return rows
+    return _as_floats(name, array, ndim, may_be_empty=True)
 
 
 def _require_exact(name: str, values: ArrayLike, array: NDArray[Any]) -> None:
@@ -517,14 +505,9 @@ def as_priors(name: str, priors: ArrayLike, n_classes: int) -> Floats:
     return array / total
 
 
-def as_posterior_rows(name: str, posteriors: ArrayLike) -> Floats:
-    """Return an (N, K) array of posteriors whose rows sum to 1, without normalizing them."""
-    return np.ascontiguousarray(check_posterior_rows(name, posteriors), dtype=np.float64)
-
-
 def as_posteriors(
     name: str, posteriors: ArrayLike, *, normalize: bool = False, floor: float = 0.0
-) -> NDArray[Any]:
+) -> Floats:
     """Return posteriors of class 1, (N,), or rows (N, K), for kernels.
 
     Without a copy if nothing is changed.
@@ -533,13 +516,12 @@ def as_posteriors(
     if array.ndim == 1:
         rows = _within_bounds(name, as_rows(name, array, 1), tolerance_of(array, 2))
         if floor:  # clips both classes, since 1 - floor may round to 1
-            rows = np.asarray(rows, np.float64)
             rows = np.column_stack([1.0 - rows, rows])
     else:
-        rows = _normalized(name, array) if normalize else check_posterior_rows(name, array)
+        rows = _normalized(name, array) if normalize else as_posterior_rows(name, array)
     if floor:
-        rows = np.clip(np.asarray(rows, np.float64), floor, 1.0 - floor)
-        rows /= kernels.sum_rows(rows)[:, None]
+        rows = np.clip(rows, floor, 1.0 - floor)
+        rows /= rows.sum(axis=1, keepdims=True)
     return rows
 
 
@@ -549,8 +531,8 @@ def tolerance_of(array: NDArray[Any], n_classes: int) -> float:
     return SUM_TOLERANCE + n_classes * float(rounding)
 
 
-def check_posterior_rows(name: str, posteriors: ArrayLike) -> NDArray[Any]:
-    """Return rows of posteriors for kernels, without a copy if possible.
+def as_posterior_rows(name: str, posteriors: ArrayLike) -> Floats:
+    """Return (N, K) rows of posteriors, without a copy if possible.
 
     Rows must sum to 1 within 1e-6 plus the rounding errors of their dtype. Entries outside [0, 1]
     by no more than this tolerance are clipped.
@@ -563,7 +545,7 @@ def check_posterior_rows(name: str, posteriors: ArrayLike) -> NDArray[Any]:
     if not few and kernels.are_posteriors(rows, tolerance):
         return rows
     rows = _within_bounds(name, rows, tolerance)
-    sums = rows.sum(axis=1, dtype=np.float64) if few else kernels.sum_rows(rows)
+    sums = rows.sum(axis=1)
     row = kernels.find_outside(sums, 1.0 - tolerance, 1.0 + tolerance)
     if row >= 0:
         raise ArgumentError(
@@ -576,7 +558,7 @@ def check_posterior_rows(name: str, posteriors: ArrayLike) -> NDArray[Any]:
     return rows
 
 
-def _within_bounds(name: str, values: NDArray[Any], tolerance: float) -> NDArray[Any]:
+def _within_bounds(name: str, values: Floats, tolerance: float) -> Floats:
     """Return posteriors; values outside [0, 1] by no more than the tolerance are clipped."""
     if kernels.find_outside(values.reshape(-1), 0.0, 1.0) < 0:
         return values
@@ -594,7 +576,7 @@ def _normalized(name: str, posteriors: NDArray[Any]) -> Floats:
     _check_columns(name, rows)
     remedy = "use from_logits for logits" if np.isfinite(rows).all() else ""
     require(name, rows, 0.0, _FINITE, "be finite and not negative", remedy)
-    sums = kernels.sum_rows(rows)
+    sums = rows.sum(axis=1)
     row = kernels.find_outside(sums, np.nextafter(0.0, 1.0), _FINITE)
     if row >= 0:
         rule = (
@@ -644,14 +626,13 @@ def clip_log_rows(rows: Floats, floor: float, out: Floats) -> Floats:
     return out
 
 
-def as_log_rows(name: str, scores: ArrayLike) -> NDArray[Any]:
+def as_log_rows(name: str, scores: ArrayLike) -> Floats:
     """Return (N, K) logits or log-likelihoods without nan, +inf, or rows that are all -inf."""
     rows = as_rows(name, scores, 2)
     _check_columns(name, rows)
-    finite = np.finfo(rows.dtype).max
-    require(name, rows, -np.inf, finite, "be neither nan nor +inf")
+    require(name, rows, -np.inf, _FINITE, "be neither nan nor +inf")
     tops = rows.max(axis=1, initial=-np.inf)
-    row = kernels.find_outside(tops, -finite, np.inf)
+    row = kernels.find_outside(tops, -_FINITE, np.inf)
     if row >= 0:
         rule = f"must have a finite entry in every row, but row {row} is all -inf"
         raise ArgumentError(name, rule, int(row))
@@ -671,7 +652,7 @@ def log_of_rows(posteriors: Floats) -> Floats:
 
 def _log_softmax(name: str, scores: ArrayLike) -> tuple[Floats, Floats]:
     rows = as_log_rows(name, scores)
-    is_own = rows.dtype == np.float64 and not np.may_share_memory(rows, np.asarray(scores))
+    is_own = not np.may_share_memory(rows, np.asarray(scores))
     out = rows if is_own else np.empty(rows.shape)
     return out, kernels.normalize_log_rows(rows, np.zeros(rows.shape[1]), out)
 

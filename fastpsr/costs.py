@@ -180,13 +180,13 @@ class CostMatrix:
     def decisions(self, scores: NDArray[Any]) -> NDArray[np.int32]:
         """Return the least costly decisions for log-odds (N,), or for rows (N, K) of logits."""
         if self.is_zero_one and scores.ndim == 2:
-            return kernels.likeliest_classes(scores)
+            return np.asarray(scores.argmax(axis=1), np.int32)
         return kernels.least_costly_decisions(scores, *self.sparse_columns)
 
     def decisions_of_posteriors(self, rows: NDArray[Any]) -> NDArray[np.int32]:
         """Return the least costly decisions for posteriors (N, K)."""
         if self.is_zero_one:
-            return kernels.likeliest_classes(rows)
+            return np.asarray(rows.argmax(axis=1), np.int32)
         return kernels.least_costly_decisions_of_odds(rows, *self.sparse_columns)
 
     @cached_property
@@ -279,7 +279,7 @@ def bayes_decisions(
     if isinstance(predictions, PartitionedPredictions):
         return PartitionedDecisions(predictions, matrix)
     if predictions._has_posteriors:  # as given: rounding of logarithms would break ties
-        return matrix.decisions_of_posteriors(predictions._kernel_posteriors)
+        return matrix.decisions_of_posteriors(predictions.posteriors)
     if predictions._logits is not None:
         if matrix.is_zero_one:
             return predictions._logits.likeliest.astype(np.int32)

@@ -332,13 +332,6 @@ def fit_affine(log_rows, y, mass, offset=0.0, with_bias=True):
 # Numbers that occur twice
 
 
-def all_distinct(numbers):
-    return len(set(numbers)) == len(numbers)
-
-
-# Cross-fitting
-
-
 def cross_fit(fit_and_transform, folds):
     """Values of each sample from a fit on the other folds.
 

@@ -1,7 +1,6 @@
 """Hands dealt to folds, and counts of pairs."""
 
 import itertools
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -75,21 +74,3 @@ def test_folds_of_rows_do_not_tell_of_other_rows(n, n_folds):
             chances.append(stats.chi2_contingency(table, correction=False).pvalue)
     assert stats.kstest(chances, "uniform").pvalue > 1e-4
     assert min(chances) > 1e-7
-
-
-def test_pairs_are_counted():
-    rng = np.random.default_rng(1)
-    codes, y = rng.integers(0, 9, 700).astype(np.int32), rng.integers(0, 3, 700).astype(np.uint8)
-    counts = kernels.count_pairs(codes, y, 10, 3)
-    counted = Counter(zip(codes.tolist(), y.tolist(), strict=True))
-    assert counts.tolist() == [[counted[c, k] for k in range(3)] for c in range(10)]
-
-
-def test_folds_of_pairs():
-    rng = np.random.default_rng(2)
-    enroll, test = rng.integers(0, 12, (2, 400)).astype(np.int32)
-    folds = np.arange(12) % 4
-    pairs, counts = kernels.pair_folds(enroll, test, folds, 4)
-    f, g = np.sort([folds[enroll], folds[test]], axis=0)
-    np.testing.assert_array_equal(pairs, f * 4 + g)
-    np.testing.assert_array_equal(counts, np.bincount(pairs, minlength=16))

@@ -1,10 +1,11 @@
-"""Sums of losses over rows of posteriors against loops."""
+"""Sums of losses of posteriors against loops."""
 
 import math
 
 import numpy as np
 import pytest
 
+import fastpsr as fp
 from fastpsr import kernels
 
 
@@ -16,7 +17,7 @@ from fastpsr import kernels
 def test_losses_of_rows_of_posteriors(n_classes, n, weighted):
     rng = np.random.default_rng(n)
     q = rng.dirichlet(np.full(n_classes, 0.2), n)
-    q *= rng.uniform(1.0 - 5e-7, 1.0 + 5e-7, (n, 1))  # rows may miss a sum of 1
+    q *= rng.uniform(1.0 - 5e-7, 1.0, (n, 1))  # rows may miss a sum of 1
     y = rng.integers(0, n_classes, n).astype(np.uint8)
     q[q < 1e-30] = 0.0
     sure = rng.random(n) < 0.2
@@ -31,41 +32,32 @@ def test_losses_of_rows_of_posteriors(n_classes, n, weighted):
         log_losses[y[i]] += w * math.log1p(rest / p[y[i]])
         squares = math.fsum(value * value for k, value in enumerate(p) if k != y[i])
         brier_losses[y[i]] += w * (rest * rest + squares) / n_classes
-    sums = [
-        (kernels.sum_log_losses_of_rows, log_losses),
-        (kernels.sum_brier_losses_of_rows, brier_losses),
-    ]
-    if n_classes == 2:
-        sums.append((kernels.sum_log_losses_of_pairs, log_losses))
-        sums.append((kernels.sum_brier_losses_of_pairs, brier_losses))
-    for kernel, expected in sums:
-        np.testing.assert_allclose(kernel(q, y, weights), expected, rtol=1e-13)
+    predictions = fp.Predictions.from_posteriors(y, q, sample_weight=weights if weighted else None)
+    for rule, expected in ((fp.rules.Log(), log_losses), (fp.rules.Brier(), brier_losses)):
+        np.testing.assert_allclose(rule.summed_losses(predictions), expected, rtol=1e-13)
 
 
-def test_pairs_in_single_precision_are_summed_in_double():
+def test_posteriors_in_single_precision_are_summed_in_double():
     rng = np.random.default_rng(0)
-    q = rng.dirichlet([0.2, 0.2], 9000).astype(np.float32)
     y = rng.integers(0, 2, 9000).astype(np.uint8)
-    for sums in (kernels.sum_log_losses_of_pairs, kernels.sum_brier_losses_of_pairs):
-        narrow, wide = (sums(rows, y, np.empty(0)) for rows in (q, q.astype(np.float64)))
-        assert narrow.tolist() == wide.tolist()
+    for q in (rng.random(9000), rng.dirichlet([0.2, 0.2], 9000), rng.dirichlet([0.2] * 3, 9000)):
+        single = q.astype(np.float32)
+        narrow, wide = (
+            fp.Predictions.from_posteriors(y, single.astype(dtype)) for dtype in ("f4", "f8")
+        )
+        for rule in (fp.rules.Log(), fp.rules.Brier()):
+            assert rule.summed_losses(narrow).tolist() == rule.summed_losses(wide).tolist()
 
 
 def test_a_posterior_of_0_costs_without_end_unless_it_weighs_nothing():
-    q, y = np.array([[0.5, 0.5, 0.0], [0.0, 0.25, 0.75]]), np.array([2, 1], np.uint8)
-    result = kernels.sum_log_losses_of_rows(q, y, np.empty(0))
+    q, y, log = np.array([[0.5, 0.5, 0.0], [0.0, 0.25, 0.75]]), [2, 1], fp.rules.Log()
+    result = log.summed_losses(fp.Predictions.from_posteriors(y, q))
     np.testing.assert_allclose(result, [0.0, math.log(4.0), math.inf], rtol=1e-15)
-    assert kernels.sum_log_losses_of_rows(q, y, np.array([0.0, 1.0]))[2] == 0.0
+    weighted = fp.Predictions.from_posteriors(y, q, sample_weight=[0.0, 1.0])
+    assert log.summed_losses(weighted)[2] == 0.0
     q, y = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), np.array([1, 1, 0], np.uint8)
     assert kernels.sum_log_losses_of_pairs(q, y, np.empty(0)).tolist() == [0.0, math.inf]
     assert kernels.sum_log_losses_of_pairs(q, y, np.array([0.0, 1.0, 1.0])).tolist() == [0.0, 0.0]
-
-
-def test_sums_of_rows():
-    for shape in ((1, 2), (9000, 3), (50, 200)):
-        values = np.random.default_rng(0).uniform(size=shape)
-        expected = [math.fsum(row) for row in values]
-        np.testing.assert_allclose(kernels.sum_rows(values), expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from unittest import mock
 import numpy as np
 
 import fastpsr as fp
-from fastpsr import kernels
 from fastpsr.calibration import NAMED
 from fastpsr.curves import CURVES
 from fastpsr.kernels import signatures as kernel_signatures
@@ -74,7 +73,6 @@ def run(name):
             cases.computed(case)
         _layouts()
         _large_data()
-        kernels.all_distinct(np.arange(400, dtype=np.uint64))  # ids of trials
 
 
 def _distinct_cases():

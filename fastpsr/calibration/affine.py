@@ -114,6 +114,8 @@ class _Affine(SmoothCalibrator):
             super().require_classes(data)
 
     def by_fold(self, folds: Folds, fits: Fits, kind: Kind) -> Transform:
+        if fits.parameters.shape[1] <= 2:
+            return super().by_fold(folds, fits, kind)
         maps = [self.attributes(parameters, 0.0) for parameters in fits.parameters]
         scale = np.array([each["scale_"] for each in maps])
         return _AffineByFold(folds, scale, np.stack([each["bias_"] for each in maps]),
@@ -370,7 +372,7 @@ class TemperatureScaling(_Affine):
 
 @dataclass(frozen=True, eq=False)
 class _AffineByFold(Transform):
-    """Map each sample with the affine map of its fold; scales are positive."""
+    """Map each sample of several classes with the affine map of its fold; scales are positive."""
 
     folds: Folds
     scale: Floats
@@ -384,15 +386,10 @@ class _AffineByFold(Transform):
         return self.folds.reads
 
     def __call__(self, part: Part) -> Predictions:
-        predictions, calibrator_of_row = (
-            floored(part.predictions, self.floor),
-            self.folds.calibrator_of_rows(part),
+        predictions = floored(part.predictions, self.floor)
+        values = kernels.map_rows_by_part(
+            predictions.scores, self.folds.calibrator_of_rows(part), self.scale, self.bias
         )
-        scores, scale, bias = predictions._kernel_scores, self.scale, self.bias
-        if predictions.n_classes == 2:
-            values = kernels.map_by_part(scores, calibrator_of_row, scale, bias[:, 1] - bias[:, 0])
-            return predictions.replace_scores(self.kind, values)
-        values = kernels.map_by_part(scores, calibrator_of_row, scale, bias)
         if self.kind == "posteriors":
             kernels.normalize_log_rows(values, np.zeros(values.shape[1]), values)
         return predictions.replace_scores(self.kind, values)

@@ -224,7 +224,7 @@ class _SumOnAxis(Step):
     def add(self, accumulator: Floats | None, prepared: None, part: Part) -> Floats:
         axis, predictions = self.axis, part.predictions
         sums = kernels.sum_on_axis(
-            predictions._kernel_scores, predictions.labels, self.folds.fold_of_rows(part),
+            predictions.scores, predictions.labels, self.folds.fold_of_rows(part),
             predictions.weights, axis.low, axis.width, axis.n_cells, self.folds.n_folds,
         )  # fmt: skip
         return sums if accumulator is None else self.merge(accumulator, sums)

@@ -287,7 +287,7 @@ class RefitSums(Sums):
 
     def _places(self, part: Part) -> tuple[NDArray[np.int32], Floats]:
         axis, clipped = self.planned.axis, floored(part.predictions, self.floor)
-        return kernels.place_on_axis(clipped._kernel_scores, axis.low, axis.width, axis.n_cells)
+        return kernels.place_on_axis(clipped.scores, axis.low, axis.width, axis.n_cells)
 
     def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreTotals, FoldLosses] | None:
         return self._assembled(weight[None], sums[None])[0]

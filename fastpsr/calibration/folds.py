@@ -333,8 +333,7 @@ class _FoldsOfPairs(Assignment):
 
     def folds(self, part: Part) -> NDArray[np.uint16]:
         n_folds = int(np.sqrt(self.number_of_pair.size) + 0.5)
-        one, other = (_codes(part, "groups", spec, self.ids) for spec in self.specs)
-        pairs, _ = kernels.pair_folds(one, other, self.fold_of_id, n_folds)
+        pairs = _pairs(part, self.specs, self.ids, self.fold_of_id, n_folds)
         return _without_absent(self.number_of_pair[pairs], part)
 
 
@@ -480,7 +479,8 @@ class CollectIds(Step):
             y, sides = y[present], [side[present] for side in sides]
         for side in sides:
             ids, (codes,) = numbered(side)
-            counts = kernels.count_pairs(codes, y, ids.size, self.n_classes)
+            cells = np.bincount(codes * self.n_classes + y, minlength=ids.size * self.n_classes)
+            counts = cells.reshape(ids.size, self.n_classes)
             accumulator = self.merge(accumulator, IdCounts(ids, counts))
         return accumulator
 
@@ -523,12 +523,10 @@ class _CountPairs(Step):
         return np.zeros(self.n_folds**2, np.int64)
 
     def add(self, accumulator: Ints, prepared: None, part: Part) -> Ints:
-        one, other = (_codes(part, "groups", spec, self.ids) for spec in self.specs)
+        pairs = _pairs(part, self.specs, self.ids, self.fold_of_id, self.n_folds)
         present = _present(part)
-        if present is not None:
-            one, other = one[present], other[present]
-        _, counts = kernels.pair_folds(one, other, self.fold_of_id, self.n_folds)
-        accumulator += counts
+        pairs = pairs if present is None else pairs[present]
+        accumulator += np.bincount(pairs, minlength=accumulator.size)
         return accumulator
 
 
@@ -575,6 +573,14 @@ def _codes(part: Part, argument: str, spec: Any, known: NDArray[Any]) -> NDArray
     )
     places = np.minimum(np.searchsorted(known, ids), max(known.size - 1, 0))
     return np.asarray(places[codes], np.int64)
+
+
+def _pairs(
+    part: Part, specs: tuple[Any, Any], ids: NDArray[Any], fold_of_id: Ints, n_folds: int
+) -> Ints:
+    """Return the pair of folds f <= g of the sides of each row, as f x F + g."""
+    one, other = (fold_of_id[_codes(part, "groups", spec, ids)] for spec in specs)
+    return np.minimum(one, other) * n_folds + np.maximum(one, other)
 
 
 def _deal_to_emptiest(counts: Ints, n_folds: int, seed: int, what: str) -> Ints:

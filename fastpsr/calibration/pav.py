@@ -137,7 +137,7 @@ class PAV(Calibrator):
 
     def _transform(self, predictions: Predictions) -> Predictions:
         levels = clip_log_odds(self.log_odds_, self.floor) - self.prior_log_odds_
-        values = kernels.step_function(predictions._kernel_scores, self.threshold_[1:], levels)
+        values = kernels.step_function(predictions.scores, self.threshold_[1:], levels)
         return predictions.replace_scores(self.output_kind, values)
 
 
@@ -215,7 +215,7 @@ class _PavSums(StepFitSums):
         return ("cells from targets on", self.laplace)
 
     def cells(self, part: Part) -> NDArray[Any]:
-        return kernels.step_numbers(part.predictions._kernel_scores, self.edges)
+        return kernels.step_numbers(part.predictions.scores, self.edges)
 
     def levels(self, negatives: Floats, positives: Floats, factors: Floats) -> Floats:
         if self.laplace:  # which weigh 1, as all samples

@@ -129,7 +129,7 @@ class VennAbers(Calibrator):
                 "predictions", "must be in memory for intervals of posteriors",
                 remedy="pass predictions.compute() if they fit in memory",
             )  # fmt: skip
-        upper, lower = self._at(predictions._kernel_scores)
+        upper, lower = self._at(predictions.scores)
         if predictions.kind == "raw scores":
             return PosteriorInterval(1.0 - lower, upper)
         ends = (log_odds_of(1.0 - lower, lower), log_odds_of(upper, 1.0 - upper))
@@ -191,7 +191,7 @@ class VennAbers(Calibrator):
         return upper, kernels.step_function(scores, self.lower_threshold_, ends)
 
     def _transform(self, predictions: Predictions) -> Predictions:
-        upper, lower = self._at(predictions._kernel_scores)
+        upper, lower = self._at(predictions.scores)
         log_odds = clip_log_odds(np.log(upper) - np.log(lower), self.floor)
         return predictions.replace_scores(self.output_kind, log_odds - self.prior_log_odds_)
 
@@ -217,7 +217,7 @@ class _VennAbersSums(StepFitSums):
         return "distinct scores"
 
     def cells(self, part: Part) -> NDArray[Any]:
-        places = kernels.cell_numbers(part.predictions._kernel_scores, self.scores)
+        places = kernels.cell_numbers(part.predictions.scores, self.scores)
         # scores of weight 0 need not be among them
         return np.asarray(np.minimum(places >> 1, self.scores.size - 1))
 

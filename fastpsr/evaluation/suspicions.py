@@ -310,9 +310,9 @@ class CountCoarsely(Step):
     def add(self, accumulator: Any, prepared: None, part: Part) -> tuple[Floats, Floats]:
         cells, squares = accumulator
         predictions = part.predictions
-        rows = _some_rows(predictions._kernel_scores, predictions.labels)
+        rows = _some_rows(predictions.scores, predictions.labels)
         y = predictions.labels[rows]
-        codes = _codes(predictions._kernel_scores[rows]) | y.astype(np.uint32) << 16
+        codes = _codes(predictions.scores[rows]) | y.astype(np.uint32) << 16
         if predictions.weights.size:
             w = predictions.weights[rows]
             cells += np.bincount(codes, w, cells.size)

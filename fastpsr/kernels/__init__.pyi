@@ -8,7 +8,6 @@ from fastpsr.kernels.checking import *  # noqa: F403
 from fastpsr.kernels.checksums import *  # noqa: F403
 from fastpsr.kernels.dealing import *  # noqa: F403
 from fastpsr.kernels.decisions import *  # noqa: F403
-from fastpsr.kernels.distinct import *  # noqa: F403
 from fastpsr.kernels.exact import *  # noqa: F403
 from fastpsr.kernels.fitting import *  # noqa: F403
 from fastpsr.kernels.grid import *  # noqa: F403

@@ -16,13 +16,13 @@ from fastpsr.kernels.chebyshev import add_products, from_products
 from fastpsr.kernels.compiler import kernel, larger
 from fastpsr.kernels.dots import dot, dot_of_three
 from fastpsr.kernels.sizes import DEGREE
-from fastpsr.kernels.types import Codes, Flags, Floats, Reals
+from fastpsr.kernels.types import Codes, Flags, Floats
 
 __all__ = [
     "add_masked",
     "combine_by_part",
     "fit_to_nodes",
-    "map_by_part",
+    "map_rows_by_part",
     "place_on_axis",
     "sum_on_axis",
     "weigh_nodes",
@@ -37,7 +37,7 @@ _exp = elementary.exp_of_nonpositive
 
 
 def place_on_axis(
-    scores: Reals, low: float, width: float, n_cells: int
+    scores: Floats, low: float, width: float, n_cells: int
 ) -> tuple[NDArray[np.int32], Floats]:
     """Return (cell (N,), t (N,)): the cell of each score, and its place there from -1 to 1.
 
@@ -50,7 +50,7 @@ def place_on_axis(
 
 
 def sum_on_axis(
-    scores: Reals,
+    scores: Floats,
     y: Codes,
     parts_of: Codes,
     weights: Floats,
@@ -72,15 +72,11 @@ def sum_on_axis(
     return from_products(out.sum(axis=0).reshape(2, n_parts, n_cells, DEGREE + 1))
 
 
-def map_by_part(scores: Reals, parts_of: Codes, scale: Floats, shift: Floats) -> Floats:
-    """Return ``scale[part] x score + shift[part]`` for each score, or row of scores (N, K)."""
+def map_rows_by_part(scores: Floats, parts_of: Codes, scale: Floats, shift: Floats) -> Floats:
+    """Return ``scale[part] x row + shift[part]`` for each row of scores (N, K)."""
     out = np.empty(scores.shape)
-    n_blocks = count_blocks(scores.shape[0])
-    if scores.ndim == 1:
-        over_blocks(_map_by_part, n_blocks, scores, parts_of, scale, shift, out)
-    else:
-        over_blocks(_map_rows_by_part, n_blocks, scores, parts_of, scale, shift, out,
-                    worth_a_thread=1)  # fmt: skip
+    over_blocks(_map_rows_by_part, count_blocks(scores.shape[0]), scores, parts_of, scale, shift,
+                out, worth_a_thread=1)  # fmt: skip
     return out
 
 
@@ -186,13 +182,6 @@ def _sum_on_axis(
             else:
                 for i in range(of_block.size):
                     add_products(sums, (DEGREE + 1) * np.int64(group[i]), 1.0, t[i])
-
-
-@kernel
-def _map_by_part(first, last, scores, parts_of, scale, shift, out):
-    for i in range(first * BLOCK, min(last * BLOCK, scores.size)):
-        part = np.uint64(parts_of[i])
-        out[i] = scale[part] * scores[i] + shift[part]
 
 
 @kernel

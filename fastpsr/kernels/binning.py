@@ -7,7 +7,7 @@ from fastpsr.kernels.blocks import BLOCK, count_blocks, cut, over_parts
 from fastpsr.kernels.cells import cell_numbers
 from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.grid import bucket_grid, bucket_of, find_edge
-from fastpsr.kernels.types import Codes, Flags, Floats, Reals
+from fastpsr.kernels.types import Codes, Flags, Floats
 
 __all__ = ["bin_numbers", "sum_into_bins"]
 
@@ -15,13 +15,13 @@ _LANES = 4  # sums side by side: samples of one bin need not wait for one anothe
 _FEW_SUMS = 512  # up to which it pays
 
 
-def bin_numbers(values: Reals, edges: Floats) -> NDArray[np.int32]:
+def bin_numbers(values: Floats, edges: Floats) -> NDArray[np.int32]:
     """Return the bin of each value, for `edges` from 0 to 1 in ascending order."""
     return cell_numbers(values, edges[1:-1]) >> 1  # inner edges below
 
 
 def sum_into_bins(
-    values: Reals, hits: Flags, y: Codes, weights: Floats, edges: Floats, n_classes: int
+    values: Floats, hits: Flags, y: Codes, weights: Floats, edges: Floats, n_classes: int
 ) -> Floats:
     """Return (K, 2, M, 2): weight and weighted sum of values, by class, miss or hit, and bin."""
     n_bins = edges.size - 1

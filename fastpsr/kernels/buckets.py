@@ -26,7 +26,7 @@ from fastpsr.kernels.blocks import (
 from fastpsr.kernels.compiler import bits_to_float, float_to_bits, inlined, kernel
 from fastpsr.kernels.exact import two_sum
 from fastpsr.kernels.grid import bucket_of
-from fastpsr.kernels.types import BucketTree, Codes, Counts, Flags, Floats, Reals
+from fastpsr.kernels.types import BucketTree, Codes, Counts, Flags, Floats
 
 __all__ = [
     "add_to_buckets",
@@ -49,7 +49,7 @@ _MARGIN = 1.0 + 1e-12  # of a corner above the minorant: products of large count
 
 
 def count_into_buckets(
-    scores: Reals, y: Codes, low: float, per_unit: float, n_buckets: int
+    scores: Floats, y: Codes, low: float, per_unit: float, n_buckets: int
 ) -> Codes:
     """Return (parts, n_buckets, 2) counts of both classes, for parts of the rows in turn."""
     n_parts = int(max(1, min(thread_count(), scores.size // (4 * n_buckets))))
@@ -63,7 +63,7 @@ def count_type(n_rows):
     return np.uint32 if n_rows < 1 << 32 else np.int64
 
 
-def add_to_buckets(scores: Reals, y: Codes, low: float, per_unit: float, counts: Counts) -> None:
+def add_to_buckets(scores: Floats, y: Codes, low: float, per_unit: float, counts: Counts) -> None:
     """Add the counts of both classes to `counts`, (n_buckets, 2) of int64."""
     over_one(_count, scores.size, scores, y, low, per_unit, counts[None])
 
@@ -87,7 +87,7 @@ def key_of(values: Floats | float) -> Counts:
 
 
 def count_into_places(
-    values: Reals,
+    values: Floats,
     y: Codes,
     weights: Floats,
     grid: BucketTree,
@@ -121,7 +121,7 @@ def marks_of_places(node_of_place: Codes, picked: Flags) -> NDArray[np.int32]:
     return np.where(picked, -2, node_of_place if node_of_place.size else -1).astype(np.int32)
 
 
-def mark_in_places(values: Reals, grid: BucketTree, marked: Codes) -> Flags:
+def mark_in_places(values: Floats, grid: BucketTree, marked: Codes) -> Flags:
     """Return whether each value lies in a place that is `marked`."""
     low, per_unit, n_buckets, _, nodes = grid
     out = np.empty(values.size, np.bool_)
@@ -131,7 +131,7 @@ def mark_in_places(values: Reals, grid: BucketTree, marked: Codes) -> Flags:
 
 
 def pick_from_places(
-    values: Reals, y: Codes, grid: BucketTree, marked: Codes
+    values: Floats, y: Codes, grid: BucketTree, marked: Codes
 ) -> tuple[Floats, Floats]:
     """Return the values of class 0 and of class 1 in places that are `marked`, in no order."""
     low, per_unit, n_buckets, _, nodes = grid
@@ -148,7 +148,7 @@ def pick_from_places(
 
 
 def weigh_buckets(
-    values: Reals, weights: Floats, low: float, per_unit: float, sums: Floats
+    values: Floats, weights: Floats, low: float, per_unit: float, sums: Floats
 ) -> None:
     """Add weights to `sums` (n_buckets, 2), and to what rounding left over of them."""
     values, weights = writable(values), writable(weights)
@@ -170,7 +170,7 @@ def find_undecided(counts: Codes) -> Flags:
 
 
 def pick_from_buckets(
-    scores: Reals, y: Codes, low: float, per_unit: float, counts: Codes, picked: Flags
+    scores: Floats, y: Codes, low: float, per_unit: float, counts: Codes, picked: Flags
 ) -> tuple[Floats, Floats]:
     """Return the scores of class 0 and of class 1 in the `picked` buckets, in no order.
 

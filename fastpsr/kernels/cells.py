@@ -14,7 +14,7 @@ from fastpsr.kernels.blocks import BLOCK, count_blocks, cut, over_blocks, over_p
 from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.exact import two_sum
 from fastpsr.kernels.grid import bucket_grid, bucket_of, cell_at, find_edge
-from fastpsr.kernels.types import Codes, Floats, Grid, Reals
+from fastpsr.kernels.types import Codes, Floats, Grid
 
 __all__ = [
     "add_cells",
@@ -32,7 +32,7 @@ _MOST_PARTS = 8  # histograms side by side; their number depends on the sizes al
 
 
 def count_into_cells(
-    scores: Reals, weights: Floats, grid: Grid, take: int, y: Codes, cells: Floats, lowest: Floats
+    scores: Floats, weights: Floats, grid: Grid, take: int, y: Codes, cells: Floats, lowest: Floats
 ) -> None:
     """Add the weight of the samples with y == take to cells, and note the lowest score of each.
 
@@ -63,7 +63,7 @@ def add_cells(cells: Floats, others: Floats) -> None:
         _add_cells(cells, others)
 
 
-def split_by_class(scores: Reals, y: Codes) -> tuple[Floats, Floats]:
+def split_by_class(scores: Floats, y: Codes) -> tuple[Floats, Floats]:
     """Return the scores of class 0 and of class 1, in their order."""
     if scores.size <= BLOCK:  # few: a mask costs less than threads
         is_positive = y != 0
@@ -96,14 +96,14 @@ def count_ordered_pairs(negatives: Floats, positives: Floats) -> int:
     return int(_count_ordered_pairs(negatives, positives))
 
 
-def cell_numbers(values: Reals, edges: Floats, dtype: Any = np.int32) -> NDArray[Any]:
+def cell_numbers(values: Floats, edges: Floats, dtype: Any = np.int32) -> NDArray[Any]:
     """Return the cell of each value among the edges, as integers of a type that holds them."""
     out = np.empty(values.size, dtype)
     over_blocks(_cell_numbers, count_blocks(values.size), values, *bucket_grid(edges), out)
     return out
 
 
-def step_numbers(values: Reals, steps: Floats, dtype: Any = np.int32) -> NDArray[Any]:
+def step_numbers(values: Floats, steps: Floats, dtype: Any = np.int32) -> NDArray[Any]:
     """Return the number of steps at or below each value, as integers that hold twice as many."""
     numbers = cell_numbers(values, steps, dtype)
     numbers += 1
@@ -111,14 +111,14 @@ def step_numbers(values: Reals, steps: Floats, dtype: Any = np.int32) -> NDArray
     return numbers
 
 
-def step_function(values: Reals, steps: Floats, levels: Floats) -> Floats:
+def step_function(values: Floats, steps: Floats, levels: Floats) -> Floats:
     """Return ``levels[number of steps at or below value]`` for each value."""
     out = np.empty(values.size)
     over_blocks(_step, count_blocks(values.size), values, *bucket_grid(steps), levels, out)
     return out
 
 
-def highest_in_steps(values: Reals, weights: Floats, grid: Grid, highest: Floats) -> None:
+def highest_in_steps(values: Floats, weights: Floats, grid: Grid, highest: Floats) -> None:
     """Raise `highest` to the highest value of positive weight in each step between edges.
 
     `grid` is the :func:`bucket_grid` of the edges, which are one fewer than steps.

@@ -5,12 +5,12 @@ import numpy as np
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.kernels.compiler import kernel, summing
 from fastpsr.kernels.rows import total
-from fastpsr.kernels.types import Codes, Counts, Floats, Reals
+from fastpsr.kernels.types import Codes, Counts, Floats
 
-__all__ = ["are_posteriors", "compact_labels", "find_outside", "sum_rows"]
+__all__ = ["are_posteriors", "compact_labels", "find_outside"]
 
 
-def find_outside(values: Reals, low: float, high: float) -> int:
+def find_outside(values: Floats, low: float, high: float) -> int:
     """Return the first index where not ``low <= value <= high``, or -1; nan is outside."""
     first_of_blocks = np.empty(count_blocks(values.size), np.int64)
     over_blocks(
@@ -19,7 +19,7 @@ def find_outside(values: Reals, low: float, high: float) -> int:
     return _first(first_of_blocks)
 
 
-def are_posteriors(rows: Reals, tolerance: float) -> bool:
+def are_posteriors(rows: Floats, tolerance: float) -> bool:
     """Whether all entries of (N, K) rows lie in [0, 1], and each row's sum within a tolerance of 1.
 
     In one pass, which does not say which entry breaks the rule.
@@ -37,13 +37,6 @@ def compact_labels(labels: Counts, n_classes: int, codes: Codes) -> int:
     first_of_blocks = np.empty(count_blocks(labels.size), np.int64)
     over_blocks(_compact_labels, first_of_blocks.size, labels, n_classes, codes, first_of_blocks)
     return _first(first_of_blocks)
-
-
-def sum_rows(values: Reals) -> Floats:
-    """Return the sum of each row of (N, K) values."""
-    out = np.empty(values.shape[0])
-    over_blocks(_sum_rows, count_blocks(out.size), values, out)
-    return out
 
 
 def _first(first_of_blocks):
@@ -90,12 +83,6 @@ def _count_pairs(flat, tolerance):
     for i in range(flat.size // 2):
         n_right += abs(np.float64(flat[2 * i]) + np.float64(flat[2 * i + 1]) - 1.0) <= tolerance
     return n_right
-
-
-@kernel
-def _sum_rows(first, last, values, out):
-    for i in range(first * BLOCK, min(last * BLOCK, out.size)):
-        out[i] = total(values[i])
 
 
 @kernel

@@ -3,16 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks, writable
+from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.kernels.compiler import inlined, kernel
 from fastpsr.kernels.types import Codes, Counts, Floats
 
-__all__ = [
-    "count_pairs",
-    "deal_ranks",
-    "pair_folds",
-    "shuffle_ranks",
-]
+__all__ = ["deal_ranks", "shuffle_ranks"]
 
 ROUNDS = 6
 _IN_TABLE = 1 << 14  # up to so many ranks of a class are shuffled in a table; else by keys
@@ -78,42 +73,6 @@ def deal_ranks(
 def _width(size):
     """Return the number of bits of the numbers that ranks below `size` are permuted among."""
     return max(2, int(size - 1).bit_length())
-
-
-def count_pairs(codes: Codes, y: Codes, n_codes: int, n_classes: int) -> Counts:
-    """Count the samples of each code and class, (n_codes, n_classes)."""
-    counts = np.zeros((n_codes, n_classes), np.int64)
-    _count_pairs(writable(codes), writable(y), counts)
-    return counts
-
-
-def pair_folds(
-    one: Codes, other: Codes, folds: Codes, n_folds: int
-) -> tuple[NDArray[np.uint16], Counts]:
-    """Return (N,) numbers of the unordered pairs of folds of two sides, and how often each occurs.
-
-    The pair of folds f <= g has the number f x F + g, for F folds; `folds` are those of the codes.
-    """
-    pairs = np.empty(one.size, np.uint16)
-    counts = np.zeros(n_folds**2, np.int64)
-    _pair_folds(writable(one), writable(other), folds.astype(np.int64), n_folds, pairs, counts)
-    return pairs, counts
-
-
-@kernel
-def _count_pairs(codes, y, counts):
-    for i in range(codes.size):
-        counts[codes[i], y[i]] += 1
-
-
-@kernel
-def _pair_folds(one, other, folds, n_folds, pairs, counts):
-    for i in range(one.size):
-        f = folds[one[i]]
-        g = folds[other[i]]
-        pair = min(f, g) * n_folds + max(f, g)
-        pairs[i] = pair
-        counts[pair] += 1
 
 
 @kernel

@@ -14,8 +14,6 @@ from fastpsr.kernels.types import Codes, Floats, Reals
 __all__ = [
     "least_costly_decisions",
     "least_costly_decisions_of_odds",
-    "likeliest_classes",
-    "top_classes",
 ]
 
 _LEAST = -700.0  # exp of less comes near the smallest number
@@ -39,31 +37,13 @@ def least_costly_decisions(
 
 
 def least_costly_decisions_of_odds(
-    odds: Reals, starts: Codes, classes: Codes, values: Floats
+    odds: Floats, starts: Codes, classes: Codes, values: Floats
 ) -> NDArray[np.int32]:
     """Return the same for posteriors (N, K), or anything proportional to them."""
     decisions = np.empty(odds.shape[0], np.int32)
     n_blocks = count_blocks(decisions.size)
     over_blocks(_decide_by_odds, n_blocks, odds, starts, classes, values, decisions)
     return decisions
-
-
-def likeliest_classes(rows: Reals) -> NDArray[np.int32]:
-    """Return the place of the largest entry of each row (N, K), the first of equal ones."""
-    return _find_largest(rows, np.empty(0))
-
-
-def top_classes(rows: Reals) -> tuple[Floats, NDArray[np.int32]]:
-    """Return (best, place): the largest entry of each row and its first place."""
-    best = np.empty(rows.shape[0])
-    return best, _find_largest(rows, best)
-
-
-def _find_largest(rows, best):
-    places = np.empty(rows.shape[0], np.int32)
-    n_blocks = count_blocks(places.size)
-    over_blocks(_argmax, n_blocks, rows, best, places, worth_a_thread=1 + 16 // rows.shape[1])
-    return places
 
 
 @inlined
@@ -112,15 +92,3 @@ def _decide(first, last, logits, starts, classes, values, decisions):
         for k in range(odds.size):
             odds[k] = _odds(np.float64(logits[i, k]) - top)
         decisions[i] = _choose(odds, starts, classes, values)
-
-
-@kernel
-def _argmax(first, last, rows, best, places):
-    for i in range(first * BLOCK, min(last * BLOCK, places.size)):
-        largest, place = rows[i, 0], 0
-        for k in range(1, rows.shape[1]):
-            if rows[i, k] > largest:
-                largest, place = rows[i, k], k
-        places[i] = place
-        if best.size:
-            best[i] = largest

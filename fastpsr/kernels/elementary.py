@@ -140,13 +140,3 @@ def sigmoid(x):
     upper = e / (1.0 + e)
     part = e if x < 0.0 else 1.0
     return part - part * upper  # the subtrahend is smaller, and so are the errors in it
-
-
-@elementary
-def sigmoids(x):
-    """Return the sigmoids of -x and of x, from one exponential."""
-    e = exp_of_nonpositive(-abs(x))
-    upper = e / (1.0 + e)
-    small = e - e * upper
-    large = 1.0 - upper
-    return (large, small) if x < 0.0 else (small, large)

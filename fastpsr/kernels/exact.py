@@ -24,12 +24,6 @@ def add_exactly(sums: Floats) -> Floats:
     return _joined(sums).sum(axis=1)
 
 
-def _joined(sums):
-    out = np.zeros(sums.shape[1:])
-    _join(np.ascontiguousarray(sums), out)
-    return out
-
-
 @inlined
 def two_sum(one, other):
     """Return the rounded sum, and what rounding left over of it."""
@@ -49,9 +43,11 @@ def _sum_exactly_by_class(first, last, bounds, values, y, out):
             total[k, 1] += left
 
 
-@kernel
-def _join(sums, out):
-    for part in range(sums.shape[0]):
-        for k in range(out.shape[0]):
-            out[k, 0], left = two_sum(out[k, 0], sums[part, k, 0])
-            out[k, 1] += left + sums[part, k, 1]
+def _joined(sums):
+    """Return the sums (K, 2) of several parts (P, K, 2)."""
+    total, rest = np.zeros((2, sums.shape[1]))
+    for of_part, left_over in np.moveaxis(sums, 2, 1):
+        before, total = total, total + of_part
+        added = total - before
+        rest += (before - (total - added)) + (of_part - added) + left_over
+    return np.column_stack([total, rest])

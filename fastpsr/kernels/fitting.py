@@ -8,7 +8,7 @@ from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks, writable
 from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.dots import dot, dot_of_three
-from fastpsr.kernels.types import Codes, Floats, Reals
+from fastpsr.kernels.types import Codes, Floats
 
 __all__ = ["class_ranges", "margin_ranges", "sum_fit"]
 
@@ -54,7 +54,7 @@ def sum_fit(
     return sums[:n], sums[n:].reshape(n, n)
 
 
-def class_ranges(scores: Reals, y: Codes, weights: Floats) -> Floats:
+def class_ranges(scores: Floats, y: Codes, weights: Floats) -> Floats:
     """Return (2, 2): the lowest and highest score of each class; (inf, -inf) where it is absent."""
     parts = np.empty((count_blocks(scores.size), 2, 2))
     over_blocks(_class_ranges, parts.shape[0], scores, y, weights, parts)
@@ -62,7 +62,7 @@ def class_ranges(scores: Reals, y: Codes, weights: Floats) -> Floats:
 
 
 def margin_ranges(
-    scores: Reals, y: Codes, weights: Floats, parts_of: Codes, n_parts: int, by_class: bool
+    scores: Floats, y: Codes, weights: Floats, parts_of: Codes, n_parts: int, by_class: bool
 ) -> tuple[Floats, Floats]:
     """Return (least, most), each (P, K, K): of score[y] - score[k] over a part's samples of y.
 

@@ -8,7 +8,8 @@ import math
 import numpy as np
 
 from fastpsr.kernels.blocks import writable
-from fastpsr.kernels.compiler import kernel, summing
+from fastpsr.kernels.compiler import kernel
+from fastpsr.kernels.dots import dot
 from fastpsr.kernels.types import Floats
 
 __all__ = ["solve_positive_definite"]
@@ -21,26 +22,18 @@ def solve_positive_definite(matrix: Floats, vector: Floats) -> Floats | None:
     return solution if _solve(factor, writable(solution)) else None
 
 
-@summing
-def _dot(a, b, n):
-    total = 0.0
-    for i in range(n):
-        total += a[i] * b[i]
-    return total
-
-
 @kernel
 def _solve(factor, x):
     n = x.size
     for i in range(n):
         row = factor[i]
         for j in range(i):
-            row[j] = (row[j] - _dot(row, factor[j], j)) / factor[j, j]
-        pivot = row[i] - _dot(row, row, i)
+            row[j] = (row[j] - dot(row[:j], factor[j, :j])) / factor[j, j]
+        pivot = row[i] - dot(row[:i], row[:i])
         if not pivot > 1e-14 * row[i]:
             return False
         row[i] = math.sqrt(pivot)
-        x[i] = (x[i] - _dot(row, x, i)) / row[i]
+        x[i] = (x[i] - dot(row[:i], x[:i])) / row[i]
     for i in range(n - 1, -1, -1):
         x[i] /= factor[i, i]
         for j in range(i):

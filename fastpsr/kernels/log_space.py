@@ -11,7 +11,6 @@ from fastpsr.kernels.rows import largest, total
 from fastpsr.kernels.types import Floats, Reals
 
 __all__ = [
-    "exp",
     "log_odds_from_posteriors",
     "log_sigmoid_columns",
     "log_sigmoid_rows",
@@ -22,13 +21,12 @@ __all__ = [
 ]
 
 _exp = elementary.exp_of_nonpositive
-_log1p = elementary.log1p_of_unit
 _log = elementary.log_of_nonnegative
-_sigmoid, _sigmoids = elementary.sigmoid, elementary.sigmoids
+_sigmoid = elementary.sigmoid
 _softplus = elementary.softplus
 
 
-def log_odds_from_posteriors(posteriors: Reals) -> Floats:
+def log_odds_from_posteriors(posteriors: Floats) -> Floats:
     """log(q / (1 - q)) for an array of q, or log(q_1 / q_0) for the rows of an (N, 2) array."""
     out = np.empty(posteriors.shape[0])
     step = _log_odds if posteriors.ndim == 1 else _log_odds_of_pairs
@@ -47,23 +45,17 @@ def normalize_log_rows(scores: Reals, offset: Floats, out: Floats) -> Floats:
 
 def log_sigmoid_columns(log_odds: Floats) -> Floats:
     """(N, 2) log-posteriors of class 0 and class 1."""
-    out = np.empty((log_odds.size, 2))
-    over_blocks(_log_sigmoid_columns, count_blocks(log_odds.size), log_odds, out.reshape(-1))
-    return out
+    return -np.column_stack([softplus(log_odds), softplus(-log_odds)])
 
 
 def log_sigmoid_rows(log_odds: Floats) -> Floats:
     """(2, N) the log-posteriors of class 1, and minus those of class 0."""
-    out = np.empty((2, log_odds.size))
-    over_blocks(_log_sigmoid_rows, count_blocks(log_odds.size), log_odds, out)
-    return out
+    return np.stack([-softplus(-log_odds), softplus(log_odds)])
 
 
 def sigmoid_columns(log_odds: Floats) -> Floats:
     """(N, 2) posteriors of class 0 and class 1."""
-    out = np.empty((log_odds.size, 2))
-    over_blocks(_sigmoid_columns, count_blocks(log_odds.size), log_odds, out.reshape(-1))
-    return out
+    return np.column_stack([sigmoid(-log_odds), sigmoid(log_odds)])
 
 
 def sigmoid(log_odds: Floats) -> Floats:
@@ -74,11 +66,6 @@ def sigmoid(log_odds: Floats) -> Floats:
 def softplus(values: Floats) -> Floats:
     """log(1 + exp(value)) for an array."""
     return _mapped(_map_softplus, values)
-
-
-def exp(values: Reals) -> Floats:
-    """Exponentials of an array of log-posteriors, so none above 0 but for rounding."""
-    return _mapped(_map_exp, values)
 
 
 def _mapped(step, values):
@@ -96,8 +83,7 @@ def _log_odds(first, last, posteriors, out):
     q = posteriors[first * BLOCK : last * BLOCK]
     log_odds = out[first * BLOCK : last * BLOCK]
     for i in range(q.size):
-        of_one = np.float64(q[i])
-        log_odds[i] = _log(of_one / (1.0 - of_one))  # exact from 1/2 on, and never small below
+        log_odds[i] = _log(q[i] / (1.0 - q[i]))  # exact from 1/2 on, and never small below
 
 
 @kernel
@@ -105,7 +91,7 @@ def _log_odds_of_pairs(first, last, posteriors, out):
     flat = posteriors[2 * first * BLOCK : 2 * last * BLOCK]
     log_odds = out[first * BLOCK : last * BLOCK]
     for i in range(log_odds.size):
-        log_odds[i] = _log(np.float64(flat[2 * i + 1])) - _log(np.float64(flat[2 * i]))
+        log_odds[i] = _log(flat[2 * i + 1]) - _log(flat[2 * i])
 
 
 @kernel
@@ -126,38 +112,6 @@ def _normalize_log_rows(first, last, n_rows, scores, offset, out, log_sums):
         log_sums[i] = top + log_total
 
 
-@kernel
-def _log_sigmoid_columns(first, last, log_odds, out):
-    x = log_odds[first * BLOCK : last * BLOCK]
-    flat = out[2 * first * BLOCK : 2 * last * BLOCK]
-    for i in range(x.size):
-        upper = _log1p(_exp(-abs(x[i])))
-        flat[2 * i] = (-x[i] if x[i] > 0.0 else 0.0) - upper
-        flat[2 * i + 1] = (x[i] if x[i] < 0.0 else 0.0) - upper
-
-
-@kernel
-def _log_sigmoid_rows(first, last, log_odds, out):
-    for block in range(first, last):
-        x = log_odds[block * BLOCK : (block + 1) * BLOCK]
-        lower = out[0, block * BLOCK : (block + 1) * BLOCK]
-        upper = out[1, block * BLOCK : (block + 1) * BLOCK]
-        for i in range(x.size):  # a loop for each array, so that they vectorize
-            upper[i] = _log1p(_exp(-abs(x[i])))
-        for i in range(x.size):
-            lower[i] = (x[i] if x[i] < 0.0 else 0.0) - upper[i]
-        for i in range(x.size):
-            upper[i] += x[i] if x[i] > 0.0 else 0.0
-
-
-@kernel
-def _sigmoid_columns(first, last, log_odds, out):
-    x = log_odds[first * BLOCK : last * BLOCK]
-    flat = out[2 * first * BLOCK : 2 * last * BLOCK]
-    for i in range(x.size):
-        flat[2 * i], flat[2 * i + 1] = _sigmoids(x[i])
-
-
 def _mapping(function, name):
     """Return the kernel that maps values by a function."""
 
@@ -172,4 +126,3 @@ def _mapping(function, name):
 
 _map_sigmoid = _mapping(_sigmoid, "sigmoid")
 _map_softplus = _mapping(_softplus, "softplus")
-_map_exp = _mapping(_exp, "exp")

@@ -13,7 +13,7 @@ from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.kernels.compiler import inlined, kernel
 from fastpsr.kernels.types import Codes, Counts, Flags, Floats
 
-__all__ = ["average_rows", "place_on_boundaries", "tail_integrals", "tail_slopes"]
+__all__ = ["place_on_boundaries", "tail_integrals", "tail_slopes"]
 
 _exp = elementary.exp_of_nonpositive
 _LEAST = 1e-300  # of a coordinate of a point: a weight may be infinite at 0
@@ -178,16 +178,3 @@ def _mix_corners(path, h, i, rest, node, point):
         point[j] = others * rest[j] + node[j]
     point[i] = max(others * rest[i], _LEAST)
     point[h] = node[1] * _exp(-path)
-
-
-@kernel
-def average_rows(values: Floats, shares: Floats, ends: Counts, out: Floats) -> None:
-    """Write each row's mean of its values, weighted by its shares."""
-    start = 0
-    for r in range(ends.size):
-        total, weight = 0.0, 0.0
-        for k in range(start, ends[r]):
-            total += shares[k] * values[k]
-            weight += shares[k]
-        out[r] = total / weight if weight > 0.0 else 0.0
-        start = ends[r]

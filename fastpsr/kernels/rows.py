@@ -1,7 +1,5 @@
 """Operations on one row of values, shared by several kernels."""
 
-import numpy as np
-
 from fastpsr.kernels.compiler import kernel, larger, summing
 
 
@@ -29,7 +27,7 @@ def sum_and_squares(values):
     added = 0.0
     squares = 0.0
     for k in range(values.size):
-        value = np.float64(values[k])
+        value = values[k]
         added += value
         squares += value * value
     return added, squares

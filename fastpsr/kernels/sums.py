@@ -6,24 +6,21 @@ from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks, writable
 from fastpsr.kernels.compiler import inlined, kernel, summing
 from fastpsr.kernels.rows import sum_and_squares
-from fastpsr.kernels.types import Codes, Floats, Reals
+from fastpsr.kernels.types import Codes, Floats
 
 __all__ = [
     "sum_brier_losses",
-    "sum_brier_losses_multiclass",
     "sum_brier_losses_of_pairs",
     "sum_brier_losses_of_posteriors",
     "sum_brier_losses_of_rows",
     "sum_by_cell",
     "sum_by_class",
     "sum_log_losses",
-    "sum_log_losses_multiclass",
     "sum_log_losses_of_pairs",
     "sum_log_losses_of_posteriors",
     "sum_log_losses_of_rows",
 ]
 
-_exp = elementary.exp_of_nonpositive
 _log = elementary.log_of_nonnegative
 _log1p = elementary.log1p_of_nonnegative
 _sigmoid = elementary.sigmoid
@@ -35,52 +32,42 @@ def sum_by_class(values: Floats, y: Codes, weights: Floats, n_classes: int) -> F
     return _summed(_sum_by_class, n_classes, values, y, weights)
 
 
-def sum_log_losses(log_odds: Reals, y: Codes, weights: Floats) -> Floats:
+def sum_log_losses(log_odds: Floats, y: Codes, weights: Floats) -> Floats:
     """Sum ``-log q_y`` of each class, shape (2,), from log-odds."""
     return _summed(_sum_log_losses, 2, log_odds, y, weights)
 
 
-def sum_brier_losses(log_odds: Reals, y: Codes, weights: Floats) -> Floats:
+def sum_brier_losses(log_odds: Floats, y: Codes, weights: Floats) -> Floats:
     """Sum ``(1 - q_y)^2`` of each class, shape (2,), from log-odds."""
     return _summed(_sum_brier_losses, 2, log_odds, y, weights)
 
 
-def sum_log_losses_of_posteriors(q: Reals, y: Codes, weights: Floats) -> Floats:
+def sum_log_losses_of_posteriors(q: Floats, y: Codes, weights: Floats) -> Floats:
     """Sum ``-log q_y`` of each class, shape (2,), from posteriors of class 1."""
     return _summed(_sum_log_losses_of_posteriors, 2, q, y, weights)
 
 
-def sum_brier_losses_of_posteriors(q: Reals, y: Codes, weights: Floats) -> Floats:
+def sum_brier_losses_of_posteriors(q: Floats, y: Codes, weights: Floats) -> Floats:
     """Sum ``(1 - q_y)^2`` of each class, shape (2,), from posteriors of class 1."""
     return _summed(_sum_brier_losses_of_posteriors, 2, q, y, weights)
 
 
-def sum_log_losses_of_pairs(q: Reals, y: Codes, weights: Floats) -> Floats:
+def sum_log_losses_of_pairs(q: Floats, y: Codes, weights: Floats) -> Floats:
     """Sum ``-log q_y`` of each class, shape (2,), from (N, 2) posteriors, divided by their sum."""
     return _summed(_sum_log_losses_of_pairs, 2, q.reshape(-1), y, weights)
 
 
-def sum_brier_losses_of_pairs(q: Reals, y: Codes, weights: Floats) -> Floats:
+def sum_brier_losses_of_pairs(q: Floats, y: Codes, weights: Floats) -> Floats:
     """Sum ``(1 - q_y)^2`` of each class, shape (2,), from (N, 2) posteriors over their sum."""
     return _summed(_sum_brier_losses_of_pairs, 2, q.reshape(-1), y, weights)
 
 
-def sum_log_losses_multiclass(log_q: Reals, y: Codes, weights: Floats) -> Floats:
-    """Sum ``-log q_y`` of each class, shape (K,), from log-posteriors."""
-    return _summed(_sum_log_losses_multiclass, log_q.shape[1], log_q, y, weights)
-
-
-def sum_brier_losses_multiclass(log_q: Reals, y: Codes, weights: Floats) -> Floats:
-    """Sum the Brier losses (with their 1/K) of each class, shape (K,), from log-posteriors."""
-    return _summed(_sum_brier_losses_multiclass, log_q.shape[1], log_q, y, weights)
-
-
-def sum_log_losses_of_rows(q: Reals, y: Codes, weights: Floats) -> Floats:
+def sum_log_losses_of_rows(q: Floats, y: Codes, weights: Floats) -> Floats:
     """Sum ``-log q_y`` of each class, shape (K,), from rows of posteriors, divided by their sum."""
     return _summed(_sum_log_losses_of_rows, q.shape[1], q, y, weights)
 
 
-def sum_brier_losses_of_rows(q: Reals, y: Codes, weights: Floats) -> Floats:
+def sum_brier_losses_of_rows(q: Floats, y: Codes, weights: Floats) -> Floats:
     """Sum the Brier losses of each class, shape (K,), from rows of posteriors over their sum."""
     return _summed(_sum_brier_losses_of_rows, q.shape[1], q, y, weights)
 
@@ -155,14 +142,14 @@ def _by_class(values, labels, losses):
 @inlined
 def _log_losses(log_odds, labels, losses):
     for i in range(losses.size):
-        x = np.float64(log_odds[i])
+        x = log_odds[i]
         losses[i] = _softplus(-x if labels[i] != 0 else x)
 
 
 @inlined
 def _brier_losses(log_odds, labels, losses):
     for i in range(losses.size):
-        x = np.float64(log_odds[i])
+        x = log_odds[i]
         wrong = _sigmoid(-x if labels[i] != 0 else x)
         losses[i] = wrong * wrong
 
@@ -170,14 +157,14 @@ def _brier_losses(log_odds, labels, losses):
 @inlined
 def _log_losses_of_posteriors(q, labels, losses):
     for i in range(losses.size):
-        of_one = np.float64(q[i])
+        of_one = q[i]
         losses[i] = -_log(of_one if labels[i] != 0 else 1.0 - of_one)
 
 
 @inlined
 def _brier_losses_of_posteriors(q, labels, losses):
     for i in range(losses.size):
-        of_one = np.float64(q[i])
+        of_one = q[i]
         wrong = 1.0 - of_one if labels[i] != 0 else of_one
         losses[i] = wrong * wrong
 
@@ -185,7 +172,7 @@ def _brier_losses_of_posteriors(q, labels, losses):
 @inlined
 def _log_losses_of_pairs(flat, labels, losses):
     for i in range(losses.size):
-        first, second = np.float64(flat[2 * i]), np.float64(flat[2 * i + 1])
+        first, second = flat[2 * i], flat[2 * i + 1]
         is_second = labels[i] != 0
         losses[i] = _log1p((first if is_second else second) / (second if is_second else first))
 
@@ -193,27 +180,9 @@ def _log_losses_of_pairs(flat, labels, losses):
 @inlined
 def _brier_losses_of_pairs(flat, labels, losses):
     for i in range(losses.size):
-        first, second = np.float64(flat[2 * i]), np.float64(flat[2 * i + 1])
+        first, second = flat[2 * i], flat[2 * i + 1]
         wrong = (first if labels[i] != 0 else second) / (first + second)
         losses[i] = wrong * wrong
-
-
-@inlined
-def _log_losses_multiclass(log_q, labels, losses):
-    for i in range(losses.size):
-        losses[i] = -log_q[i, labels[i]]
-
-
-@inlined
-def _brier_losses_multiclass(log_q, labels, losses):
-    q = np.empty(log_q.shape[1])
-    for i in range(losses.size):
-        row = log_q[i]
-        for k in range(q.size):
-            q[k] = _exp(row[k])
-        q[labels[i]] = 0.0
-        rest, squares = sum_and_squares(q)  # 1 - q_y, without its rounding
-        losses[i] = (rest * rest + squares) / q.size
 
 
 @inlined
@@ -246,8 +215,6 @@ _sum_log_losses_of_posteriors = _summing(_log_losses_of_posteriors, _add_both)
 _sum_brier_losses_of_posteriors = _summing(_brier_losses_of_posteriors, _add_both)
 _sum_log_losses_of_pairs = _summing(_log_losses_of_pairs, _add_both, n_scores=2)
 _sum_brier_losses_of_pairs = _summing(_brier_losses_of_pairs, _add_both, n_scores=2)
-_sum_log_losses_multiclass = _summing(_log_losses_multiclass, _add_by_class)
-_sum_brier_losses_multiclass = _summing(_brier_losses_multiclass, _add_by_class)
 _sum_log_losses_of_rows = _summing(_log_losses_of_rows, _add_by_class)
 _sum_brier_losses_of_rows = _summing(_brier_losses_of_rows, _add_by_class)
 

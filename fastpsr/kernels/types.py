@@ -1,7 +1,7 @@
 """Types of what kernels take and return.
 
-Labels, codes and folds are integers of any width. Scores and posteriors come as they were given, in
-float64 or float32; other numbers are float64, and so are sums. Empty `weights` are weights of 1.
+Labels, codes and folds are integers of any width. Logits of several classes are float64 or float32;
+other numbers are float64, and so are sums. Empty `weights` are weights of 1.
 """
 
 from typing import Any

@@ -27,7 +27,8 @@ class Logits:
     @classmethod
     def read(cls, name: str, z: NDArray[Any]) -> Self:
         """Check logits in one pass, which also finds the likeliest classes."""
-        rows = checks.as_rows(name, z, 2)
+        is_single = z.dtype == np.float32 and z.ndim == 2  # kernels take these as they are
+        rows = np.require(z, requirements=["C", "A"]) if is_single else checks.as_rows(name, z, 2)
         likeliest = np.empty(rows.shape[0], checks.label_type(rows.shape[1]))
         if rows.shape[1] < 2 or not kernels.likeliest_of_logits(rows, likeliest):
             checks.as_log_rows(name, rows)  # raises

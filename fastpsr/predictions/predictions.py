@@ -25,9 +25,9 @@ _FEWEST_TO_JUDGE = 10  # rows, to say what logits look like
 class Predictions(ScoredLabels):
     """Posteriors, likelihoods or raw scores of N samples, with labels, priors and weights.
 
-    Create them with one of the constructors ``from_...``, which validate their input. Arrays of
-    float64 or float32 are referenced, not copied (those of several classes if each row is
-    contiguous in memory): do not modify them afterwards.
+    Create them with one of the constructors ``from_...``, which validate their input. Contiguous
+    arrays of float64, and of float32 logits of several classes, are referenced, not copied: do not
+    modify them afterwards.
 
     Attributes
     ----------

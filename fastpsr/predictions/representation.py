@@ -23,11 +23,11 @@ _WORTH_A_THREAD = 1 << 16  # scores, to find their range
 class ScoredLabels(WeightedLabels):
     """Posteriors, likelihoods or raw scores of labeled samples, and conversions between these."""
 
-    # As given, float64 or float32, contiguous or strided. For posteriors: the posteriors, if given
-    # as such (then _given_posteriors is the same array), logits (then they are in _logits), else
-    # log-odds or log-posteriors. For likelihoods: LLRs or log-likelihoods. Raw scores unchanged.
+    # For posteriors: the posteriors, if given as such (then _given_posteriors is the same array),
+    # logits (then they are in _logits), else log-odds or log-posteriors. For likelihoods: LLRs or
+    # log-likelihoods. Raw scores unchanged.
     _values: NDArray[Any]
-    _given_posteriors: NDArray[Any] | None
+    _given_posteriors: Floats | None
     _are_posteriors: bool  # what was passed, even if it was calibrated since
     _logits: Logits | None
     _posterior_priors: Floats | None  # priors used to convert likelihoods to posteriors
@@ -44,8 +44,8 @@ class ScoredLabels(WeightedLabels):
             return kernels.log_odds_from_posteriors(self._given_posteriors)
         if self.kind == "likelihoods":
             prior_log_odds = self.log_odds_offset
-            return self._floats + prior_log_odds if prior_log_odds else self._floats
-        return self._floats
+            return self._values + prior_log_odds if prior_log_odds else self._values
+        return self._values
 
     @cached_property
     def log_posteriors(self) -> Floats:
@@ -70,18 +70,18 @@ class ScoredLabels(WeightedLabels):
                     int(row),
                 )
             return out
-        return self._floats
+        return self._values
 
     @cached_property
     def posteriors(self) -> Floats:
         """Posteriors, shape (N, K)."""
         if self._given_posteriors is not None:
             if self._given_posteriors.ndim == 2:
-                return self._floats
-            return np.column_stack([1.0 - self._floats, self._floats])
+                return self._values
+            return np.column_stack([1.0 - self._values, self._values])
         if self.n_classes == 2:
             return kernels.sigmoid_columns(self.log_odds)
-        return kernels.exp(self.log_posteriors)
+        return np.exp(self.log_posteriors)
 
     @property
     def positive_posteriors(self) -> Floats:
@@ -90,8 +90,8 @@ class ScoredLabels(WeightedLabels):
             return kernels.sigmoid(self.log_odds)
         checks.check_binary("the posterior of class 1", self.n_classes)
         if self._given_posteriors.ndim == 1:
-            return self._floats
-        return np.ascontiguousarray(self._given_posteriors[:, 1], dtype=np.float64)
+            return self._values
+        return np.ascontiguousarray(self._given_posteriors[:, 1])
 
     @property
     def _passed_posteriors(self) -> Floats | None:
@@ -109,14 +109,14 @@ class ScoredLabels(WeightedLabels):
         """
         checks.check_binary("LLRs", self.n_classes)
         if self.kind == "likelihoods":
-            return self._floats
+            return self._values
         return self.log_odds - log_prior_ratio(self, self.priors)
 
     @property
     def scores(self) -> Floats:
         """Input of calibrators: LLRs, log-likelihoods, raw scores, log-odds or log-posteriors."""
         if self.kind != "posteriors":
-            return self._floats
+            return self._values
         return self.log_odds if self.n_classes == 2 else self.log_posteriors
 
     def _fix_posterior_priors(self) -> Floats:
@@ -131,46 +131,10 @@ class ScoredLabels(WeightedLabels):
         """Whether the input was posteriors, not logarithms or likelihoods."""
         return self._given_posteriors is not None
 
-    def as_given(self) -> tuple[str, NDArray[Any]]:
-        """Return the form of the predictions for kernels, and the values.
-
-        Posteriors are as they were given: float64 or float32, contiguous or strided.
-        """
-        q = self._given_posteriors
-        if q is not None and self.n_classes == 2:
-            return "posteriors of class 1" if q.ndim == 1 else "posteriors of both classes", q
-        if self.n_classes == 2:
-            return "log-odds", self._kernel_log_odds
-        return ("log-posteriors", self.log_posteriors) if q is None else ("posteriors", q)
-
-    @property
-    def _kernel_scores(self) -> NDArray[Any]:
-        """The scores for kernels: float64 or float32, contiguous or strided."""
-        if self._given_posteriors is not None or (self.kind == "posteriors" and self.n_classes > 2):
-            return self.scores
-        return self._values
-
-    @property
-    def _kernel_log_odds(self) -> NDArray[Any]:
-        """Log-odds for kernels: float64 or float32, contiguous or strided."""
-        is_given = self.kind == "posteriors" and self._given_posteriors is None
-        return self._values if is_given else self.log_odds
-
-    @property
-    def _kernel_posteriors(self) -> NDArray[Any]:
-        """Posteriors as given, (N, K), for kernels."""
-        q = self._given_posteriors
-        return self.posteriors if q is None or q.ndim == 1 else q
-
-    @cached_property
-    def _floats(self) -> Floats:
-        """The input as float64."""
-        return np.asarray(self._values, dtype=np.float64)
-
     @property
     def score_range(self) -> tuple[float, float]:
         """Lowest and highest of :attr:`scores`; may be infinite; (0, 0) without samples."""
-        scores = self._kernel_scores
+        scores = self.scores
         if not scores.size:
             return 0.0, 0.0
         low, high = self.remember(

@@ -17,16 +17,6 @@ __all__ = ["Floats", "ScoringRule", "check_rule", "dot_or_zero"]
 Floats = NDArray[np.float64]
 
 
-#: Ends of the names of kernels, by the form of the predictions.
-_KERNEL_ENDS = {
-    "posteriors of class 1": "_of_posteriors",
-    "posteriors of both classes": "_of_pairs",
-    "log-odds": "",
-    "posteriors": "_of_rows",
-    "log-posteriors": "_multiclass",
-}
-
-
 class ScoringRule(Options, ABC):
     """A proper scoring rule: the loss of a posterior once the class is known.
 
@@ -105,12 +95,15 @@ class ScoringRule(Options, ABC):
     def summed_losses(self, predictions: Predictions) -> Floats:
         """Return the weighted sum of the losses of each class, shape (K,)."""
         y, weights = predictions.labels, predictions.weights
-        if self.name_in_kernels is None or predictions._logits is not None:
-            losses = self.losses_of(predictions)
-            return kernels.sum_by_class(losses, y, weights, predictions.n_classes)
-        form, values = predictions.as_given()
-        sum_losses = getattr(kernels, f"sum_{self.name_in_kernels}{_KERNEL_ENDS[form]}")
-        sums: Floats = sum_losses(values, y, weights)
+        q, n_classes = predictions._given_posteriors, predictions.n_classes
+        if self.name_in_kernels is None or (q is None and n_classes > 2):
+            return kernels.sum_by_class(self.losses_of(predictions), y, weights, n_classes)
+        values, form = predictions.log_odds if q is None else q, ""
+        if q is not None:
+            form = (
+                "_of_posteriors" if q.ndim == 1 else "_of_pairs" if n_classes == 2 else "_of_rows"
+            )
+        sums: Floats = getattr(kernels, f"sum_{self.name_in_kernels}{form}")(values, y, weights)
         return sums
 
     def loss(self, y: ArrayLike, log_q: ArrayLike) -> Floats:

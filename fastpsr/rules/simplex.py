@@ -105,5 +105,9 @@ def _mean_weights(
         )
         if ends[-1]:  # no points at all where the class is certain
             values = weight(points[: ends[-1]])
-            kernels.average_rows(values, shares, ends, means[rows])
+            row_of_point = np.repeat(np.arange(ends.size), np.diff(ends, prepend=0))
+            weights = shares[: ends[-1]]
+            totals = np.bincount(row_of_point, weights, ends.size)
+            sums = np.bincount(row_of_point, weights * values, ends.size)
+            np.divide(sums, totals, out=means[rows], where=totals > 0.0)
     return means

@@ -45,6 +45,11 @@ class Log(ScoringRule):
     def class_losses(self, log_q: Floats) -> Floats:
         return -log_q
 
+    def losses_at(self, log_q: Floats, y: NDArray[Any]) -> Floats:
+        if log_q.shape[1] == 2:
+            return super().losses_at(log_q, y)
+        return np.asarray(-log_q[np.arange(y.size), y])
+
     def binary_losses(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
         return kernels.softplus(np.where(y == 0, log_odds, -log_odds))
 
@@ -77,10 +82,18 @@ class Brier(ScoringRule):
     name_in_kernels = "brier_losses"
 
     def class_losses(self, log_q: Floats) -> Floats:
-        q = kernels.exp(log_q)
+        q = np.exp(log_q)
         one_minus_q = -np.expm1(np.minimum(log_q, 0.0))
         rest = np.maximum((q * q).sum(axis=1, keepdims=True) - q * q, 0.0)
         return np.asarray((rest + one_minus_q * one_minus_q) / q.shape[1])
+
+    def losses_at(self, log_q: Floats, y: NDArray[Any]) -> Floats:
+        if log_q.shape[1] == 2:
+            return super().losses_at(log_q, y)
+        q = np.exp(log_q)
+        q[np.arange(y.size), y] = 0.0
+        rest = q.sum(axis=1)  # 1 - q_y, without its rounding
+        return np.asarray((rest * rest + (q * q).sum(axis=1)) / q.shape[1])
 
     def binary_losses(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
         wrong = kernels.sigmoid(np.where(y == 0, log_odds, -log_odds))
@@ -94,7 +107,7 @@ class Brier(ScoringRule):
         return np.where(y == 0, slopes, -slopes)
 
     def slopes(self, log_q: Floats, y: NDArray[Any]) -> Floats:
-        q = kernels.exp(log_q)
+        q = np.exp(log_q)
         miss = q.copy()
         miss[np.arange(y.size), y] -= 1.0
         return np.asarray(2.0 / q.shape[1] * q * (miss - (q * miss).sum(axis=1, keepdims=True)))

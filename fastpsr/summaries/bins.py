@@ -155,12 +155,12 @@ def confidences(predictions: Predictions) -> tuple[Floats, NDArray[np.bool_]]:
     """Return the largest posterior of each sample, and whether its class (the first) is true."""
     y = predictions.labels
     if predictions._has_posteriors:  # as given
-        best, top = kernels.top_classes(predictions._kernel_posteriors)
-        return best, top == y
+        q = predictions.posteriors
+        return q.max(axis=1), q.argmax(axis=1) == y
     if predictions._logits is not None:
         return predictions._logits.confidences, predictions._logits.likeliest == y
     if predictions.n_classes == 2:
         log_odds = predictions.log_odds
         return kernels.sigmoid(np.abs(log_odds)), (log_odds > 0.0) == (y != 0)
-    log_best, top = kernels.top_classes(predictions.log_posteriors)
-    return kernels.exp(log_best), top == y
+    log_q = predictions.log_posteriors
+    return np.exp(log_q.max(axis=1)), log_q.argmax(axis=1) == y

@@ -81,7 +81,7 @@ class ScoresByClass(Column):
         return data.class_sizes
 
     def __call__(self, part: Part) -> tuple[Floats, NDArray[Any], Floats]:
-        return part.predictions._kernel_scores, part.predictions.labels, _NO_WEIGHTS
+        return part.predictions.scores, part.predictions.labels, _NO_WEIGHTS
 
 
 @dataclass(frozen=True, eq=False)

@@ -144,7 +144,7 @@ class RankSums(Sums):
         return self.stream
 
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
-        scores, lowest = part.predictions._kernel_scores, self.table.lowest
+        scores, lowest = part.predictions.scores, self.table.lowest
         cells = kernels.step_numbers(scores, lowest[1:], index_type(self.n_groups))
         cells[part.predictions.labels != 0] += lowest.size
         return cells
@@ -284,7 +284,7 @@ class CountIntoCells(Step):
         if self.has_weights and not weights.size:
             weights = np.ones(len(predictions))
         kernels.count_into_cells(
-            predictions._kernel_scores,
+            predictions.scores,
             weights,
             prepared,
             self.take,

@@ -95,9 +95,7 @@ class HighestInSteps(Step):
 
     def add(self, accumulator: Floats, prepared: Any, part: Part) -> Floats:
         predictions = part.predictions
-        kernels.highest_in_steps(
-            predictions._kernel_scores, predictions.weights, prepared, accumulator
-        )
+        kernels.highest_in_steps(predictions.scores, predictions.weights, prepared, accumulator)
         return accumulator
 
     def merge(self, one: Floats, other: Floats) -> Floats:

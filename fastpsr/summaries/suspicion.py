@@ -46,6 +46,6 @@ def look_at_llrs(data: Data) -> None:
         isinstance(data, Predictions)
         and (data.kind, data.n_classes) == ("likelihoods", 2)
         and len(data) >= FEWEST
-        and are_like_posteriors(data._kernel_scores)
+        and are_like_posteriors(data.scores)
     ):
         warn(like_posteriors())

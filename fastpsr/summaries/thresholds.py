@@ -37,7 +37,7 @@ class _LowestAbove(Step):
         return float("inf")
 
     def add(self, accumulator: float, prepared: None, part: Part) -> float:
-        scores, weights = part.predictions._kernel_scores, part.predictions.weights
+        scores, weights = part.predictions.scores, part.predictions.weights
         above = scores > self.score
         if weights.size:
             above &= weights > 0.0
@@ -87,7 +87,7 @@ class _LowestPosteriors(Step):
         if posteriors is None:
             accumulator[:] = -np.inf
         else:
-            numbers = kernels.step_numbers(samples._kernel_scores, self.log_odds)
+            numbers = kernels.step_numbers(samples.scores, self.log_odds)
             np.minimum.at(accumulator, numbers, posteriors)
         return accumulator
 

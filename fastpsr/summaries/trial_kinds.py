@@ -127,7 +127,7 @@ class KindCellSums(KindSums):
         return self.edges.size + 1
 
     def places(self, part: Part) -> NDArray[Any]:
-        scores, dtype = part.predictions._kernel_scores, index_type(2 * self.n_places)
+        scores, dtype = part.predictions.scores, index_type(2 * self.n_places)
         if self.of_targets:
             return kernels.step_numbers(scores, self.edges, dtype)
         return kernels.cell_numbers(scores, self.edges, dtype) >> 1

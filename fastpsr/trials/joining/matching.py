@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr import kernels
 from fastpsr.trials.coded import Coded, recode
 from fastpsr.trials.joining.repeats import distinct_hashes
 from fastpsr.trials.optional import polars
@@ -136,8 +135,6 @@ def _pairs(
 
 
 def _first_of_each(pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
-    if kernels.all_distinct(pairs.view(np.uint64)):
-        return np.ones(pairs.size, bool)
     return np.asarray(polars().Series(pairs).is_first_distinct().to_numpy())
 
 

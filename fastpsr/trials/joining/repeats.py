@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr import kernels
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.optional import polars
 
@@ -41,8 +40,9 @@ def distinct_hashes(ids: Sequence[Coded]) -> NDArray[np.int64] | None:
     frame = polars().DataFrame({str(k): c for k, c in enumerate(strings) if c is not None})
     if frame.width < len(strings):
         return None
-    numbers = hashes_of(frame, frame.columns).to_numpy()
-    return numbers.view(np.int64) if kernels.all_distinct(numbers) else None
+    numbers = hashes_of(frame, frame.columns)
+    are_distinct = numbers.n_unique() == numbers.len()
+    return numbers.to_numpy().view(np.int64) if are_distinct else None
 
 
 class Repeats:
