@@ -12,7 +12,7 @@ from fastpsr.calibration.base import require_trained_classes
 from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.floors import floored
 from fastpsr.calibration.folds import Folds
-from fastpsr.calibration.row_fits import needs_every_class
+from fastpsr.calibration.row_fits import fit_class_rows, needs_every_class
 from fastpsr.calibration.rule_fits import MeanLoss, fit_under_rule
 from fastpsr.calibration.smooth import SmoothCalibrator
 from fastpsr.calibration.smooth_map import Fits, WeightedScores
@@ -112,6 +112,13 @@ class _Affine(SmoothCalibrator):
     def require_classes(self, data: Data) -> None:
         if needs_every_class(data, with_bias=self.with_bias):
             super().require_classes(data)
+
+    def fit_to_rows(
+        self, data: Data, folds: Folds, rows: Part, floor: float, start: Floats | None
+    ) -> Fits:
+        if data.n_classes == 2:
+            return super().fit_to_rows(data, folds, rows, floor, start)
+        return fit_class_rows(self, data, folds, rows, floor, start)
 
     def by_fold(self, folds: Folds, fits: Fits, kind: Kind) -> Transform:
         if fits.parameters.shape[1] <= 2:
@@ -277,17 +284,17 @@ class DirectionPreserving(_Affine):
     def _shown_options(self) -> str:
         return ("" if self._is_log else f"{self.rule!r}, ") + super()._shown_options
 
-    def fit_to_rows(self, fits: Fits, data: Data, folds: Folds, rows: Part, floor: float) -> Fits:
-        if self._is_log:
+    def fit_to_rows(
+        self, data: Data, folds: Folds, rows: Part, floor: float, start: Floats | None
+    ) -> Fits:
+        fits = super().fit_to_rows(data, folds, rows, floor, start)
+        if self._is_log or data.n_classes == 2:
             return fits
-        y, weights, scores = (
-            rows.predictions.labels,
-            rows.predictions.weights,
-            rows.predictions.scores,
-        )
-        weights = weights if weights.size else np.ones(y.size)
-        finite = np.clip(scores, floor, -floor if scores.ndim == 1 else None) if floor else scores
-        fold_of_row, priors = folds.fold_of_rows(rows), TrainingPriors.of(data, self.prior)
+        samples, fold_of_row = rows.predictions.present(), folds.fold_of_rows(rows)
+        priors = TrainingPriors.of(data, self.prior)
+        y, scores = samples.labels, samples.scores
+        weights = samples.weights if samples.weights.size else np.ones(y.size)
+        finite = np.maximum(scores, floor) if floor else scores
         parameters = []
         for mask, optimum in zip(folds.training_mask, fits.parameters, strict=True):
             used = np.flatnonzero(mask[fold_of_row] & (weights > 0.0))
@@ -307,20 +314,18 @@ class DirectionPreserving(_Affine):
         optima = super().fit_to_sums(sums, masks, start, steepest)
         if self._is_log:
             return optima
-        if steepest < _STEEP:  # the identity is beyond what cells resolve
-            return np.full_like(optima, np.nan)
-        finite = np.tile(sums.scores + sums.origin, 2)
-        y = np.repeat(np.array([0, 1], np.uint8), sums.scores.size)
         parameters = np.full_like(optima, np.nan)
+        if steepest < _STEEP:  # the identity is beyond what cells resolve
+            return parameters
         for c in np.flatnonzero(~np.isnan(optima).any(axis=1)):
             mask = masks[c : c + 1]
-            shares = sums.training_weights(mask).ravel()
-            loss = MeanLoss(
-                self.rule, finite + np.tile(sums.infinite, 2), finite, y, shares / shares.sum()
-            )
+            weights = sums.training_weights(mask)[:, 0]
+            y, nodes = np.nonzero(weights)
+            finite, shares = sums.scores[nodes] + sums.origin, weights[y, nodes]
+            scores = finite + sums.infinite[nodes]
+            loss = MeanLoss(self.rule, scores, finite, y, shares / shares.sum())
             offsets = np.array([0.0, sums.prior_log_odds(mask)[0]])
-            fitted = fit_under_rule(loss, self.moved(optima[c], -sums.origin), offsets)
-            parameters[c] = self.moved(fitted, sums.origin)
+            parameters[c] = fit_under_rule(loss, optima[c], offsets)
         return parameters
 
 

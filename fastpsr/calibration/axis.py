@@ -193,6 +193,10 @@ class AxisTotals:
                 sums[:, k] = np.bincount(entry, of_cell, folds.size)
         return sums
 
+    def weigh(self, masks: NDArray[np.bool_]) -> Floats:
+        """Return what the nodes weigh for each class in some folds each, (2, C, nodes)."""
+        return np.stack([kernels.add_masked(masks, of_class) for of_class in self.node_weights])
+
     @cached_property
     def node_weights(self) -> Floats:
         """What the nodes weigh for each class and fold, (2, F, nodes); may be negative."""

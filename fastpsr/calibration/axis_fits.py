@@ -124,8 +124,8 @@ class PlannedFits:
         origin = self.map.origin(self.axis.low, self.axis.high)
         totals = sums.class_totals
         weighted = WeightedScores(
-            sums.nodes(origin), sums.infinite, origin, self.span, sums.node_weights, totals,
-            sums.extremes, self.axis.zero, folds.may_train,
+            sums.nodes(origin), sums.infinite, origin, self.span, sums.weigh, totals, sums.extremes,
+            self.axis.zero, folds.may_train,
             self.samples_per_weight * float(totals.sum()), priors,
         )  # fmt: skip
         is_possible = weighted.have_overlap(masks, with_bias=self.map.with_bias)
@@ -138,12 +138,12 @@ class PlannedFits:
         is_valid = ~is_fitted
         if fitted.size:
             chosen = np.ascontiguousarray(masks[fitted])
-            start = None if begin is None else self.map.moved(begin[fitted], origin)
-            of_nodes = self.map.fit_to_sums(weighted, chosen, start, self.steepest)
+            start = None if begin is None else begin[fitted]
+            fits = self.map.fit_to_sums(weighted, chosen, start, self.steepest)
             prior_log_odds[fitted] = weighted.prior_log_odds(chosen)
-            is_found = ~np.isnan(of_nodes).any(axis=1)
+            is_found = ~np.isnan(fits).any(axis=1)
             fitted = fitted[is_found]
-            parameters[fitted] = self.map.moved(of_nodes[is_found], -origin)
+            parameters[fitted] = fits[is_found]
             is_steep[fitted] = [
                 self.map.steepness(each) > self.steepest for each in parameters[fitted]
             ]

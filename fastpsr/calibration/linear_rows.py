@@ -130,8 +130,6 @@ class LinearRows(ABC):
         begin: Floats | None = None,
         *,
         with_bias: bool = True,
-        penalty: Floats | None = None,
-        lower: Floats | None = None,
         near: float = NEAR,
     ) -> Floats | None:
         """Return the parameters of least mean log loss; None where the search does not converge.
@@ -150,7 +148,7 @@ class LinearRows(ABC):
         gauge = np.arange(begin.size) >= n_features if n_biases > 1 else None
         return newton(
             lambda point, curved: self.sums(training, point, curved, with_bias),
-            begin, training.size, gauge=gauge, penalty=penalty, lower=lower, near=near,
+            begin, training.size, gauge=gauge, near=near,
         )  # fmt: skip
 
     @abstractmethod

@@ -1,7 +1,7 @@
 """Searches for the minimum of a convex mean loss: Newton steps with a line search.
 
-The loss is of weighted samples, plus a quadratic penalty, over parameters that may have lower
-bounds. Searches know nothing of the map: they call a function that sums gradient and curvature.
+The loss is of weighted samples; searches by products add a quadratic penalty. Searches know nothing
+of the map: they call a function that sums gradient and curvature.
 """
 
 import math
@@ -40,8 +40,6 @@ def newton(
     total: float,
     *,
     gauge: Any = None,
-    penalty: Floats | None = None,
-    lower: Floats | None = None,
     near: float = NEAR,
 ) -> Floats | None:
     """Take Newton steps until the gradient is small, and one more; None without convergence.
@@ -59,24 +57,14 @@ def newton(
         Total weight of the samples.
     gauge : ndarray of bool, shape (p,), optional
         Parameters that are determined only up to a common additive constant.
-    penalty : ndarray, shape (p, p), optional
-        ``total x parameters @ penalty @ parameters / 2`` is added to the summed loss.
-    lower : ndarray, shape (p,), optional
-        Lower bounds; parameters that would go below their bound stay at it.
     near : float
         Gradient before the last step, which squares what is left: per unit of weight, and of a
         feature's spread, if above 1.
     """
     all_won = _ALL_WON * (near / NEAR) ** 2
     n = point.size
-    bound = np.full(n, -np.inf) if lower is None else lower
-    pull: Any = 0.0 if penalty is None else total * penalty
-    moves = np.ones(n, bool)
     constant = np.zeros(n, bool) if gauge is None else gauge
-    point = np.maximum(point, bound)
-
-    gradient, curvature = sums(point, True)
-    gradient, hessian = gradient + np.dot(pull, point), curvature + pull
+    gradient, hessian = sums(point, True)
     if not np.isfinite(hessian).all():
         raise ArgumentError(
             "scores", "must be of a magnitude whose squares are finite to fit a scale"
@@ -84,29 +72,24 @@ def newton(
     steepest = np.diagonal(hessian).copy()  # the largest curvature, since it may vanish locally
     damping, is_fresh, before = 0.0, True, math.inf
     for _ in range(_MOST_STEPS):
-        if lower is not None:
-            moves = (point > bound) | (gradient < 0.0)
-        plain = -_solve(gradient, hessian, moves, constant)
+        plain = -_solve(gradient, hessian, constant)
         spread = np.sqrt(np.maximum(np.diagonal(hessian), 0.0) / total)  # unit of the gradient
-        size = np.where(moves, np.abs(gradient) / total / np.maximum(1.0, spread), 0.0)
-        largest = size.max()
+        largest = (np.abs(gradient) / total / np.maximum(1.0, spread)).max()
         wins = abs(float(gradient @ plain)) / total
         is_near = largest < near and wins < all_won
         if is_near and (is_fresh or largest < _STEADY * before):
-            return np.maximum(point + plain, bound)
+            return np.asarray(point + plain)
         step = plain
         if damping:
-            step = -_solve(gradient, hessian + np.diag(damping * steepest), moves, constant)
-        trial = np.maximum(point + step, bound)
-        step = trial - point
+            step = -_solve(gradient, hessian + np.diag(damping * steepest), constant)
+        trial = point + step
         renew = bool(is_near or wins > _LITTLE or largest > _SLOW * before)
         there, curvature = sums(trial, renew)
-        there = there + np.dot(pull, trial)
         if float(there @ step) <= -0.5 * float(gradient @ step):
             point, gradient, before = trial, there, largest
             is_fresh = curvature is not None
             if curvature is not None:
-                hessian = curvature + pull
+                hessian = curvature
                 steepest = np.maximum(steepest, np.diagonal(hessian))
             damping = damping / 10.0 if damping > 1e-6 else 0.0
         else:
@@ -114,21 +97,10 @@ def newton(
     return None
 
 
-def _solve(gradient: Floats, hessian: Floats, moves: Any, gauge: Any) -> Floats:
-    """Solve for a Newton step of the free parameters."""
-    step = np.zeros(gradient.size)
-    n_used = int(np.count_nonzero(moves))
-    if n_used == 0:
-        return step
-    if n_used == 1:
-        k = int(moves.argmax())
-        step[k] = gradient[k] / max(hessian[k, k], 1e-300)
-        return step
-    if n_used < gradient.size:
-        step[moves] = _solve(
-            gradient[moves], hessian[moves][:, moves], np.ones(n_used, bool), gauge[moves]
-        )
-        return step
+def _solve(gradient: Floats, hessian: Floats, gauge: Any) -> Floats:
+    """Solve for a Newton step."""
+    if gradient.size == 1:
+        return np.asarray(gradient / max(hessian[0, 0], 1e-300))
     alike = gauge.astype(np.float64)
     trace = max(float((np.diagonal(hessian) * alike).sum()), 1e-300)
     full = hessian + (trace / gradient.size**2) * (alike[:, None] * alike)
@@ -136,7 +108,7 @@ def _solve(gradient: Floats, hessian: Floats, moves: Any, gauge: Any) -> Floats:
     unit = 1.0 / np.sqrt(np.maximum(np.diagonal(full), 1e-300))
     scaled = full * unit[:, None] * unit
     if not np.isfinite(scaled).all():  # LAPACK may not terminate for these
-        return step
+        return np.zeros(gradient.size)
     solution = kernels.solve_positive_definite(scaled, gradient * unit)
     if solution is None:  # no curvature in some direction: move only in the others
         solution = np.linalg.lstsq(scaled, gradient * unit, rcond=1e-15)[0]

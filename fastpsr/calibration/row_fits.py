@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.calibration.base import require_weights
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.linear_rows import LinearRows, TrainingSet
-from fastpsr.calibration.separability import check_margins, no_optimum
-from fastpsr.calibration.smooth_map import Fits, SmoothMap
+from fastpsr.calibration.separability import binary_margins, check_margins, no_optimum
+from fastpsr.calibration.smooth_map import Fits, SmoothMap, WeightedScores
 from fastpsr.calibration.training_priors import TrainingPriors
 from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Part, Plan, Step
@@ -22,20 +23,23 @@ from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats, Predictions
 
-__all__ = ["fit_rows", "fits_in_memory", "held_rows", "needs_every_class", "require_memory"]
+__all__ = [
+    "fit_class_rows",
+    "fit_rows",
+    "fits_in_memory",
+    "held_rows",
+    "needs_every_class",
+    "require_memory",
+]
+
+_LARGEST = 1e150  # score whose square is finite in sums
+_BYTES_OF_NODE = 64  # of a score in a fit that is made beside others
 
 
 def fit_rows(
-    map_: SmoothMap,
-    data: Data,
-    folds: Folds,
-    rows: Part,
-    *,
-    floor: float,
-    score_range: tuple[float, float],
-    start: Floats | None = None,
+    map_: SmoothMap, data: Data, folds: Folds, rows: Part, floor: float, start: Floats | None
 ) -> Fits:
-    """Return the fits of all folds. Those of several classes have a scale and a bias of each class.
+    """Return the fits of all folds to binary data.
 
     Parameters
     ----------
@@ -46,89 +50,113 @@ def fit_rows(
         The rows of the data, from :func:`held_rows`.
     floor : float
         Value that replaces -inf; 0 if all scores are finite.
-    score_range : pair of float
-        Lowest and highest score, after the replacement.
-    start : ndarray of float64, shape (p,), optional
-        Parameters at which searches begin, from another fit. Without them that of the first fold
-        begins at a constant, and the others at the first.
+    start : ndarray of float64, shape (p,), or None
+        Parameters at which searches begin, from another fit.
 
     Raises
     ------
     ArgumentError
         If a fit has no optimum.
     """
-    predictions, is_binary = rows.predictions, data.n_classes == 2
-    scores = predictions.scores
-    if floor:
-        scores = np.clip(scores, floor, -floor if is_binary else None)
+    samples, n_folds, masks = rows.predictions, folds.n_folds, folds.training_mask
+    used: Any = np.flatnonzero(samples.weights) if samples.weights.size else slice(None)
+    y, fold_of_row = samples.labels[used], folds.fold_of_rows(rows)[used]
+    scores = np.asarray(samples.scores[used], np.float64)
+    finite = np.clip(scores, floor, -floor) if floor else scores
+    weights = np.ones(y.size)
+    if samples.weights.size:
+        weights = samples.weights[used] / data.class_weights.max()
+    group = y.astype(np.int64) * n_folds + fold_of_row
+    totals = np.bincount(group, weights, 2 * n_folds).reshape(2, n_folds).astype(np.float64)
+    extremes = np.repeat([[np.inf], [-np.inf]], 2 * n_folds, axis=1)
+    np.minimum.at(extremes[0], group, finite)
+    np.maximum.at(extremes[1], group, finite)
+    extremes = extremes.reshape(2, 2, n_folds)
+    span = (float(extremes[0].min()), float(extremes[1].max()))
+    origin = map_.origin(*span)
+
+    def weigh(masks: NDArray[np.bool_]) -> Floats:
+        of_rows = masks[:, fold_of_row] * weights
+        return np.stack([np.where(y == k, of_rows, 0.0) for k in (0, 1)])
+
+    weighted = WeightedScores(
+        finite - origin, np.where(np.isinf(scores), scores, 0.0), origin, span, weigh, totals,
+        extremes, 0.0, folds.may_train, float(y.size), TrainingPriors.of(data, map_.prior),
+    )  # fmt: skip
+    for mask, of_classes in zip(masks, weighted.totals(masks).T, strict=True):
+        ranges = [extremes[0][:, mask].min(axis=1), extremes[1][:, mask].max(axis=1)]
+        margins = binary_margins(np.stack(ranges, axis=1))
+        _check_training(data, of_classes, *margins, with_bias=map_.with_bias)
+    if max(map(abs, span)) > _LARGEST:
+        raise _too_large()
+    size = max(1, memory_budget() // (_BYTES_OF_NODE * y.size))
+    fits = [
+        map_.fit_to_sums(weighted, some, None if start is None else np.tile(start, (len(some), 1)),
+                         np.inf)
+        for some in np.split(masks, range(size, len(masks), size))
+    ]  # fmt: skip
+    parameters = np.concatenate(fits)
+    if np.isnan(parameters).any():
+        raise _not_converged(2)
+    return Fits(parameters, weighted.prior_log_odds(masks))
+
+
+def fit_class_rows(
+    map_: SmoothMap, data: Data, folds: Folds, rows: Part, floor: float, start: Floats | None
+) -> Fits:
+    """Return the affine fits of all folds to data of several classes, with a bias of each.
+
+    For parameters see :func:`fit_rows`.
+    """
+    predictions, n_classes, with_bias = rows.predictions, data.n_classes, map_.with_bias
+    scores = np.maximum(predictions.scores, floor) if floor else predictions.scores
     largest = float(data.class_weights.max()) if data.has_weights else 1.0
     samples = LinearRows.of(
         scores[None], predictions.labels, predictions.weights, folds.fold_of_rows(rows),
-        folds.n_folds, data.n_classes, np.full(data.n_classes, largest),
+        folds.n_folds, n_classes, np.full(n_classes, largest),
     )  # fmt: skip
-    sets = _training_sets(map_, data, folds, samples)
-    offsets = np.stack([training.offsets for training in sets])
-    prior_log_odds = offsets[:, 1] - offsets[:, 0]
-    scores, origin = samples.features[0], map_.origin(*score_range) if is_binary else 0.0
-    if is_binary and not map_.adds_prior_first:
-        samples = samples.with_features(map_.features(scores - origin))
-    parameters: list[Floats] = []
-    for training, prior in zip(sets, prior_log_odds, strict=True):
-        if map_.adds_prior_first:
-            samples = samples.with_features(map_.features(scores + prior))
-            training = TrainingSet(training.mask, training.weights, training.factors, np.zeros(2))
-        begin = None
-        if start is not None:
-            begin = (
-                map_.moved(start, origin) if is_binary else start[: None if map_.with_bias else 1]
-            )
-        end = samples.fit(
-            training, begin, with_bias=map_.with_bias,
-            penalty=map_.penalty if is_binary else None, lower=map_.lower if is_binary else None,
-        )  # fmt: skip
-        parameters.append(_checked(map_, end, origin, data.n_classes))
-        start = parameters[0] if start is None else start
-    return Fits(np.stack(parameters), prior_log_odds)
-
-
-def _training_sets(
-    map_: SmoothMap, data: Data, folds: Folds, samples: LinearRows
-) -> list[TrainingSet]:
-    """Return what trains each calibrator; raise where a fit has no optimum."""
+    least, most = samples.margins(samples.features[0], by_class=with_bias)
+    priors, parameters = TrainingPriors.of(data, map_.prior), []
     weights = kernels.add_masked(folds.training_mask, samples.class_weights)
-    least, most = samples.margins(samples.features[0], by_class=map_.with_bias)
-    priors = TrainingPriors.of(data, map_.prior)
-    sets = []
     for mask, of_classes in zip(folds.training_mask, weights, strict=True):
-        if not of_classes.any():
-            raise ArgumentError(
-                "folds",
-                "must leave training samples for every trial: some pair of folds covers all; "
-                "use more folds",
-            )
-        if needs_every_class(data, with_bias=map_.with_bias):
-            require_weights(of_classes, data.kind)
-        extremes = least[mask].min(axis=0), most[mask].max(axis=0)
-        check_margins(*extremes, data.n_classes, with_bias=map_.with_bias)
-        factors, offsets = priors.factors(of_classes), priors.offsets(of_classes)
-        sets.append(TrainingSet(mask, of_classes, factors, offsets))
-    return sets
-
-
-def _checked(map_: SmoothMap, end: Floats | None, origin: float, n_classes: int) -> Floats:
-    """Return the parameters at the end of a search; raise if there is no optimum."""
-    if end is None:
-        raise no_optimum(
-            "all but separate the classes: calibration did not converge in 200 steps", n_classes
+        margins = least[mask].min(axis=0), most[mask].max(axis=0)
+        _check_training(data, of_classes, *margins, with_bias=with_bias)
+        training = TrainingSet(
+            mask, of_classes, priors.factors(of_classes), priors.offsets(of_classes)
         )
-    if not np.isfinite(end).all():
+        begin = None if start is None else start[: None if with_bias else 1]
+        end = samples.fit(training, begin, with_bias=with_bias)
+        if end is None:
+            raise _not_converged(n_classes)
+        if not np.isfinite(end).all():
+            raise _too_large()
+        bias = end[1:] if with_bias else np.zeros(n_classes)
+        parameters.append(np.concatenate([end[:1], bias - bias.mean()]))
+        start = parameters[0] if start is None else start
+    return Fits(np.stack(parameters), np.zeros(len(weights)))
+
+
+def _check_training(
+    data: Data, of_classes: Floats, least: Floats, most: Floats, *, with_bias: bool
+) -> None:
+    """Raise where a fit to a training set, with weights of classes and margins, has no optimum."""
+    if not of_classes.any():
         raise ArgumentError(
-            "scores", "must be of a magnitude whose squares are finite to fit a scale"
+            "folds",
+            "must leave training samples for every trial: some pair of folds covers all; "
+            "use more folds",
         )
-    if n_classes == 2:
-        return map_.moved(end, -origin)
-    bias = end[1:] if map_.with_bias else np.zeros(n_classes)
-    return np.concatenate([end[:1], bias - bias.mean()])
+    if needs_every_class(data, with_bias=with_bias):
+        require_weights(of_classes, data.kind)
+    check_margins(least, most, data.n_classes, with_bias=with_bias)
+
+
+def _not_converged(n_classes: int) -> ArgumentError:
+    return no_optimum("all but separate the classes: calibration did not converge", n_classes)
+
+
+def _too_large() -> ArgumentError:
+    return ArgumentError("scores", "must be of a magnitude whose squares are finite to fit a scale")
 
 
 def needs_every_class(data: Data, *, with_bias: bool) -> bool:

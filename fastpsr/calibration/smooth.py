@@ -27,7 +27,7 @@ from fastpsr.wording import counted
 
 __all__ = ["SmoothCalibrator"]
 
-_MANY = 1 << 14  # samples from which sums on an axis are faster than fits to the samples
+_MANY = 1 << 12  # samples from which sums on an axis are faster than fits to the samples
 _CHUNK = 4  # blocks
 
 
@@ -205,24 +205,19 @@ class SmoothCalibrator(Calibrator, SmoothMap):
         span = answers[0]
         if if_alike and not has_common_floor(span, data.n_classes):
             return None
-        if not by_rows:
-            fits = yield from fits_by_sums(self, data, folds)
-            if fits is not None:
-                return fits, span
-        rows = answers[1] if by_rows else (yield from held_rows(data, folds))
-        low, high, floor = span.low, span.high, 0.0
-        if not span.is_finite:
-            floor = floor_of(span, data.n_classes)
-            low, high = max(low, floor), min(high, -floor)
-        fits = fit_rows(
-            self, data, folds, rows, floor=floor, score_range=(low, high),
-            start=None if start is None else start.fitted_parameters,
-        )  # fmt: skip
-        return self.fit_to_rows(fits, data, folds, rows, floor), span
+        fits = None if by_rows else (yield from fits_by_sums(self, data, folds))
+        if fits is None:
+            rows = answers[1] if by_rows else (yield from held_rows(data, folds))
+            floor = 0.0 if span.is_finite else floor_of(span, data.n_classes)
+            begin = None if start is None else start.fitted_parameters
+            fits = self.fit_to_rows(data, folds, rows, floor, begin)
+        return fits, span
 
-    def fit_to_rows(self, fits: Fits, data: Data, folds: Folds, rows: Part, floor: float) -> Fits:
-        """Return the fits by its own rule, given those by the log rule; -inf becomes the floor."""
-        return fits
+    def fit_to_rows(
+        self, data: Data, folds: Folds, rows: Part, floor: float, start: Floats | None
+    ) -> Fits:
+        """Return the fits of all folds to rows in memory, where -inf becomes the floor."""
+        return fit_rows(self, data, folds, rows, floor, start)
 
     def _transform(self, predictions: Predictions) -> Predictions:
         predictions = floored(predictions, self.floor)

@@ -1,7 +1,7 @@
 """The interface of smooth maps of one score, which one search fits."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -45,8 +45,9 @@ class WeightedScores:
     origin : float
     span : pair of float
         Lowest and highest finite score of the samples.
-    weights : ndarray of float64, shape (2, F, Q)
-        Of each class in each of F folds; may be negative.
+    weigh : callable
+        Returns what the scores weigh for each class in some folds each, (2, C, Q), given masks of
+        these, (C, F); may be negative.
     class_totals : ndarray of float64, shape (2, F)
     extremes : ndarray of float64, shape (2, 2, F)
         Lowest and highest score of each class in each fold, or numbers in the same order.
@@ -63,7 +64,7 @@ class WeightedScores:
     infinite: Floats
     origin: float
     span: tuple[float, float]
-    weights: Floats
+    weigh: Callable[[NDArray[np.bool_]], Floats]
     class_totals: Floats
     extremes: Floats
     zero: float
@@ -73,7 +74,7 @@ class WeightedScores:
 
     def training_weights(self, masks: NDArray[np.bool_]) -> Floats:
         """Return what the scores weigh in the training sets of some folds each, (2, C, Q)."""
-        weights = np.stack([kernels.add_masked(masks, of_class) for of_class in self.weights])
+        weights = self.weigh(masks)
         priors = self.priors.weighing
         if priors is not None:
             totals = self.totals(masks)
@@ -203,6 +204,7 @@ class SmoothMap(ABC):
             if self.with_bias:
                 totals = weights.sum(axis=2)
                 start[:, -1] = np.log(totals[1] / totals[0]) - prior_log_odds
+        start = self.moved(start, sums.origin)
         at = scores + prior_log_odds[:, None] if self.adds_prior_first else scores[None]
         n_parameters = start.shape[-1]
         features = np.ones((len(at), n_parameters, scores.size))  # the last is the bias's
@@ -214,4 +216,4 @@ class SmoothMap(ABC):
             features, weights[0], weights[1], offset, start, self.penalty, self.lower
         )
         is_found = (fits[:, -1] > 0.0) & np.isfinite(fits).all(axis=1)
-        return np.where(is_found[:, None], fits[:, :-1], np.nan)
+        return self.moved(np.where(is_found[:, None], fits[:, :-1], np.nan), -sums.origin)

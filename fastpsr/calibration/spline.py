@@ -8,17 +8,13 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.calibration.axis import Axis
-from fastpsr.calibration.axis_fits import fits_by_sums
-from fastpsr.calibration.base import ByFold, Calibrator, require_weights
+from fastpsr.calibration.base import ByFold, Calibrator
 from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.floors import floor_of
 from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds, deal_samples
-from fastpsr.calibration.row_fits import held_rows
-from fastpsr.calibration.separability import binary_margins, check_margins, no_optimum
 from fastpsr.calibration.smooth import SmoothCalibrator
 from fastpsr.calibration.smooth_map import Fits, WeightedScores
-from fastpsr.calibration.training_priors import TrainingPriors
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.plans import Data, Part, Plan, Shared, Transform, mapped, resolved
 from fastpsr.predictions import Floats, Kind, Predictions
@@ -179,10 +175,10 @@ class Spline(SmoothCalibrator):
         (span,) = yield [ScoreRange().over(data)]
         if not span.is_finite:
             data = mapped(data, _AtFloor(floor_of(span, 2)))
-        fits = yield from fits_by_sums(self, data, folds)
-        if fits is None:
-            fits = yield from _fit_samples(self, data, folds)
-        return fits, span
+        return (yield from super()._fits(data, folds, start, if_alike=if_alike))
+
+    def _takes_sums(self, data: Data) -> bool:
+        return True
 
     def by_fold(self, folds: Folds, fits: Fits, kind: Kind) -> Transform:
         each = [
@@ -335,11 +331,11 @@ def _chosen(
 
 def _held_out_loss(sums: WeightedScores, path: _Path, pairs: list[tuple[int, int]]) -> float:
     """Return the mean log loss of fits on folds that did not train them."""
-    losses, totals = np.zeros(2), np.zeros(2)
+    losses, totals, of_folds = np.zeros(2), np.zeros(2), np.eye(len(sums.may_train), dtype=bool)
     for number, fold in pairs:
-        log_odds = path.log_odds(number)
+        log_odds, weights = path.log_odds(number), sums.weigh(of_folds[fold : fold + 1])
         for k, sign in enumerate((1.0, -1.0)):
-            losses[k] += (kernels.softplus(sign * log_odds) * sums.weights[k, fold]).sum()
+            losses[k] += (kernels.softplus(sign * log_odds) * weights[k, 0]).sum()
         totals += sums.class_totals[:, fold]
     priors = sums.priors.weighing
     if priors is None:
@@ -416,44 +412,6 @@ def _with_inner(data: Data, folds: Folds) -> Plan[Folds]:
 
 def _deal(data: Data, n_folds: int) -> Folds:
     return deal_samples(data, n_folds, 0)
-
-
-def _fit_samples(map_: Spline, data: Data, folds: Folds) -> Plan[Fits]:
-    """Plan: fit to the samples themselves, where sums in cells do not tell enough."""
-    rows = yield from held_rows(data, folds)
-    fold_of_row, samples = folds.fold_of_rows(rows), rows.predictions
-    used = np.flatnonzero(samples.weights) if samples.weights.size else np.arange(len(samples))
-    of_rows = samples.weights[used] if samples.weights.size else np.ones(used.size)
-    scores, places = np.unique(samples.scores[used], return_inverse=True)
-    n_folds = folds.n_folds
-    group = samples.labels[used].astype(np.int64) * n_folds + fold_of_row[used]
-    shape = (2, n_folds, scores.size)
-    cells = group * scores.size + places
-    weights = np.bincount(cells, of_rows, int(np.prod(shape))).astype(np.float64).reshape(shape)
-    lowest, highest = np.full(2 * n_folds, np.inf), np.full(2 * n_folds, -np.inf)
-    np.minimum.at(lowest, group, samples.scores[used])
-    np.maximum.at(highest, group, samples.scores[used])
-    extremes = np.stack([lowest, highest]).reshape(2, 2, n_folds)
-    for mask in folds.training_mask:
-        of_classes = weights[:, mask].sum(axis=(1, 2))
-        if not of_classes.any():
-            raise ArgumentError(
-                "folds",
-                "must leave training samples for every trial: some pair of folds covers all; "
-                "use more folds",
-            )
-        require_weights(of_classes, data.kind)
-        ranges = [extremes[0][:, mask].min(axis=1), extremes[1][:, mask].max(axis=1)]
-        check_margins(*binary_margins(np.stack(ranges, axis=1)), with_bias=True)
-    sums = WeightedScores(
-        scores, np.zeros(scores.size), 0.0, (float(scores[0]), float(scores[-1])), weights,
-        weights.sum(axis=2), extremes, 0.0, folds.may_train, float(used.size),
-        TrainingPriors.of(data, map_.prior),
-    )  # fmt: skip
-    parameters = map_.fit_to_sums(sums, folds.training_mask, None, np.inf)
-    if np.isnan(parameters).any():
-        raise no_optimum("all but separate the classes: calibration did not converge")
-    return Fits(parameters, sums.prior_log_odds(folds.training_mask))
 
 
 @dataclass(frozen=True, eq=False)
