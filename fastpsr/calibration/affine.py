@@ -290,7 +290,7 @@ class DirectionPreserving(_Affine):
         fits = super().fit_to_rows(data, folds, rows, floor, start)
         if self._is_log or data.n_classes == 2:
             return fits
-        samples, fold_of_row = rows.predictions.present(), folds.fold_of_rows(rows)
+        samples, fold_of_row = rows.predictions, folds.fold_of_rows(rows)
         priors = TrainingPriors.of(data, self.prior)
         y, scores = samples.labels, samples.scores
         weights = samples.weights if samples.weights.size else np.ones(y.size)

@@ -13,7 +13,7 @@ from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.floors import floor_of, floored, has_common_floor, with_floor
 from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds, one_fold
-from fastpsr.calibration.row_fits import fit_rows, fits_in_memory, held_rows
+from fastpsr.calibration.row_fits import fit_rows, held_rows
 from fastpsr.calibration.smooth_map import Fits, SmoothMap
 from fastpsr.errors import ArgumentError, SuspicionWarning, warn
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
@@ -27,7 +27,6 @@ from fastpsr.wording import counted
 
 __all__ = ["SmoothCalibrator"]
 
-_MANY = 1 << 12  # samples from which sums on an axis are faster than fits to the samples
 _CHUNK = 4  # blocks
 
 
@@ -122,37 +121,34 @@ class SmoothCalibrator(Calibrator, SmoothMap):
     #: Whether sums on an axis suffice for the losses that a fit minimizes.
     _fits_sums: Any = True
 
-    def _takes_sums(self, data: Data) -> bool:
-        """Whether fits are to sums on an axis, if one is possible."""
-        are_many = len(data) >= _MANY or not fits_in_memory(data, 2)
-        return bool(self._fits_sums and data.n_classes == 2 and are_many)
+    def with_inner_folds(self, data: Data, folds: Folds) -> Planned[Folds | None]:
+        """Plan: return the folds, also those that choose an option, or None if there are none."""
+        return folds
 
     def cross_fit_plan(self, data: Data, folds: Folds) -> Plan[Transform]:
-        together = yield from self._fits_of_folds(with_floor(data, self.floor), folds)
+        clipped = with_floor(data, self.floor)
+        key: Hashable = ("smooth fits", self.key, folds.key)
+        (together,) = yield [Shared(key, clipped, lambda: self._fit_together(clipped, folds))]
         if together is None:
             return (yield from resolved(super().cross_fit_plan(data, folds)))
         return self.by_fold(folds, together, output_kind(data.kind))
 
-    def _fits_of_folds(self, clipped: Data, folds: Folds) -> Plan[Fits | None]:
-        """Plan: return the fits of all folds, or None if they must be separate; computed once."""
-        key: Hashable = ("smooth fits", self.key, folds.key)
-        (together,) = yield [Shared(key, clipped, lambda: self._fit_together(clipped, folds))]
-        return together  # type: ignore[no-any-return]
-
     def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[FoldLosses]:
-        if self._takes_sums(data):
+        of_fits = yield from resolved(self.with_inner_folds(data, folds))
+        if of_fits is not None and self._fits_sums:
             clipped = with_floor(data, self.floor)
-            by_sums = yield from losses_by_sums(self, rule, clipped, folds)
+            by_sums = yield from losses_by_sums(self, rule, clipped, of_fits)
             if by_sums is not None:
                 losses, fits, axis = by_sums
                 if self.is_plain(fits, axis.low, axis.high):
                     return losses
         return (yield from super().losses_plan(rule, folds, data))
 
-    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Planned[Sums | None]:
-        if not self._fits_sums:
+    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Sums | None]:
+        of_fits = yield from resolved(self.with_inner_folds(data, folds))
+        if of_fits is None or not self._fits_sums:
             return None
-        return refit_sums(self, rule, data, folds, self.floor)
+        return (yield from refit_sums(self, rule, data, of_fits, self.floor))
 
     def _fit_together(self, data: Data, folds: Folds) -> Plan[Fits | None]:
         """Plan: return the fits of all folds, or None if they must be separate.
@@ -165,49 +161,34 @@ class SmoothCalibrator(Calibrator, SmoothMap):
             return None
         if folds.n_calibrators * data.n_classes > len(data):
             return None
+        of_fits = yield from resolved(self.with_inner_folds(data, folds))
+        if of_fits is None:
+            return None
         try:
-            fitted = yield from self._fits(data, folds, if_alike=True)
+            fits, span = yield from self._fits(data, of_fits)
         except ValueError as error:
             if getattr(error, "argument", "scores") != "scores":
                 raise
             return None  # separate fits give the full message
-        if fitted is None:
-            return None
-        fits, span = fitted
         ends = (span.low, span.high) if span.is_finite else (span.finite_low, span.finite_high)
-        return fits if self.is_plain(fits, *ends) else None
+        is_common = has_common_floor(span, data.n_classes)
+        return fits if is_common and self.is_plain(fits, *ends) else None
 
     def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
         data = with_floor(data, self.floor)
-        fitted = yield from self._fits(data, one_fold(), start)
-        assert fitted is not None
-        fits, span = fitted
+        folds = (yield from resolved(self.with_inner_folds(data, one_fold()))) or one_fold()
+        fits, span = yield from self._fits(data, folds, start)
         attributes = self.attributes(fits.parameters[0], float(fits.prior_log_odds[0]))
         attributes["floor_"] = floor_of(span, data.n_classes)
         self.check_attributes(attributes)
         return attributes
 
-    def _fits(
-        self,
-        data: Data,
-        folds: Folds,
-        start: Self | None = None,
-        *,
-        if_alike: bool = False,
-    ) -> Plan[tuple[Fits, Span] | None]:
-        """Plan: return the fits of all folds, and the range of the scores.
-
-        With `if_alike` the result is None where some samples would have another floor than all.
-        """
-        by_rows = not self._takes_sums(data)
-        requests: list[Any] = [ScoreRange().over(data), held_rows(data, folds)]
-        answers = yield requests[: 1 + by_rows]
-        span = answers[0]
-        if if_alike and not has_common_floor(span, data.n_classes):
-            return None
-        fits = None if by_rows else (yield from fits_by_sums(self, data, folds))
+    def _fits(self, data: Data, folds: Folds, start: Self | None = None) -> Plan[tuple[Fits, Span]]:
+        """Plan: return the fits of all folds, and the range of the scores."""
+        (span,) = yield [ScoreRange().over(data)]
+        fits = (yield from fits_by_sums(self, data, folds)) if self._fits_sums else None
         if fits is None:
-            rows = answers[1] if by_rows else (yield from held_rows(data, folds))
+            rows = yield from held_rows(data, folds)
             floor = 0.0 if span.is_finite else floor_of(span, data.n_classes)
             begin = None if start is None else start.fitted_parameters
             fits = self.fit_to_rows(data, folds, rows, floor, begin)

@@ -8,19 +8,16 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.calibration.axis import Axis
-from fastpsr.calibration.base import ByFold, Calibrator
+from fastpsr.calibration.base import ByFold
 from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.floors import floor_of
-from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds, deal_samples
 from fastpsr.calibration.smooth import SmoothCalibrator
 from fastpsr.calibration.smooth_map import Fits, WeightedScores
 from fastpsr.errors import ArgumentError, warn
-from fastpsr.plans import Data, Part, Plan, Shared, Transform, mapped, resolved
+from fastpsr.plans import Data, Part, Plan, Shared, Transform, mapped
 from fastpsr.predictions import Floats, Kind, Predictions
-from fastpsr.rules import ScoringRule
 from fastpsr.summaries.score_range import ScoreRange, Span
-from fastpsr.summaries.sums import Sums
 
 __all__ = ["Spline"]
 
@@ -151,34 +148,22 @@ class Spline(SmoothCalibrator):
 
     # Fits: inner folds for a single fit, and infinite scores at the floor
 
-    def cross_fit_plan(self, data: Data, folds: Folds) -> Plan[Transform]:
-        if not _have_inner(folds):
-            return (yield from resolved(Calibrator.cross_fit_plan(self, data, folds)))
-        return (yield from resolved(super().cross_fit_plan(data, folds)))
+    def with_inner_folds(self, data: Data, folds: Folds) -> Plan[Folds | None]:
+        fewest = int(np.min(data.class_sizes))
+        if folds.n_folds == 1 and fewest > 1:
+            n_folds = min(_FOLDS, fewest)
+            name = ("folds", n_folds, 0)  # those of CrossFit()
+            (dealt,) = yield [Shared(name, data, lambda: deal_samples(data, n_folds, 0))]
+            return dealt.inner()  # type: ignore[no-any-return]
+        # those that train a calibrator, and may train others on which it is not trained
+        inner = folds.training_mask[:, :, None] & folds.training_mask[:, None, :] & folds.may_train
+        return folds if folds.n_folds == 1 or inner.any(axis=(1, 2)).all() else None
 
-    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[FoldLosses]:
-        folds = yield from _with_inner(data, folds)
-        if not _have_inner(folds):
-            return (yield from Calibrator.losses_plan(self, rule, folds, data))
-        return (yield from super().losses_plan(rule, folds, data))
-
-    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Sums | None]:
-        folds = yield from _with_inner(data, folds)
-        if not _have_inner(folds):
-            return None
-        return (yield from resolved(super().refit_sums(rule, folds, data)))
-
-    def _fits(
-        self, data: Data, folds: Folds, start: Self | None = None, *, if_alike: bool = False
-    ) -> Plan[tuple[Fits, Span] | None]:
-        folds = yield from _with_inner(data, folds)
+    def _fits(self, data: Data, folds: Folds, start: Self | None = None) -> Plan[tuple[Fits, Span]]:
         (span,) = yield [ScoreRange().over(data)]
         if not span.is_finite:
             data = mapped(data, _AtFloor(floor_of(span, 2)))
-        return (yield from super()._fits(data, folds, start, if_alike=if_alike))
-
-    def _takes_sums(self, data: Data) -> bool:
-        return True
+        return (yield from super()._fits(data, folds, start))
 
     def by_fold(self, folds: Folds, fits: Fits, kind: Kind) -> Transform:
         each = [
@@ -391,27 +376,6 @@ def _knots(scores: Floats, weights: Floats, unit: float) -> Floats:
     levels = (np.arange(_KNOTS) + 0.5) / _KNOTS
     nearest = np.abs(below - levels[:, None]).argmin(axis=1)
     return np.unique(unit * (first + nearest))  # far from 0, others may be the same float
-
-
-def _have_inner(folds: Folds) -> bool:
-    """Whether the training folds of each calibrator can be told apart."""
-    inner = folds.training_mask[:, :, None] & folds.training_mask[:, None, :] & folds.may_train
-    return folds.n_folds == 1 or bool(inner.any(axis=(1, 2)).all())
-
-
-def _with_inner(data: Data, folds: Folds) -> Plan[Folds]:
-    """Plan: deal samples to inner folds if there is but one fold."""
-    fewest = int(np.min(data.class_sizes))
-    if folds.n_folds > 1 or fewest < 2:
-        return folds
-    n_folds = min(_FOLDS, fewest)
-    name = ("folds", n_folds, 0)  # those of CrossFit()
-    (dealt,) = yield [Shared(name, data, lambda: _deal(data, n_folds))]
-    return dealt.inner()  # type: ignore[no-any-return]
-
-
-def _deal(data: Data, n_folds: int) -> Folds:
-    return deal_samples(data, n_folds, 0)
 
 
 @dataclass(frozen=True, eq=False)
