@@ -53,15 +53,6 @@ def test_infinite_scores_are_at_the_ends():
     np.testing.assert_allclose(sums[2], np.full(8, 4.0), rtol=0, atol=1e-14)
 
 
-def test_map_rows_by_part():
-    rng = np.random.default_rng(0)
-    scores, part = rng.normal(size=(9000, 3)), rng.integers(0, 4, 9000).astype(np.uint16)
-    scale, shift = rng.normal(size=4), rng.normal(size=(4, 3))
-    mapped = kernels.map_rows_by_part(scores, part, scale, shift)
-    expected = scale[part, None] * scores + shift[part]
-    np.testing.assert_allclose(mapped, expected, rtol=1e-14, atol=1e-14)
-
-
 def test_combine_by_part():
     rng = np.random.default_rng(0)
     features, part = rng.normal(size=(3, 9000)), rng.integers(0, 4, 9000).astype(np.uint16)

@@ -18,9 +18,9 @@ from fastpsr.calibration.smooth import SmoothCalibrator
 from fastpsr.calibration.smooth_map import Fits, WeightedScores
 from fastpsr.calibration.training_priors import TrainingPriors
 from fastpsr.errors import ArgumentError, warn
-from fastpsr.plans import Data, Part, Transform
+from fastpsr.plans import Data, Part
 from fastpsr.plans.budget import memory_budget
-from fastpsr.predictions import Floats, Kind, Predictions
+from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Log, ScoringRule
 from fastpsr.rules.base import check_rule
 
@@ -50,11 +50,6 @@ class _Affine(SmoothCalibrator):
 
     def steepness(self, parameters: Floats) -> float:
         return abs(float(parameters[0]))
-
-    def scores_of_fits(self, fits: Fits, numbers: NDArray[np.int64], scores: Floats) -> Floats:
-        parameters = fits.parameters[numbers]  # all fits at once: replicates have many
-        scaled = parameters[:, :1] * scores
-        return np.asarray(scaled + parameters[:, 1:] if self.with_bias else scaled)
 
     def origin(self, low: float, high: float) -> float:
         # far from 0 squares lose digits
@@ -119,14 +114,6 @@ class _Affine(SmoothCalibrator):
         if data.n_classes == 2:
             return super().fit_to_rows(data, folds, rows, floor, start)
         return fit_class_rows(self, data, folds, rows, floor, start)
-
-    def by_fold(self, folds: Folds, fits: Fits, kind: Kind) -> Transform:
-        if fits.parameters.shape[1] <= 2:
-            return super().by_fold(folds, fits, kind)
-        maps = [self.attributes(parameters, 0.0) for parameters in fits.parameters]
-        scale = np.array([each["scale_"] for each in maps])
-        return _AffineByFold(folds, scale, np.stack([each["bias_"] for each in maps]),
-                             self.floor, kind)  # fmt: skip
 
     def _transform(self, predictions: Predictions) -> Predictions:
         require_trained_classes(self.bias_.size, predictions)
@@ -323,7 +310,7 @@ class DirectionPreserving(_Affine):
             y, nodes = np.nonzero(weights)
             finite, shares = sums.scores[nodes] + sums.origin, weights[y, nodes]
             scores = finite + sums.infinite[nodes]
-            loss = MeanLoss(self.rule, scores, finite, y, shares / shares.sum())
+            loss = MeanLoss(self.rule, scores, finite, y.astype(np.uint8), shares / shares.sum())
             offsets = np.array([0.0, sums.prior_log_odds(mask)[0]])
             parameters[c] = fit_under_rule(loss, optima[c], offsets)
         return parameters
@@ -373,28 +360,3 @@ class TemperatureScaling(_Affine):
     bias_: Floats = field(init=False, repr=False)
     floor_: float = field(init=False, repr=False)
     with_bias = False
-
-
-@dataclass(frozen=True, eq=False)
-class _AffineByFold(Transform):
-    """Map each sample of several classes with the affine map of its fold; scales are positive."""
-
-    folds: Folds
-    scale: Floats
-    bias: Floats
-    floor: float
-    kind: Kind
-
-    @property
-    def reads(self) -> frozenset[str]:  # type: ignore[override]
-        """Columns that determine the fold of a row."""
-        return self.folds.reads
-
-    def __call__(self, part: Part) -> Predictions:
-        predictions = floored(part.predictions, self.floor)
-        values = kernels.map_rows_by_part(
-            predictions.scores, self.folds.calibrator_of_rows(part), self.scale, self.bias
-        )
-        if self.kind == "posteriors":
-            kernels.normalize_log_rows(values, np.zeros(values.shape[1]), values)
-        return predictions.replace_scores(self.kind, values)

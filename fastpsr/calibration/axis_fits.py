@@ -103,55 +103,41 @@ class PlannedFits:
         return replace(planned, start=fits.parameters)
 
     def each_fit(
-        self,
-        sums: AxisTotals,
-        folds: Folds,
-        priors: TrainingPriors,
-        *,
-        skip_empty: bool,
-    ) -> tuple[Fits, NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return the fit of each calibrator, whether it is valid, and whether it is too steep.
+        self, sums: AxisTotals, folds: Folds, priors: TrainingPriors
+    ) -> tuple[Fits, NDArray[np.bool_], Floats]:
+        """Return the fit of each calibrator, whether it is valid, and how steep it is.
 
-        Fits are not valid where a class is missing, or may be separable from the other, or the
-        search does not converge. With `skip_empty`, calibrators that serve no row are not fitted.
+        There is none, and parameters are nan, where a class is missing, or may be separable from
+        the other, or the search does not converge.
         """
-        is_fitted = np.ones(folds.n_calibrators, bool)
-        if skip_empty:
-            calibrators, of_fold = folds.served.T
-            is_fitted[:] = False
-            is_fitted[calibrators[sums.class_totals.sum(axis=0)[of_fold] > 0.0]] = True
-        masks = folds.training_mask
+        masks, totals = folds.training_mask, sums.class_totals
         origin = self.map.origin(self.axis.low, self.axis.high)
-        totals = sums.class_totals
+        n_samples = self.samples_per_weight * float(totals.sum())
         weighted = WeightedScores(
             sums.nodes(origin), sums.infinite, origin, self.span, sums.weigh, totals, sums.extremes,
-            self.axis.zero, folds.may_train,
-            self.samples_per_weight * float(totals.sum()), priors,
+            self.axis.zero, folds.may_train, n_samples, priors,
         )  # fmt: skip
-        is_possible = weighted.have_overlap(masks, with_bias=self.map.with_bias)
-        is_possible &= weighted.totals(masks).all(axis=0)
-        fitted = np.flatnonzero(is_fitted & is_possible)
-        begin, parameters = self.start, np.zeros((folds.n_calibrators, self.map.n_parameters))
-        if begin is not None:
-            begin = parameters = np.tile(begin, (folds.n_calibrators // len(begin), 1))
-        prior_log_odds, is_steep = np.zeros(len(masks)), np.zeros(len(masks), bool)
-        is_valid = ~is_fitted
+        have_both = weighted.totals(masks).all(axis=0)
+        fitted = np.flatnonzero(
+            have_both & weighted.have_overlap(masks, with_bias=self.map.with_bias)
+        )
+        parameters = np.full((folds.n_calibrators, self.map.n_parameters), np.nan)
         if fitted.size:
-            chosen = np.ascontiguousarray(masks[fitted])
-            start = None if begin is None else begin[fitted]
-            fits = self.map.fit_to_sums(weighted, chosen, start, self.steepest)
-            prior_log_odds[fitted] = weighted.prior_log_odds(chosen)
-            is_found = ~np.isnan(fits).any(axis=1)
-            fitted = fitted[is_found]
-            parameters[fitted] = fits[is_found]
-            is_steep[fitted] = [
-                self.map.steepness(each) > self.steepest for each in parameters[fitted]
-            ]
-            is_valid[fitted] = ~is_steep[fitted]
+            start = self.start
+            if start is not None:
+                start = np.tile(start, (folds.n_calibrators // len(start), 1))[fitted]
+            parameters[fitted] = self.map.fit_to_sums(
+                weighted, np.ascontiguousarray(masks[fitted]), start, self.steepest
+            )
+        with np.errstate(divide="ignore", invalid="ignore"):  # where there is no fit
+            fits = Fits(parameters, weighted.prior_log_odds(masks))
+            steepness = np.array([self.map.steepness(each) for each in parameters])
+            is_valid = steepness <= self.steepest
             if self.floor:  # maps that do not increase have no limits there
-                low, high = self._at_ends(Fits(parameters, prior_log_odds), fitted).T
-                is_valid[fitted] &= low <= high
-        return Fits(parameters, prior_log_odds), is_valid, is_steep
+                ends = np.array([-np.inf, np.inf])
+                low, high = self.map.scores_of_fits(fits, np.arange(len(masks)), ends).T
+                is_valid &= low <= high
+        return fits, is_valid, steepness
 
     def losses(
         self,
@@ -173,16 +159,10 @@ class PlannedFits:
         log_odds += to_log_odds
         return sums.losses(rule, of_fold, log_odds, np.searchsorted(used, calibrators))
 
-    def _at_ends(self, fits: Fits, numbers: NDArray[np.int64]) -> Floats:
-        """Return the calibrated scores of infinite ones by some of the fits, (M, 2)."""
-        with np.errstate(invalid="ignore"):
-            return self.map.scores_of_fits(fits, numbers, np.array([-np.inf, np.inf]))
-
 
 def fits_by_sums(map_: SmoothMap, data: Data, folds: Folds) -> Plan[Fits | None]:
     """Plan: return the fits of all folds from sums; None if the samples are needed."""
-    # also folds without weight, whose samples must be calibrated
-    fitted = yield from _fits_to_sums(map_, data, folds, skip_empty=False)
+    fitted = yield from _fits_to_sums(map_, data, folds)
     return None if fitted is None else fitted[2]
 
 
@@ -193,7 +173,7 @@ def losses_by_sums(
     if not (rule.is_analytic and _has_axis(data)):
         return None
     fitted, offset = yield [
-        _fits_to_sums(map_, data, folds, skip_empty=True), LogOddsOffset().over(data)
+        _fits_to_sums(map_, data, folds), LogOddsOffset().over(data)
     ]  # fmt: skip
     if fitted is None:
         return None
@@ -213,7 +193,7 @@ def refit_sums(
         return None
     clipped = with_floor(data, floor)
     fitted, offset = yield [
-        _fits_to_sums(map_, clipped, folds, skip_empty=True), LogOddsOffset().over(data)
+        _fits_to_sums(map_, clipped, folds), LogOddsOffset().over(data)
     ]  # fmt: skip
     if fitted is not None:
         planned: PlannedFits | None = fitted[0].for_replicates(
@@ -314,7 +294,7 @@ class RefitSums(Sums):
         by_class = weight.reshape(n, 2, -1).sum(axis=2)
         raw = sums[:, :, 0].reshape(n, 2, -1).sum(axis=2)
         on_axis = AxisTotals.of_numbers(planned.axis, weight, sums[:, :, 1:])
-        fits, is_valid, _ = planned.each_fit(on_axis, folds, self.priors, skip_empty=True)
+        fits, is_valid, _ = planned.each_fit(on_axis, folds, self.priors)
         losses = planned.losses(self.rule, on_axis, folds, fits, self.offset).reshape(n, -1, 2)
         of_folds = on_axis.class_totals.T.reshape(n, -1, 2)
         return [
@@ -326,7 +306,7 @@ class RefitSums(Sums):
 
 
 def _fits_to_sums(
-    map_: SmoothMap, data: Data, folds: Folds, *, skip_empty: bool
+    map_: SmoothMap, data: Data, folds: Folds
 ) -> Plan[tuple[PlannedFits, AxisTotals, Fits] | None]:
     """Plan: return the fits of all folds, and the sums that they are fitted to.
 
@@ -338,12 +318,12 @@ def _fits_to_sums(
         if planned is None:
             break
         sums = yield from totals_on_axis(data, folds, planned.axis)
-        fits, is_valid, is_steep = planned.each_fit(sums, folds, priors, skip_empty=skip_empty)
+        fits, is_valid, steepness = planned.each_fit(sums, folds, priors)
         if is_valid.all():
             return planned, sums, fits
-        if not (is_valid | is_steep).all():
+        if not (is_valid | (steepness > planned.steepest)).all():
             break
-        planned = planned.steeper(max(map(map_.steepness, fits.parameters[is_steep])))
+        planned = planned.steeper(steepness.max())
     return None
 
 

@@ -81,14 +81,6 @@ class BetaCalibration(SmoothCalibrator):
     def features(self, scores: Floats) -> Floats:
         return kernels.log_sigmoid_rows(scores)
 
-    def apply(self, parameters: Floats, scores: Floats) -> Floats:
-        *slopes, shift = parameters
-        log_odds = np.full(scores.size, shift)
-        for slope, feature in zip(slopes, self.features(scores), strict=True):
-            if slope:  # an infinite feature of slope 0 adds nothing
-                log_odds += slope * feature
-        return log_odds
-
     def steepness(self, parameters: Floats) -> float:
         return max(float(parameters[:2].max()), 1.0)
 

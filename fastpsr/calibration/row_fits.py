@@ -76,7 +76,7 @@ def fit_rows(
     origin = map_.origin(*span)
 
     def weigh(masks: NDArray[np.bool_]) -> Floats:
-        of_rows = masks[:, fold_of_row] * weights
+        of_rows = np.take(masks, fold_of_row, axis=1) * weights
         return np.stack([np.where(y == k, of_rows, 0.0) for k in (0, 1)])
 
     weighted = WeightedScores(

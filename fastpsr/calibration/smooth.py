@@ -8,7 +8,7 @@ import numpy as np
 
 from fastpsr import checks, kernels
 from fastpsr.calibration.axis_fits import fits_by_sums, losses_by_sums, refit_sums
-from fastpsr.calibration.base import Calibrator, output_kind
+from fastpsr.calibration.base import ByFold, Calibrator, output_kind
 from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.floors import floor_of, floored, has_common_floor, with_floor
 from fastpsr.calibration.fold_losses import FoldLosses
@@ -84,7 +84,11 @@ class SmoothCalibrator(Calibrator, SmoothMap):
 
     def by_fold(self, folds: Folds, fits: Fits, kind: Kind) -> Transform:
         """Return the transform of all samples, each by the map of its fold; scores are finite."""
-        return _SmoothByFold(folds, self, fits, self.floor, kind)
+        if not self.chooses_among_fits and fits.parameters.shape[1] == self.n_parameters:
+            return _SmoothByFold(folds, self, fits, self.floor, kind)
+        each = zip(fits.parameters, fits.prior_log_odds, strict=True)
+        maps = (self.with_fitted(kind, self.attributes(*fit)) for fit in each)
+        return ByFold(folds, tuple(maps))
 
     def check_fitted(self) -> None:
         require_fitted("parameters_", np.shape(self.parameters_) == (self.n_parameters,))

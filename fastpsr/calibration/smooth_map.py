@@ -166,9 +166,11 @@ class SmoothMap(ABC):
 
     def apply(self, parameters: Floats, scores: Floats) -> Floats:
         """Return ``parameters @ features`` of scores (n,), plus the bias."""
-        features = self.features(scores)
-        log_odds: Floats = parameters[: len(features)] @ features
-        return np.asarray(log_odds + parameters[-1]) if self.with_bias else log_odds
+        log_odds = np.full(scores.size, parameters[-1] if self.with_bias else 0.0)
+        for slope, feature in zip(parameters, self.features(scores), strict=False):
+            if slope:  # an infinite feature of slope 0 adds nothing
+                log_odds += slope * feature
+        return log_odds
 
     def scores(self, fits: Fits, number: int, scores: Floats) -> Floats:
         """Return calibrated scores: log-odds for posteriors, otherwise LLRs."""
@@ -198,7 +200,7 @@ class SmoothMap(ABC):
         They may end early where a fit is steeper than the `steepest` that the sums are for.
         """
         scores, weights = sums.scores, sums.training_weights(masks)
-        prior_log_odds = sums.prior_log_odds(masks)
+        prior_log_odds = np.ascontiguousarray(sums.prior_log_odds(masks))
         if start is None:
             start = np.zeros((len(masks), self.n_parameters))
             if self.with_bias:

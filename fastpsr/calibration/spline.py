@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.calibration.axis import Axis
-from fastpsr.calibration.base import ByFold
 from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.floors import floor_of
 from fastpsr.calibration.folds import Folds, deal_samples
@@ -16,7 +15,7 @@ from fastpsr.calibration.smooth import SmoothCalibrator
 from fastpsr.calibration.smooth_map import Fits, WeightedScores
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.plans import Data, Part, Plan, Shared, Transform, mapped
-from fastpsr.predictions import Floats, Kind, Predictions
+from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.score_range import ScoreRange, Span
 
 __all__ = ["Spline"]
@@ -164,12 +163,6 @@ class Spline(SmoothCalibrator):
         if not span.is_finite:
             data = mapped(data, _AtFloor(floor_of(span, 2)))
         return (yield from super()._fits(data, folds, start))
-
-    def by_fold(self, folds: Folds, fits: Fits, kind: Kind) -> Transform:
-        each = [
-            self.attributes(*fit) for fit in zip(fits.parameters, fits.prior_log_odds, strict=True)
-        ]
-        return ByFold(folds, tuple(self.with_fitted(kind, attributes) for attributes in each))
 
     def is_plain(self, fits: Fits, low: float, high: float) -> bool:
         is_constant = not all(_slopes(parameters).any() for parameters in fits.parameters)

@@ -22,7 +22,6 @@ __all__ = [
     "add_masked",
     "combine_by_part",
     "fit_to_nodes",
-    "map_rows_by_part",
     "place_on_axis",
     "sum_on_axis",
     "weigh_nodes",
@@ -70,14 +69,6 @@ def sum_on_axis(
         _sum_on_axis, bounds, scores, y, parts_of, weights, low, width, n_cells, n_parts, out
     )
     return from_products(out.sum(axis=0).reshape(2, n_parts, n_cells, DEGREE + 1))
-
-
-def map_rows_by_part(scores: Floats, parts_of: Codes, scale: Floats, shift: Floats) -> Floats:
-    """Return ``scale[part] x row + shift[part]`` for each row of scores (N, K)."""
-    out = np.empty(scores.shape)
-    over_blocks(_map_rows_by_part, count_blocks(scores.shape[0]), scores, parts_of, scale, shift,
-                out, worth_a_thread=1)  # fmt: skip
-    return out
 
 
 def combine_by_part(features: Floats, parts_of: Codes, slopes: Floats, shift: Floats) -> Floats:
@@ -193,15 +184,6 @@ def _combine_by_part(first, last, features, parts_of, slopes, shift, out):
             if slopes[part, j] != 0.0:
                 value += slopes[part, j] * features[j, i]
         out[i] = value
-
-
-@kernel
-def _map_rows_by_part(first, last, scores, parts_of, scale, shift, out):
-    for i in range(first * BLOCK, min(last * BLOCK, scores.shape[0])):
-        part = np.uint64(parts_of[i])
-        row, of_row, added, factor = out[i], scores[i], shift[part], scale[part]
-        for k in range(row.size):
-            row[k] = factor * of_row[k] + added[k]
 
 
 @kernel

@@ -4,7 +4,6 @@ MODULE_OF = {
     "add_masked": "axis",
     "combine_by_part": "axis",
     "fit_to_nodes": "axis",
-    "map_rows_by_part": "axis",
     "place_on_axis": "axis",
     "sum_on_axis": "axis",
     "weigh_nodes": "axis",
