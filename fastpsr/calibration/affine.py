@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.calibration.base import require_trained_classes
+from fastpsr.calibration.base import require_squares, require_trained_classes
 from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.floors import floored
 from fastpsr.calibration.folds import Folds
@@ -19,7 +19,6 @@ from fastpsr.calibration.smooth_map import Fits, WeightedScores
 from fastpsr.calibration.training_priors import TrainingPriors
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.plans import Data, Part
-from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Log, ScoringRule
 from fastpsr.rules.base import check_rule
@@ -244,14 +243,8 @@ class DirectionPreserving(_Affine):
 
     def check_classes(self, n_classes: int) -> None:
         super().check_classes(n_classes)
-        most = max(2, int(np.sqrt(memory_budget() / (8 * _SQUARES))))
-        if n_classes > most:
-            raise ArgumentError(
-                "predictions",
-                f"must have at most {most:,} classes for DirectionPreserving, a fit of which adds "
-                f"up K x K numbers, not {n_classes:,}",
-                remedy="use TemperatureScaling(), or raise FASTPSR_MEMORY",
-            )
+        reason = "a fit of which adds up K x K numbers"
+        require_squares(self.name, n_classes, _SQUARES, reason, "TemperatureScaling()")
 
     @property
     def key(self) -> Hashable:

@@ -11,13 +11,12 @@ from fastpsr import kernels
 from fastpsr.calibration.axis import Axis, AxisTotals, most_cells, totals_on_axis
 from fastpsr.calibration.base import LogOddsOffset
 from fastpsr.calibration.floors import LOG_FLOOR, floored, with_floor
-from fastpsr.calibration.fold_losses import FoldLosses
+from fastpsr.calibration.fold_losses import CellLossSums, FoldLosses
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.smooth_map import Fits, SmoothMap, WeightedScores
 from fastpsr.calibration.training_priors import TrainingPriors
-from fastpsr.kernels.sizes import DEGREE, LANES, index_type
+from fastpsr.kernels.sizes import DEGREE, LANES
 from fastpsr.plans import Data, Part, Plan
-from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.losses import ScoreTotals
@@ -208,14 +207,11 @@ def refit_sums(
 
 
 @dataclass(frozen=True, eq=False)
-class RefitSums(Sums):
+class RefitSums(CellLossSums):
     """Samples grouped by class, fold and cell; calibrators of a replicate are fitted to the sums.
 
     Attributes
     ----------
-    rule : ScoringRule
-        Rule of the losses.
-    folds : Folds
     planned : PlannedFits
     priors : TrainingPriors
     offset : float
@@ -224,8 +220,6 @@ class RefitSums(Sums):
         Floor of the posteriors that are calibrated.
     """
 
-    rule: ScoringRule
-    folds: Folds
     planned: PlannedFits
     priors: TrainingPriors
     offset: float
@@ -241,26 +235,16 @@ class RefitSums(Sums):
         return (*self.planned.map.stream, self.folds.n_folds)
 
     @property
-    def n_groups(self) -> int:  # type: ignore[override]
-        """Number of triples of class, fold and cell."""
-        return 2 * self.folds.n_folds * self.planned.axis.n_cells
+    def n_cells(self) -> int:
+        return self.planned.axis.n_cells
 
-    @property
-    def reads(self) -> frozenset[str]:  # type: ignore[override]
-        """Rows, and the columns that determine their folds."""
-        return ROWS | self.folds.reads
+    def cells(self, part: Part) -> NDArray[np.int32]:
+        return self._places(part)[0]
 
     @property
     def key(self) -> Hashable:
         axis = self.planned.axis
         return (self.planned.map.key, self.rule.key, self.folds.key, self.floor, axis.key)
-
-    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
-        axis, wide = self.planned.axis, index_type(self.n_groups)
-        of_fold = part.predictions.labels.astype(wide) * wide(self.folds.n_folds)
-        of_fold += self.folds.fold_of_rows(part)
-        cell, _ = self._places(part)
-        return np.asarray(of_fold * wide(axis.n_cells) + cell)
 
     def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
         return self.rule.losses_of(part.predictions), self._places(part)[1]

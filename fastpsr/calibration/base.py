@@ -29,6 +29,7 @@ from fastpsr.plans import (
     resolved,
     run,
 )
+from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.sums import Sums
@@ -42,6 +43,7 @@ __all__ = [
     "log_prior_of",
     "output_kind",
     "prior_log_odds",
+    "require_squares",
     "require_weights",
 ]
 
@@ -391,6 +393,17 @@ class LogOddsOffset(Step):
 
     def merge(self, one: float, other: float) -> float:
         return one
+
+
+def require_squares(name: str, n_classes: int, n_squares: int, reason: str, other: str) -> None:
+    """Raise if so many arrays of K x K exceed the memory budget."""
+    most = max(2, int(np.sqrt(memory_budget() / (8 * n_squares))))
+    if n_classes > most:
+        raise ArgumentError(
+            "predictions",
+            f"must have at most {most:,} classes for {name}, {reason}, not {n_classes:,}",
+            remedy=f"use {other}, or raise FASTPSR_MEMORY",
+        )
 
 
 def log_prior_of(kind: Kind, class_weights: Floats, given: Floats | None) -> Floats:

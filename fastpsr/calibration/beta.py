@@ -1,14 +1,11 @@
 """Beta calibration: a map with a slope of its own on either side."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from fastpsr import kernels
 from fastpsr.calibration.smooth import SmoothCalibrator
-from fastpsr.calibration.smooth_map import Fits
-from fastpsr.errors import warn
 from fastpsr.predictions import Floats
 
 __all__ = ["BetaCalibration"]
@@ -77,6 +74,7 @@ class BetaCalibration(SmoothCalibrator):
     floor_: float = field(init=False, repr=False)
     adds_prior_first = True
     needs_posteriors = True
+    constant = "a = b = 0"
 
     def features(self, scores: Floats) -> Floats:
         return kernels.log_sigmoid_rows(scores)
@@ -91,15 +89,3 @@ class BetaCalibration(SmoothCalibrator):
     @property
     def penalty(self) -> Floats:
         return _TIE * np.array([[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
-
-    def is_plain(self, fits: Fits, low: float, high: float) -> bool:
-        is_constant = not fits.parameters[:, :2].any(axis=1).all()
-        return super().is_plain(fits, low, high) and not is_constant
-
-    def check_attributes(self, attributes: dict[str, Any]) -> None:
-        if not attributes["parameters_"][:2].any():
-            warn(
-                "a = b = 0: higher scores do not mean that class 1 is likelier, and all samples "
-                "get the same posterior",
-                once=True,
-            )

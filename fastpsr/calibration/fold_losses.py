@@ -15,7 +15,7 @@ from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.losses import ScoreTotals
 from fastpsr.summaries.sums import Sums
 
-__all__ = ["FoldLossSums", "FoldLosses", "summed_by_fold"]
+__all__ = ["CellLossSums", "FoldLossSums", "FoldLosses", "summed_by_fold"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,14 +42,48 @@ class FoldLosses(ScoreTotals):
 
 
 @dataclass(frozen=True, eq=False)
-class FoldLossSums(Sums):
-    """Losses of the samples of each class and fold, as they are."""
+class CellLossSums(Sums):
+    """Samples grouped by class, fold and cell, with their losses as they are."""
 
     rule: ScoringRule
     folds: Folds
+    n_columns = 1
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return 1
+
+    def cells(self, part: Part) -> Any:
+        """Return the cell of each sample of a part, (n,), or that of all."""
+        return 0
+
+    @property
+    def n_groups(self) -> int:  # type: ignore[override]
+        """Number of triples of class, fold and cell."""
+        return self.n_classes * self.folds.n_folds * self.n_cells
+
+    @property
+    def reads(self) -> frozenset[str]:  # type: ignore[override]
+        """Rows, and the columns that determine their folds."""
+        return ROWS | self.folds.reads
+
+    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
+        wide = index_type(self.n_groups)
+        of_fold = part.predictions.labels.astype(wide) * wide(self.folds.n_folds)
+        of_fold += self.folds.fold_of_rows(part)
+        return np.asarray(of_fold * wide(self.n_cells) + self.cells(part))
+
+    def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
+        return (self.rule.losses_of(part.predictions),)
+
+
+@dataclass(frozen=True, eq=False)
+class FoldLossSums(CellLossSums):
+    """Losses of the samples of each class and fold, as they are."""
+
     n_classes: int
     given_priors: Floats | None
-    n_columns = 1
 
     @property
     def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]
@@ -57,26 +91,8 @@ class FoldLossSums(Sums):
         return ("classes and folds", self.folds.n_folds)
 
     @property
-    def n_groups(self) -> int:  # type: ignore[override]
-        """Number of pairs of class and fold."""
-        return self.n_classes * self.folds.n_folds
-
-    @property
-    def reads(self) -> frozenset[str]:  # type: ignore[override]
-        """Rows, and the columns that determine their folds."""
-        return ROWS | self.folds.reads
-
-    @property
     def key(self) -> Any:
         return ("classes and folds", self.n_classes, self.folds.key)
-
-    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
-        wide = index_type(self.n_groups)
-        of_class = part.predictions.labels.astype(wide) * wide(self.folds.n_folds)
-        return np.asarray(of_class + self.folds.fold_of_rows(part).astype(wide))
-
-    def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
-        return (self.rule.losses_of(part.predictions),)
 
     def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreTotals, FoldLosses]:
         """Return the losses of all, and those of each pair if calibrators change nothing."""

@@ -1,6 +1,6 @@
 """Calibrators of least log loss that are smooth maps: one flow of fits, in memory and in parts."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -16,7 +16,6 @@ from fastpsr.calibration.folds import Folds, one_fold
 from fastpsr.calibration.row_fits import fit_rows, held_rows
 from fastpsr.calibration.smooth_map import Fits, SmoothMap
 from fastpsr.errors import ArgumentError, SuspicionWarning, warn
-from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.plans import Data, Part, Plan, Planned, Shared, Transform, resolved
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules import ScoringRule
@@ -26,8 +25,6 @@ from fastpsr.summaries.sums import Sums
 from fastpsr.wording import counted
 
 __all__ = ["SmoothCalibrator"]
-
-_CHUNK = 4  # blocks
 
 
 class SmoothCalibrator(Calibrator, SmoothMap):
@@ -44,6 +41,7 @@ class SmoothCalibrator(Calibrator, SmoothMap):
     prior_log_odds_: float
     floor_: float
     fitted_names = ("parameters_", "prior_log_odds_", "floor_")
+    constant = "all slopes are 0"
 
     def __post_init__(self) -> None:
         checks.as_floor(self.floor)
@@ -77,10 +75,21 @@ class SmoothCalibrator(Calibrator, SmoothMap):
 
     def is_plain(self, fits: Fits, low: float, high: float) -> bool:
         """Whether fits to scores in a range need neither a warning nor an error."""
-        return bool(np.isfinite(fits.parameters).all())
+        is_constant = any(map(self.is_constant, fits.parameters))
+        return bool(np.isfinite(fits.parameters).all()) and not is_constant
+
+    def is_constant(self, parameters: Floats) -> bool:
+        """Whether all slopes are 0."""
+        return not parameters[:-1].any()
 
     def check_attributes(self, attributes: dict[str, Any]) -> None:
         """Raise or warn where a fit is not as users expect."""
+        if self.is_constant(attributes["parameters_"]):
+            warn(
+                f"{self.constant}: higher scores do not mean that class 1 is likelier, and all "
+                "samples get the same posterior",
+                once=True,
+            )
 
     def by_fold(self, folds: Folds, fits: Fits, kind: Kind) -> Transform:
         """Return the transform of all samples, each by the map of its fold; scores are finite."""
@@ -207,8 +216,7 @@ class SmoothCalibrator(Calibrator, SmoothMap):
     def _transform(self, predictions: Predictions) -> Predictions:
         predictions = floored(predictions, self.floor)
         fits = Fits(self.parameters_[None], np.array([self.prior_log_odds_]))
-        scores = predictions.scores
-        values = _in_chunks(scores.size, lambda rows: self.scores(fits, 0, scores[rows]))
+        values = self.scores(fits, 0, predictions.scores)
         return predictions.replace_scores(self.output_kind, values)
 
 
@@ -234,28 +242,9 @@ class _SmoothByFold(Transform):
         if self.map.with_bias:
             slopes, shift = slopes[:, :-1], np.ascontiguousarray(slopes[:, -1])
         slopes = np.ascontiguousarray(slopes)
-        prior_log_odds = self.fits.prior_log_odds
-        adds_prior = self.map.adds_prior_first and prior_log_odds.any()
-
-        def mapped(rows: slice) -> Floats:
-            calibrators = calibrator_of_row[rows]
-            prior: Any = prior_log_odds[calibrators] if adds_prior else 0.0
-            features = self.map.features(scores[rows] + prior)
-            values = kernels.combine_by_part(features, calibrators, slopes, shift)
-            values -= prior
-            return values
-
-        return predictions.replace_scores(self.kind, _in_chunks(scores.size, mapped))
-
-
-def _in_chunks(n_rows: int, mapped: Callable[[slice], Floats]) -> Floats:
-    """Return values of rows, (N,), from those of chunks, whose arrays stay in the cache."""
-    out = np.empty(n_rows)
-
-    def fill(first: int, last: int) -> None:
-        for block in range(first, last, _CHUNK):
-            rows = slice(block * BLOCK, min(block + _CHUNK, last) * BLOCK)
-            out[rows] = mapped(rows)
-
-    over_blocks(fill, count_blocks(n_rows))
-    return out
+        prior: Any = 0.0
+        if self.map.adds_prior_first and self.fits.prior_log_odds.any():
+            prior = self.fits.prior_log_odds[calibrator_of_row]
+        features = self.map.features(scores + prior)
+        values = kernels.combine_by_part(features, calibrator_of_row, slopes, shift)
+        return predictions.replace_scores(self.kind, values - prior)

@@ -1,7 +1,7 @@
 """Spline calibration: a smooth monotone map, as smooth as cross-validation finds best."""
 
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from fastpsr.calibration.floors import floor_of
 from fastpsr.calibration.folds import Folds, deal_samples
 from fastpsr.calibration.smooth import SmoothCalibrator
 from fastpsr.calibration.smooth_map import Fits, WeightedScores
-from fastpsr.errors import ArgumentError, warn
+from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Part, Plan, Shared, Transform, mapped
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.score_range import ScoreRange, Span
@@ -164,17 +164,8 @@ class Spline(SmoothCalibrator):
             data = mapped(data, _AtFloor(floor_of(span, 2)))
         return (yield from super()._fits(data, folds, start))
 
-    def is_plain(self, fits: Fits, low: float, high: float) -> bool:
-        is_constant = not all(_slopes(parameters).any() for parameters in fits.parameters)
-        return super().is_plain(fits, low, high) and not is_constant
-
-    def check_attributes(self, attributes: dict[str, Any]) -> None:
-        if not _slopes(attributes["parameters_"]).any():
-            warn(
-                "all slopes are 0: higher scores do not mean that class 1 is likelier, and all "
-                "samples get the same posterior",
-                once=True,
-            )
+    def is_constant(self, parameters: Floats) -> bool:
+        return not _slopes(parameters).any()
 
     def check_fitted(self) -> None:
         super().check_fitted()

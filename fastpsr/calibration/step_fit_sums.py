@@ -3,62 +3,40 @@
 from abc import abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.calibration.base import log_prior_of
-from fastpsr.calibration.fold_losses import FoldLosses
-from fastpsr.calibration.folds import Folds
-from fastpsr.kernels.sizes import index_type
-from fastpsr.plans import Part
-from fastpsr.plans.steps import ROWS
+from fastpsr.calibration.fold_losses import CellLossSums, FoldLosses
 from fastpsr.predictions import Floats, Kind, class_factors
-from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.losses import ScoreTotals
-from fastpsr.summaries.sums import Sums
 
 __all__ = ["StepFitSums"]
 
 
 @dataclass(frozen=True, eq=False)
-class StepFitSums(Sums):
+class StepFitSums(CellLossSums):
     """Samples of a binary task grouped by class, fold and cell; raw and calibrated losses.
 
     Attributes
     ----------
-    rule : ScoringRule
-    folds : Folds
     kind : {"posteriors", "likelihoods", "raw scores"}
     given_priors : ndarray of float64, shape (2,), or None
     offset : float
         Log-odds minus score.
     """
 
-    rule: ScoringRule
-    folds: Folds
     kind: Kind
     given_priors: Floats | None
     offset: float
 
     n_classes = 2
-    n_columns = 1
-
-    @property
-    @abstractmethod
-    def n_cells(self) -> int:
-        """Number of cells."""
 
     @property
     @abstractmethod
     def cells_key(self) -> Hashable:
         """Hashable identity of the cells and of their use."""
-
-    @abstractmethod
-    def cells(self, part: Part) -> NDArray[Any]:
-        """Return the cell of each sample of a part, (n,)."""
 
     @abstractmethod
     def levels(self, negatives: Floats, positives: Floats, factors: Floats) -> Floats:
@@ -68,27 +46,8 @@ class StepFitSums(Sums):
         """
 
     @property
-    def n_groups(self) -> int:  # type: ignore[override]
-        """Number of triples of class, fold and cell."""
-        return 2 * self.folds.n_folds * self.n_cells
-
-    @property
-    def reads(self) -> frozenset[str]:  # type: ignore[override]
-        """Rows, and the columns that determine their folds."""
-        return ROWS | self.folds.reads
-
-    @property
     def key(self) -> Hashable:
         return (self.cells_key, self.folds.key)
-
-    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
-        wide = index_type(self.n_groups)
-        of_fold = part.predictions.labels.astype(wide) * wide(self.folds.n_folds)
-        of_fold += self.folds.fold_of_rows(part)
-        return np.asarray(of_fold * wide(self.n_cells) + self.cells(part))
-
-    def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
-        return (self.rule.losses_of(part.predictions),)
 
     def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreTotals, FoldLosses]:
         weight = weight.reshape(2, self.folds.n_folds, self.n_cells)

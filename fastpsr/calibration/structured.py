@@ -9,7 +9,12 @@ from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.calibration.affine import TemperatureScaling
-from fastpsr.calibration.base import Calibrator, log_prior_of, require_trained_classes
+from fastpsr.calibration.base import (
+    Calibrator,
+    log_prior_of,
+    require_squares,
+    require_trained_classes,
+)
 from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.folds import one_fold
 from fastpsr.calibration.newton import newton_by_products
@@ -17,7 +22,6 @@ from fastpsr.calibration.row_fits import held_rows
 from fastpsr.calibration.separability import no_optimum
 from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Part, Plan, Transform, mapped
-from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats, Kind, Predictions, class_factors
 from fastpsr.summaries.class_counts import ClassCounts
 
@@ -245,14 +249,8 @@ class MatrixScaling(_Structured):
 
     def check_classes(self, n_classes: int) -> None:
         super().check_classes(n_classes)
-        most = max(2, int(np.sqrt(memory_budget() / (8 * _SQUARES))))
-        if n_classes > most:
-            raise ArgumentError(
-                "predictions",
-                f"must have at most {most:,} classes for MatrixScaling, which has K x K weights, "
-                f"not {n_classes:,}",
-                remedy="use VectorScaling(), or raise FASTPSR_MEMORY",
-            )
+        reason = "which has K x K weights"
+        require_squares(self.name, n_classes, _SQUARES, reason, "VectorScaling()")
 
     def penalty(self, n_classes: int, n_samples: float) -> Floats:
         of_square = self.strength * n_classes / n_samples
