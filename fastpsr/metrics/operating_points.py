@@ -151,6 +151,8 @@ class _StepMetric(PointMetric[PavBlocks | RankTable | RocStep]):
     def value_of(self, step: RocStep) -> float:
         """Return the value."""
 
+    #: Whether the points are the vertices of the ROC's convex hull.
+    is_on_hull = False
     #: Whether the value depends on single scores in a run of one class, which rank cells pool.
     needs_scores = False
 
@@ -158,6 +160,8 @@ class _StepMetric(PointMetric[PavBlocks | RankTable | RocStep]):
     value_range: Any = (0.0, 1.0)
 
     def total(self, data: Data) -> Plan[PavBlocks | RankTable | RocStep]:
+        if self.is_on_hull:
+            return (yield from pav_blocks(data))
         if data.has_weights and not self.needs_scores:
             return (yield from rank_cells(data))
         return (yield from roc_step(data, self.criterion))
@@ -167,9 +171,13 @@ class _StepMetric(PointMetric[PavBlocks | RankTable | RocStep]):
         return (yield from rank_sums(data, resolution))
 
     def finish(self, summary: PavBlocks | RankTable | RocStep) -> float:
+        if self.is_on_hull and not isinstance(summary, RocStep):
+            summary = summary.blocks
         return self.value_of(summary.step(self.criterion))
 
     def threshold_of(self, table: RankTable) -> float:
+        if self.is_on_hull:
+            return super().threshold_of(table)
         step = table.step(self.criterion)
         if not self.takes_end(step):
             return step.score
@@ -177,6 +185,8 @@ class _StepMetric(PointMetric[PavBlocks | RankTable | RocStep]):
         return step.above
 
     def point(self, data: Data) -> Plan[OperatingPoint]:
+        if self.is_on_hull:
+            return (yield from super().point(data))
         step = yield from roc_step(data, self.criterion)
         end = self.takes_end(step)
         threshold = (yield from score_above(data, step)) if end else step.score
@@ -240,7 +250,7 @@ class EER(_StepMetric):
 
     @property
     def label(self) -> str:
-        return "EER" if self.definition == "hull" else f"EER({self.definition})"
+        return "EER" if self.is_on_hull else f"EER({self.definition})"
 
     @property
     def meaning(self) -> str:
@@ -251,6 +261,11 @@ class EER(_StepMetric):
         return [cls(), cls("crossing"), cls("nearest")]
 
     @property
+    def is_on_hull(self) -> bool:  # type: ignore[override]
+        """Whether the rate is that of the hull."""
+        return self.definition == "hull"
+
+    @property
     def needs_scores(self) -> bool:  # type: ignore[override]
         """Whether the nearest of the operating points in a run of one class is sought."""
         return self.definition == "nearest"
@@ -258,24 +273,14 @@ class EER(_StepMetric):
     @property
     def interval_rule(self) -> IntervalRule:
         """Only the hull is optimized on the data."""
-        if self.definition != "hull":
+        if not self.is_on_hull:
             return super().interval_rule  # type: ignore[no-any-return]
         return IntervalRule("subsampling", "subsampling", "log", ONE_TERM, ONE_TERM)
 
     @property
     def value_range(self) -> tuple[float, float]:
         """On the hull it is at most that of constant scores."""
-        return (0.0, 0.5 if self.definition == "hull" else 1.0)
-
-    def total(self, data: Data) -> Plan[PavBlocks | RankTable | RocStep]:
-        if self.definition == "hull":
-            return (yield from pav_blocks(data))
-        return (yield from super().total(data))
-
-    def finish(self, summary: PavBlocks | RankTable | RocStep) -> float:
-        if self.definition == "hull" and not isinstance(summary, RocStep):
-            summary = summary.blocks
-        return super().finish(summary)
+        return (0.0, 0.5 if self.is_on_hull else 1.0)
 
     def takes_end(self, step: RocStep) -> bool:
         return step.ends_nearer
@@ -286,16 +291,6 @@ class EER(_StepMetric):
     def vertex_of(self, blocks: PavBlocks) -> int:
         return int(self.criterion.find(*blocks.hull)) + blocks.step(self.criterion).ends_nearer
 
-    def threshold_of(self, table: RankTable) -> float:
-        if self.definition == "hull":
-            return PointMetric.threshold_of(self, table)
-        return super().threshold_of(table)
-
-    def point(self, data: Data) -> Plan[OperatingPoint]:
-        if self.definition == "hull":
-            return (yield from PointMetric.point(self, data))
-        return (yield from super().point(data))
-
 
 _EER_MEANINGS = {
     "hull": "on the convex hull of the ROC",
@@ -304,8 +299,34 @@ _EER_MEANINGS = {
 }
 
 
+class _RateAtLimit(_StepMetric):
+    """The lowest rate of one kind of errors at a limit of the other rate, the only field."""
+
+    unit = "fraction"
+
+    @property
+    @abstractmethod
+    def limit(self) -> tuple[str, float]:
+        """Name and value of the limit."""
+
+    def __post_init__(self) -> None:
+        name, limit = self.limit
+        number = checks.as_number(name, limit)
+        if not 0.0 <= number < 1.0:
+            raise ArgumentError(name, f"must be at least 0 and below 1, not {number}")
+        object.__setattr__(self, name, number)
+
+    @property
+    def reference_value(self) -> float:
+        return 1.0 - self.limit[1]
+
+    @classmethod
+    def examples(cls, data: Data) -> list[Metric[Any]]:
+        return [cls(0.1), cls(0.0), cls(0.5)]  # type: ignore[call-arg]
+
+
 @dataclass(frozen=True, eq=False)
-class MissRate(_StepMetric):
+class MissRate(_RateAtLimit):
     """Miss rate at a limit of the false-alarm rate (FNMR at FMR; 1 - TAR at FAR).
 
     The lowest P_miss of the thresholds with P_fa of at most `p_fa`, without interpolation.
@@ -348,10 +369,9 @@ class MissRate(_StepMetric):
 
     p_fa: float
 
-    unit = "fraction"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "p_fa", _as_limit("p_fa", self.p_fa))
+    @property
+    def limit(self) -> tuple[str, float]:
+        return "p_fa", self.p_fa
 
     @property
     def label(self) -> str:
@@ -360,14 +380,6 @@ class MissRate(_StepMetric):
     @property
     def meaning(self) -> str:
         return f"lowest miss rate with a false-alarm rate of at most {self.p_fa:g}"
-
-    @property
-    def reference_value(self) -> float:
-        return 1.0 - self.p_fa
-
-    @classmethod
-    def examples(cls, data: Data) -> list[Metric[Any]]:
-        return [cls(0.1), cls(0.0), cls(0.5)]
 
     @property
     def criterion(self) -> Criterion:
@@ -381,7 +393,7 @@ class MissRate(_StepMetric):
 
 
 @dataclass(frozen=True, eq=False)
-class FalseAlarmRate(_StepMetric):
+class FalseAlarmRate(_RateAtLimit):
     """False-alarm rate at a limit of the miss rate (FMR at FNMR).
 
     The lowest P_fa of the thresholds with P_miss of at most `p_miss`, without interpolation.
@@ -424,10 +436,9 @@ class FalseAlarmRate(_StepMetric):
 
     p_miss: float
 
-    unit = "fraction"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "p_miss", _as_limit("p_miss", self.p_miss))
+    @property
+    def limit(self) -> tuple[str, float]:
+        return "p_miss", self.p_miss
 
     @property
     def label(self) -> str:
@@ -436,14 +447,6 @@ class FalseAlarmRate(_StepMetric):
     @property
     def meaning(self) -> str:
         return f"lowest false-alarm rate with a miss rate of at most {self.p_miss:g}"
-
-    @property
-    def reference_value(self) -> float:
-        return 1.0 - self.p_miss
-
-    @classmethod
-    def examples(cls, data: Data) -> list[Metric[Any]]:
-        return [cls(0.1), cls(0.0), cls(0.5)]
 
     @property
     def criterion(self) -> Criterion:
@@ -534,10 +537,3 @@ class Threshold(RankMetric[OperatingPoint | RankTable]):
         if isinstance(summary, OperatingPoint):
             return summary.threshold
         return summary.as_passed(self.metric.threshold_of(summary))
-
-
-def _as_limit(name: str, limit: object) -> float:
-    number = checks.as_number(name, limit)
-    if not 0.0 <= number < 1.0:
-        raise ArgumentError(name, f"must be at least 0 and below 1, not {number}")
-    return number
