@@ -1,6 +1,5 @@
 """Draws without replacement: units are dealt to shares, of which replicates keep some."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ from fastpsr import kernels
 from fastpsr.bootstrap.cache import BootstrapCache
 from fastpsr.bootstrap.layout import Layout
 from fastpsr.bootstrap.streams import seed_of
-from fastpsr.bootstrap.unit_counts import Counts, UnitCounts
+from fastpsr.bootstrap.unit_counts import CountedTotals, Counts, UnitCounts
 from fastpsr.bootstrap.units import Units
 from fastpsr.caching import cached_property
 from fastpsr.plans import Step
@@ -121,23 +120,16 @@ class SubsetDraws(UnitCounts):
 
 
 @dataclass(frozen=True, eq=False)
-class _ShareTotals(Step):
+class _ShareTotals(CountedTotals):
     """Sums of rows by the share of their unit, added up to those that each replicate keeps.
 
     Of the shares of a deal, those that all of these replicates keep have one table.
     """
 
-    layouts: tuple[Layout, ...]
     draws: SubsetDraws
-    replicates: range
 
-    @property
-    def key(self) -> Hashable:
-        return (type(self), self.draws, self.replicates)
-
-    @property
-    def reads(self) -> frozenset[str]:
-        return self.draws.reads.union(*(layout.reads for layout in self.layouts))
+    def prepare(self) -> None:
+        return None
 
     @cached_property
     def _merged(self) -> list[tuple[int, NDArray[np.int64], NDArray[np.bool_]]]:
@@ -158,7 +150,7 @@ class _ShareTotals(Step):
             for one in self.layouts
         ]  # fmt: skip
 
-    def add(self, accumulator: Any, prepared: None, *parts: Part) -> Any:
+    def add(self, accumulator: Any, shared: Any, *parts: Part) -> Any:
         draws = self.draws
         for layout, by_deal in zip(self.layouts, accumulator, strict=True):
             if layout.is_absent(parts):
