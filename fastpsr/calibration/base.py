@@ -37,8 +37,10 @@ from fastpsr.summaries.suspicion import look_at_llrs
 
 __all__ = [
     "Apply",
+    "AsPosteriors",
     "Calibrator",
     "LogOddsOffset",
+    "as_posteriors",
     "log_odds_of",
     "log_prior_of",
     "output_kind",
@@ -351,6 +353,30 @@ class _TrainingRows(Transform):
         if not self.with_posteriors:  # without the posteriors themselves
             predictions = predictions.replace_scores(predictions.kind, predictions.scores)
         return predictions[np.flatnonzero(may_train)]
+
+
+@dataclass(frozen=True, eq=False)
+class AsPosteriors(Transform):
+    """Posteriors at the log-prior of the training data; those that are posteriors stay."""
+
+    log_priors: Floats
+    kind: Kind = "posteriors"
+
+    def __call__(self, part: Part) -> Predictions:
+        return as_posteriors(part.predictions, self.log_priors)
+
+
+def as_posteriors(predictions: Predictions, log_priors: Floats) -> Predictions:
+    """Return posteriors at log-priors (K,); those that are posteriors stay."""
+    if predictions.kind == "posteriors":
+        return predictions
+    scores = predictions.scores
+    if scores.ndim == 1:
+        values = scores + (log_priors[1] - log_priors[0])
+    else:
+        values = np.empty(scores.shape)
+        kernels.normalize_log_rows(scores, log_priors, values)
+    return predictions.replace_scores("posteriors", values)
 
 
 def output_kind(kind: Kind) -> Kind:

@@ -8,12 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
-from fastpsr.calibration.base import Calibrator, log_odds_of, prior_log_odds
+from fastpsr.calibration.base import (
+    AsPosteriors,
+    Calibrator,
+    as_posteriors,
+    log_odds_of,
+    prior_log_odds,
+)
 from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.floors import clip_log_odds
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.step_fit_sums import StepFitSums
-from fastpsr.plans import Data, Part, Plan
+from fastpsr.plans import Data, Part, Plan, mapped
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.bins import BinSums, Events, uniform_edges
@@ -103,31 +109,17 @@ class HistogramBinning(Calibrator):
     def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
         offset = prior_log_odds(data)
         edges = uniform_edges(self.bins)
-        events = _Binned("class", offset)
-        sums = yield from BinSums(2, edges, events, data.given_priors).total(data)
+        at_prior = mapped(data, AsPosteriors(np.array([0.0, offset])))
+        sums = yield from BinSums(2, edges, Events("class"), data.given_priors).total(at_prior)
         weight, hits, _ = sums.shares
         posterior = self.frequencies(hits, weight, edges)
         return {"edges_": edges, "posterior_": posterior, "prior_log_odds_": offset}
 
     def _transform(self, predictions: Predictions) -> Predictions:
-        bins = kernels.bin_numbers(_binned(predictions, self.prior_log_odds_), self.edges_)
+        at_prior = as_posteriors(predictions, np.array([0.0, self.prior_log_odds_]))
+        bins = kernels.bin_numbers(at_prior.positive_posteriors, self.edges_)
         levels = clip_log_odds(log_odds_of(self.posterior_, 1.0 - self.posterior_), self.floor)
         return predictions.replace_scores(self.output_kind, (levels - self.prior_log_odds_)[bins])
-
-
-@dataclass(frozen=True)
-class _Binned(Events):
-    """The event that is binned: class 1, at the training prior."""
-
-    prior_log_odds: float
-
-    @property
-    def key(self) -> Hashable:
-        """Hashable identity."""
-        return ("class at a prior", self.prior_log_odds)
-
-    def __call__(self, samples: Predictions) -> tuple[Floats, NDArray[np.bool_]]:
-        return _binned(samples, self.prior_log_odds), samples.labels != 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,9 +149,3 @@ class _BinnedSums(StepFitSums):
         weight = negatives + positives
         posterior = HistogramBinning.frequencies(positives, weight, self.edges)
         return clip_log_odds(log_odds_of(posterior, 1.0 - posterior), self.floor)
-
-
-def _binned(samples: Predictions, prior_log_odds: float) -> Floats:
-    if samples.kind == "posteriors":
-        return samples.positive_posteriors
-    return kernels.sigmoid(samples.scores + prior_log_odds)

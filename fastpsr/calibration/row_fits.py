@@ -26,7 +26,6 @@ from fastpsr.predictions import Floats, Predictions
 __all__ = [
     "fit_class_rows",
     "fit_rows",
-    "fits_in_memory",
     "held_rows",
     "needs_every_class",
     "require_memory",
@@ -173,23 +172,14 @@ def held_rows(data: Data, folds: Folds) -> Plan[Part]:
 
 def require_memory(data: Data, n_columns: int, argument: str) -> None:
     """Raise if the rows of data in parts, with so many columns, exceed the memory budget."""
-    if not fits_in_memory(data, n_columns):
+    size = 16 * len(data) * (n_columns + 2)  # joining parts takes twice the bytes of the rows
+    if not isinstance(data, Predictions) and size > memory_budget():
         raise ArgumentError(
             argument,
             f"must fit in memory for this fit, in {memory_budget():,} bytes, but {len(data):,} "
-            f"rows take {_bytes_of(data, n_columns):,} when they are joined; FASTPSR_MEMORY sets "
-            "the limit",
+            f"rows take {size:,} when they are joined; FASTPSR_MEMORY sets the limit",
             remedy="raise it, or fit on a sample and transform the parts",
         )
-
-
-def fits_in_memory(data: Data, n_columns: int) -> bool:
-    """Return whether rows with so many columns are in memory, or may be joined there."""
-    return isinstance(data, Predictions) or _bytes_of(data, n_columns) <= memory_budget()
-
-
-def _bytes_of(data: Data, n_columns: int) -> int:
-    return 16 * len(data) * (n_columns + 2)  # joining parts takes twice the bytes of the rows
 
 
 @dataclass(frozen=True, eq=False)

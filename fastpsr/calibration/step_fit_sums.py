@@ -62,22 +62,16 @@ class StepFitSums(CellLossSums):
 
         Weights (2, F, cells) are of each class in each fold.
         """
-        served = self.folds.served
-        losses = np.zeros((len(served), 2))
+        calibrators, of_fold = self.folds.served.T
+        losses = np.zeros((calibrators.size, 2))
         has_rows = weight.sum(axis=(0, 2)) > 0.0
-        order = np.argsort(served[:, 0], kind="stable")  # the pairs of a calibrator in turn
-        last = -1
-        for entry in order.tolist():
-            calibrator, fold = served[entry].tolist()
-            if not has_rows[fold]:
-                continue
-            if calibrator != last:
-                log_odds, last = self._scores(weight, calibrator) + self.offset, calibrator
-            for k in (0, 1):
-                used = np.flatnonzero(weight[k, fold])
-                y = np.full(used.size, k, np.uint8)
-                losses[entry, k] = (self.rule.binary_losses(log_odds[used], y)
-                                    * weight[k, fold, used]).sum()  # fmt: skip
+        for calibrator in np.unique(calibrators[has_rows[of_fold]]).tolist():
+            log_odds = self._scores(weight, calibrator) + self.offset
+            for entry in np.flatnonzero(calibrators == calibrator):
+                for k, of_cells in enumerate(weight[:, of_fold[entry]]):
+                    used = np.flatnonzero(of_cells)
+                    of_used = self.rule.binary_losses(log_odds[used], np.full(used.size, k, "u1"))
+                    losses[entry, k] = (of_used * of_cells[used]).sum()
         return losses
 
     def _scores(self, weight: Floats, calibrator: int) -> Floats:

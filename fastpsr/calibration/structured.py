@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from fastpsr import checks, kernels
 from fastpsr.calibration.affine import TemperatureScaling
 from fastpsr.calibration.base import (
+    AsPosteriors,
     Calibrator,
+    as_posteriors,
     log_prior_of,
     require_squares,
     require_trained_classes,
@@ -21,8 +23,8 @@ from fastpsr.calibration.newton import newton_by_products
 from fastpsr.calibration.row_fits import held_rows
 from fastpsr.calibration.separability import no_optimum
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data, Part, Plan, Transform, mapped
-from fastpsr.predictions import Floats, Kind, Predictions, class_factors
+from fastpsr.plans import Data, Plan, mapped
+from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.summaries.class_counts import ClassCounts
 
 __all__ = ["MatrixScaling", "VectorScaling"]
@@ -70,7 +72,7 @@ class _Structured(Calibrator):
     def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
         given, n_classes = data.given_priors, data.n_classes
         log_priors = log_prior_of(data.kind, data.class_weights, given)
-        at_prior = mapped(data, _AsPosteriors(log_priors))
+        at_prior = mapped(data, AsPosteriors(log_priors))
         temperature, counts, held = yield [
             TemperatureScaling().fit_plan(at_prior), ClassCounts(n_classes).over(data),
             held_rows(at_prior, one_fold()),
@@ -103,7 +105,7 @@ class _Structured(Calibrator):
 
     def _transform(self, predictions: Predictions) -> Predictions:
         require_trained_classes(self.bias_.size, predictions)
-        at_prior = _AsPosteriors(self.log_priors_)(Part.whole(predictions))
+        at_prior = as_posteriors(predictions, self.log_priors_)
         rows = _smoothed(at_prior, self.scale_, self.n_samples_)
         weights = self.weights_
         scores = rows * weights if weights.ndim == 1 else rows @ weights.T
@@ -258,26 +260,6 @@ class MatrixScaling(_Structured):
         factors[:, -1] = of_square
         np.fill_diagonal(factors, of_square)
         return factors
-
-
-@dataclass(frozen=True, eq=False)
-class _AsPosteriors(Transform):
-    """Posteriors at the log-prior of the training data; those that are posteriors stay."""
-
-    log_priors: Floats
-    kind: Kind = "posteriors"
-
-    def __call__(self, part: Part) -> Predictions:
-        predictions = part.predictions
-        if predictions.kind == "posteriors":
-            return predictions
-        scores = predictions.scores
-        if scores.ndim == 1:
-            values = scores + (self.log_priors[1] - self.log_priors[0])
-        else:
-            values = np.empty(scores.shape)
-            kernels.normalize_log_rows(scores, self.log_priors, values)
-        return predictions.replace_scores("posteriors", values)
 
 
 class _Rows:
