@@ -41,6 +41,7 @@ __all__ = [
     "Calibrator",
     "LogOddsOffset",
     "as_posteriors",
+    "check_training_set",
     "log_odds_of",
     "log_prior_of",
     "output_kind",
@@ -230,21 +231,7 @@ class Calibrator(Fittable, ABC):
         view: Data = mapped(data, _TrainingRows(folds, number, self.bins_posteriors))
         if isinstance(view, PartitionedPredictions):
             yield from view.find_facts()
-        if not view.class_weights.any():
-            raise ArgumentError(
-                "folds",
-                "must leave training samples for every trial: some pair of folds covers all; "
-                "use more folds",
-            )
-        absent = np.flatnonzero((view.class_weights == 0.0) & (data.class_weights > 0.0))
-        if absent.size and (view.n_classes == 2 or view.kind != "posteriors"):
-            out = folds.served[folds.served[:, 0] == number, 1]
-            raise ArgumentError(
-                "folds",
-                f"must leave samples of every class to train on, but all of class {absent[0]} are "
-                f"in fold {out[0]}, or with its groups",
-                remedy="use other folds or groups",
-            )
+        check_training_set(data, folds, number, view.class_weights)
         return (yield from self.fit_plan(view, start))
 
     @property
@@ -392,6 +379,25 @@ def require_weights(class_weights: Floats, kind: Kind) -> None:
         remedy = "TemperatureScaling() can do without" if has_remedy else ""
         rule = f"needs samples of every class, but class {absent[0]} has none of positive weight"
         raise ArgumentError("scores", rule, None, remedy, name="a calibrator")
+
+
+def check_training_set(data: Data, folds: Folds, number: int, class_weights: Floats) -> None:
+    """Raise unless folds leave a calibrator samples to train on, of every class that data have."""
+    if not class_weights.any():
+        raise ArgumentError(
+            "folds",
+            "must leave training samples for every trial: some pair of folds covers all; "
+            "use more folds",
+        )
+    absent = np.flatnonzero((class_weights == 0.0) & (data.class_weights > 0.0))
+    if absent.size and (data.n_classes == 2 or data.kind != "posteriors"):
+        out = folds.served[folds.served[:, 0] == number, 1]
+        raise ArgumentError(
+            "folds",
+            f"must leave samples of every class to train on, but all of class {absent[0]} are "
+            f"in fold {out[0]}, or with its groups",
+            remedy="use other folds or groups",
+        )
 
 
 def require_trained_classes(n_classes: int, predictions: Predictions) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.calibration.base import require_weights
+from fastpsr.calibration.base import check_training_set, require_weights
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.linear_rows import LinearRows, TrainingSet
 from fastpsr.calibration.separability import binary_margins, check_margins, no_optimum
@@ -82,10 +82,11 @@ def fit_rows(
         finite - origin, np.where(np.isinf(scores), scores, 0.0), origin, span, weigh, totals,
         extremes, 0.0, folds.may_train, float(y.size), TrainingPriors.of(data, map_.prior),
     )  # fmt: skip
-    for mask, of_classes in zip(masks, weighted.totals(masks).T, strict=True):
+    for number, (mask, of_classes) in enumerate(zip(masks, weighted.totals(masks).T, strict=True)):
+        check_training_set(data, folds, number, of_classes)
         ranges = [extremes[0][:, mask].min(axis=1), extremes[1][:, mask].max(axis=1)]
         margins = binary_margins(np.stack(ranges, axis=1))
-        _check_training(data, of_classes, *margins, with_bias=map_.with_bias)
+        _check_optimum(data, of_classes, *margins, with_bias=map_.with_bias)
     if max(map(abs, span)) > _LARGEST:
         raise _too_large()
     size = max(1, memory_budget() // (_BYTES_OF_NODE * y.size))
@@ -117,9 +118,10 @@ def fit_class_rows(
     least, most = samples.margins(samples.features[0], by_class=with_bias)
     priors, parameters = TrainingPriors.of(data, map_.prior), []
     weights = kernels.add_masked(folds.training_mask, samples.class_weights)
-    for mask, of_classes in zip(folds.training_mask, weights, strict=True):
+    for number, (mask, of_classes) in enumerate(zip(folds.training_mask, weights, strict=True)):
+        check_training_set(data, folds, number, of_classes)
         margins = least[mask].min(axis=0), most[mask].max(axis=0)
-        _check_training(data, of_classes, *margins, with_bias=with_bias)
+        _check_optimum(data, of_classes, *margins, with_bias=with_bias)
         training = TrainingSet(
             mask, of_classes, priors.factors(of_classes), priors.offsets(of_classes)
         )
@@ -135,16 +137,10 @@ def fit_class_rows(
     return Fits(np.stack(parameters), np.zeros(len(weights)))
 
 
-def _check_training(
+def _check_optimum(
     data: Data, of_classes: Floats, least: Floats, most: Floats, *, with_bias: bool
 ) -> None:
     """Raise where a fit to a training set, with weights of classes and margins, has no optimum."""
-    if not of_classes.any():
-        raise ArgumentError(
-            "folds",
-            "must leave training samples for every trial: some pair of folds covers all; "
-            "use more folds",
-        )
     if needs_every_class(data, with_bias=with_bias):
         require_weights(of_classes, data.kind)
     check_margins(least, most, data.n_classes, with_bias=with_bias)

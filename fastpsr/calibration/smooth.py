@@ -167,7 +167,7 @@ class SmoothCalibrator(Calibrator, SmoothMap):
         """Plan: return the fits of all folds, or None if they must be separate.
 
         They are separate for folds with few samples, where infinite scores are not alike, and if a
-        fit has no optimum or requires a warning.
+        fit requires a warning.
         """
         given = data.given_priors
         if given is not None and not given.all():
@@ -177,12 +177,7 @@ class SmoothCalibrator(Calibrator, SmoothMap):
         of_fits = yield from resolved(self.with_inner_folds(data, folds))
         if of_fits is None:
             return None
-        try:
-            fits, span = yield from self._fits(data, of_fits)
-        except ValueError as error:
-            if getattr(error, "argument", "scores") != "scores":
-                raise
-            return None  # separate fits give the full message
+        fits, span = yield from self._fits(data, of_fits)
         ends = (span.low, span.high) if span.is_finite else (span.finite_low, span.finite_high)
         is_common = has_common_floor(span, data.n_classes)
         return fits if is_common and self.is_plain(fits, *ends) else None
