@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 _MOST_PARTS = 8  # histograms side by side; a fixed number, so that threads change no bit
-_MOST_STEPS = 60
+_MOST_STEPS = 200
 _ENOUGH = 1e-11  # gradient per unit of weight
 _SHORT = 1e-13  # step: the root of its gain per unit of weight
 
