@@ -237,9 +237,10 @@ class _SmoothByFold(Transform):
         if self.map.with_bias:
             slopes, shift = slopes[:, :-1], np.ascontiguousarray(slopes[:, -1])
         slopes = np.ascontiguousarray(slopes)
-        prior: Any = 0.0
-        if self.map.adds_prior_first and self.fits.prior_log_odds.any():
-            prior = self.fits.prior_log_odds[calibrator_of_row]
-        features = self.map.features(scores + prior)
+        adds_prior = self.map.adds_prior_first and self.fits.prior_log_odds.any()
+        prior = self.fits.prior_log_odds[calibrator_of_row] if adds_prior else None
+        features = self.map.features(scores if prior is None else scores + prior)
         values = kernels.combine_by_part(features, calibrator_of_row, slopes, shift)
-        return predictions.replace_scores(self.kind, values - prior)
+        if prior is not None:
+            values -= prior
+        return predictions.replace_scores(self.kind, values)
