@@ -311,3 +311,20 @@ def test_fits_under_other_rules_are_no_worse_than_any_start(n_classes, seed, mak
         fitted = fp.DirectionPreserving(rule).fit(data)
         best = min(score(start) for start in starts)
         assert score(fitted.transform(data)) <= best * (1.0 + 1e-9) + 1e-12
+
+
+def test_fits_under_a_rule_whose_weight_jumps_are_to_the_samples():
+    """Its losses are no polynomials on a cell."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 20_000).astype(np.uint8)
+    log_odds = rng.normal(1.5 * y - 0.4, 2.0)
+    rule = fp.rules.Weighted(lambda a: 1.0 + 5.0 * (a[:, 1] > 0.37))
+    fitted = fp.DirectionPreserving(rule).fit(fp.Predictions.from_logits(y, log_odds))
+    scale, shift = fitted.scale_, fitted.bias_[1] - fitted.bias_[0]
+
+    def loss(by_scale=0.0, by_shift=0.0):
+        moved = (scale + by_scale) * log_odds + shift + by_shift
+        return float(rule.binary_losses(moved, y).mean())
+
+    moves = [(1e-4, 0.0), (-1e-4, 0.0), (0.0, 3e-4), (0.0, -3e-4)]
+    assert min(loss(*move) for move in moves) >= loss() - 1e-9

@@ -7,8 +7,10 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -88,6 +90,23 @@ app.run()
     assert {each["seconds"] for each in second} == {None}
     names = Counter(path.name.split("-")[0] for path in Path("cache").rglob("*.nbc"))
     assert (names["log_space._map_sigmoid"], names["isotonic._pool"]) == (2, 1)
+
+
+@compiled
+def test_compilations_are_timed(monkeypatch):
+    class Dispatcher:
+        @staticmethod
+        def compile(types):
+            end = time.process_time() + 0.01
+            while time.process_time() < end:
+                pass
+
+    module = SimpleNamespace(_slow=Dispatcher)
+    monkeypatch.setattr(kernel_signatures, "import_module", lambda name: module)
+    monkeypatch.setattr("fastpsr.kernels.cache.is_kept", lambda dispatcher, types: False)
+    begun = time.process_time()
+    seconds = kernel_signatures.compile_signature(Signature("any._slow", "float64"))
+    assert 0.01 <= seconds <= time.process_time() - begun
 
 
 def test_warmup_says_how_long_it_took(monkeypatch):

@@ -2,12 +2,14 @@
 
 ``python -m tools.mutants --markdown docs/mutants.md`` puts bugs into a copy of the project one by
 one, those of mutants.toml and others that are drawn by rule, and runs the quick tests until one
-fails: first those that are likely to, then all others. Results are kept in ``build/mutants.jsonl``,
-so that a run that is interrupted continues; delete the file to begin anew.
+fails: first those that execute the line of the bug, as a run under coverage has recorded, then all
+others. Results are kept in ``build/mutants.jsonl``, so that a run that is interrupted continues;
+delete the file to begin anew.
 """
 
 import argparse
 import ast
+import functools
 import hashlib
 import json
 import os
@@ -27,8 +29,11 @@ from queue import SimpleQueue
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "fastpsr"
 RESULTS = ROOT / "build" / "mutants.jsonl"
+RECORD = ROOT / "build" / "mutants.coverage"
 SEED = 1
 LONGEST = 3600  # seconds of a run: a bug may loop for ever
+_NO_END, _NO_START = "no end", "no start: the tests cannot be collected"
+_FEW_TESTS = 20  # which one process runs sooner than several are started
 PLAUSIBLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 
@@ -240,19 +245,37 @@ class Copy:
         self._run([sys.executable, "-m", "fastpsr", "warmup"])
         shutil.copytree(self.kernels / "__pycache__", self.compiled)
 
-    def first_failure(self, mutant, n_processes):
-        """Return the test that finds a bug, None if all pass; raise if it fails without the bug."""
+    def record(self, number, n_runs, path):
+        """Run one of `n_runs` shares of the tests under coverage, with a context for each test."""
+        settings = self.root / f"coverage{number}.ini"
+        settings.write_text("[run]\ndynamic_context = test_function\nsource = fastpsr\n", "utf-8")
+        files = sorted(
+            path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/**/test_*.py")
+        )
+        command = ["coverage", "run", f"--rcfile={settings}", f"--data-file={path}", "-m", "pytest"]
+        options = ["-q", "-p", "no:cacheprovider"]
+        self._run([sys.executable, "-m", *command, *options, *files[number::n_runs]])
+
+    def first_failure(self, mutant, n_processes, *, with_all):
+        """Return the test that finds a bug, None if all pass; raise if it fails without the bug.
+
+        Tests that execute the line come first, then those that are likely to find it, and if asked
+        for all.
+        """
         likely = _likely_tests(mutant.module)
-        others = [f"--ignore={path}" for path in likely]
+        executing = _executing_tests(mutant, likely)
+        rounds = [*([executing] if executing else []), likely, *([[]] if with_all else [])]
         self._put(mutant)
         try:
-            test = self._failure(likely, n_processes) or self._failure(others, n_processes)
+            failures = (self._failure(tests, n_processes) for tests in rounds)
+            test = next(filter(None, failures), None)
         finally:
             ignore = shutil.ignore_patterns("__pycache__")
             shutil.rmtree(self.root / "fastpsr")
             shutil.copytree(PACKAGE, self.root / "fastpsr", ignore=ignore)
             shutil.copytree(self.compiled, self.kernels / "__pycache__")
-        if test and "::" in test and self._failure([test], 0):
+        again = ["--collect-only"] if test == _NO_START else [test]
+        if test and test != _NO_END and self._failure(again, 0):
             raise RuntimeError(f"{test} fails without the bug in {mutant.module}")
         return test
 
@@ -274,12 +297,17 @@ class Copy:
 
     def _failure(self, arguments, n_processes):
         options = ["-x", "-q", "--tb=no", "-p", "no:cacheprovider", "--timeout=300"]
-        options += ["--timeout-method=thread", "-n", str(n_processes)]
+        few = n_processes == 1 or 0 < len(arguments) <= _FEW_TESTS
+        options += ["--timeout-method=thread", "-n", str(0 if few else n_processes)]
         code, output = self._run([sys.executable, "-m", "pytest", *options, *arguments])
         if code == 0:
             return None
         failed = re.search(r"^(?:FAILED|ERROR) (\S+?(?:\[.*?\])?)(?: - .*)?$", output, re.M)
-        return failed[1] if failed else "no end" if code is None else f"no start: {output[-300:]}"
+        if failed:
+            return failed[1]
+        if code is None or "+ Timeout +" in output:
+            return _NO_END
+        return _NO_START
 
     def _run(self, command):
         environment = {**os.environ, "PYTHONPATH": str(self.root), "PYTEST_ADDOPTS": ""}
@@ -306,6 +334,38 @@ def _likely_tests(module):
     paths = [*first, ROOT / "tests" / "test_golden.py", ROOT / "tests" / "contract"]
     paths = [PACKAGE / module, *paths]
     return [path.relative_to(ROOT).as_posix() for path in paths if path.exists()]
+
+
+@functools.cache
+def _recorded(path=RECORD):
+    """Return the tests that execute each line of each module, by path and number of the line."""
+    from coverage import CoverageData
+
+    tests = {}
+    for part in path.parent.glob(f"{path.name}*"):
+        data = CoverageData(part)
+        data.read()
+        for file in data.measured_files():
+            module = file.partition("/fastpsr/")[2]
+            for line, contexts in data.contexts_by_lineno(file).items():
+                tests.setdefault((module, line), set()).update(filter(None, contexts))
+    return tests
+
+
+def _executing_tests(mutant, likely):
+    """Return the tests that execute lines of a bug: those in the likely files first."""
+    source = (PACKAGE / mutant.module).read_text("utf-8")
+    first = source.count("\n", 0, mutant.place) + 1
+    lines = range(first, first + mutant.old.count("\n") + 1)
+    names = set().union(*(_recorded().get((mutant.module, line), ()) for line in lines))
+    tests = []
+    for name in names:
+        module, _, function = name.rpartition(".")
+        path = module.replace(".", "/") + ".py"
+        if (ROOT / path).exists():
+            tests.append(f"{path}::{function}")
+    places = {path: place for place, path in enumerate(likely)}
+    return sorted(tests, key=lambda test: (places.get(test.split("::")[0], len(places)), test))
 
 
 def _words(name):
@@ -338,7 +398,9 @@ def results():
 
 def page(mutants, known):
     """Return the list of mutants, with who found them, as Markdown."""
-    reasons = {(e["module"], e["old"], e["new"]): e["reason"] for e in PLAUSIBLE["equivalent"]}
+    reasons = {
+        (e["module"], e["old"], e["new"]): e["reason"] for e in PLAUSIBLE.get("equivalent", [])
+    }
     rows, n_run, n_found, n_equivalent = [], 0, 0, 0
     for mutant in mutants:
         test = known.get(mutant.key, "not run")
@@ -360,8 +422,10 @@ Made by `python -m tools.mutants --markdown docs/mutants.md`; nothing here is ty
 
 {len(mutants)} bugs, each in another module, are put into a copy of the project one by one:
 {n_plausible} plausible ones, which [tools/mutants.toml](../tools/mutants.toml) lists, and
-{len(mutants) - n_plausible} that are drawn by rule at random places. All quick tests run, until one
-fails. {n_run} were run: {n_found} of {n} are found. {n_equivalent} more change no result.
+{len(mutants) - n_plausible} that are drawn by rule at random places. Quick tests run until one
+fails: those that execute the line of the bug (coverage recorded which), then files of like names,
+the golden values and the contracts, then all others. {n_run} were run: {n_found} of {n} are found.
+{n_equivalent} more change no result.
 
 | module | kind | bug | found by |
 | --- | --- | --- | --- |
@@ -375,6 +439,10 @@ def main():
     parser.add_argument("--only", action="append", metavar="MODULE", help="may be repeated")
     parser.add_argument("--first", type=int, metavar="N", help="of those that have not been run")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="mutants at a time")
+    parser.add_argument(
+        "--likely", action="store_true", help="run the likely tests alone, and keep no survivors"
+    )
+    parser.add_argument("--record", action="store_true", help="record which tests execute lines")
     parser.add_argument("--list", action="store_true", help="print the mutants, run none")
     parser.add_argument("--markdown", type=Path, help="write the list")
     options = parser.parse_args()
@@ -385,27 +453,39 @@ def main():
     if options.list:
         for mutant in chosen:
             print(f"{mutant.module} | {mutant.kind} | {mutant.shown()}")
+    elif options.record:
+        record(os.cpu_count() or 1)
     elif todo:
-        run(todo, options.jobs)
+        run(todo, options.jobs, with_all=not options.likely)
     known = results()
     if options.markdown:
         options.markdown.write_text(page(mutants, known), "utf-8")
 
 
-def run(todo, n_jobs):
+def record(n_runs):
+    """Record which tests execute which lines."""
+    copy = Copy("record")
+    with ThreadPoolExecutor(n_runs) as pool:
+        list(pool.map(lambda k: copy.record(k, n_runs, f"{RECORD}.{k}"), range(n_runs)))
+
+
+def run(todo, n_jobs, *, with_all):
     """Run mutants, some at a time, and append the results to the file."""
     RESULTS.parent.mkdir(exist_ok=True)
     copies = SimpleQueue()
     for number in range(n_jobs):
         copies.put(Copy(number))
     n_processes = max(1, (os.cpu_count() or 1) // n_jobs)
+    if not list(RECORD.parent.glob(f"{RECORD.name}*")):
+        record(n_jobs * n_processes)
 
     def find(mutant):
         copy = copies.get()
-        test = copy.first_failure(mutant, n_processes)
+        test = copy.first_failure(mutant, n_processes, with_all=with_all)
         copies.put(copy)
-        with RESULTS.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"key": mutant.key, **asdict(mutant), "test": test}) + "\n")
+        if test or with_all:
+            with RESULTS.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"key": mutant.key, **asdict(mutant), "test": test}) + "\n")
         print(
             f"{mutant.module}, {mutant.kind}, {mutant.shown()}: {test or 'NOT FOUND'}", flush=True
         )

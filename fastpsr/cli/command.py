@@ -68,7 +68,7 @@ def in_groups(function: Callable[..., None]) -> Callable[..., None]:
     def value(name: str, hint: Any, options: dict[str, Any]) -> Any:
         if not is_dataclass(hint):
             return options[name]
-        parts = get_type_hints(hint, include_extras=True)
+        parts = get_type_hints(hint)
         made: Any = hint
         return made(**{part: value(part, each, options) for part, each in parts.items()})
 

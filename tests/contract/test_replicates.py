@@ -50,7 +50,7 @@ def drawn(case, name, in_parts=False, n=LAW, seed=3):
     columns = {"unit": rows // 3, "left": left, "right": right}
     data, ids = fp.Predictions.from_llrs(y, 1.0 * rows, sample_weight=weights), columns
     if in_parts:
-        bounds = [slice(0, 0), slice(0, 50), slice(50, 51), slice(51, N)]
+        bounds = [slice(0, 0), slice(0, 50), slice(50, 51), slice(51, 101), slice(101, N)]
         data = fp.from_parts(
             [
                 (data[rows], {name: column[rows] for name, column in columns.items()})
@@ -89,6 +89,9 @@ def test_draws(name, case, in_parts):
     is_present = case.rows["weights"] > 0.0
     assert not times[:, ~is_present].any()
     assert len(np.unique(times, axis=0)) > 0.99 * n
+    if name in ("IID", "Stratified"):  # also rows in the same place of parts of one size
+        correlation = np.corrcoef(times[:, is_present].T) - np.eye(is_present.sum())
+        assert np.abs(correlation).max() < 6.0 / np.sqrt(n)
     columns = {column: ids[is_present] for column, ids in columns.items()}
     CHECKS[name](times[:, is_present], case.rows["y"][is_present], columns)
 
