@@ -46,7 +46,7 @@ from fastpsr.bootstrap.intervals import percentile
 from fastpsr.bootstrap.job import Job
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.errors import Subject
-from fastpsr.plans import run
+from fastpsr.plans import side_by_side
 
 LEVELS = (0.9, 0.95)
 N_RESAMPLES = 200
@@ -146,7 +146,7 @@ class Study:
         metrics = drawn.metrics(self.metrics.values())
         jobs = [[Job(metric, data) for data in drawn.systems] for metric in metrics]
         flat = [job for each in jobs for job in each]
-        run(lambda: _prepared(flat))
+        side_by_side([job.prepare for job in flat], *drawn.systems)
         estimands = [
             Estimand(
                 Subject(metric=name),
@@ -167,10 +167,6 @@ class Study:
             return dict(zip(self.metrics, results, strict=True))
 
         return at
-
-
-def _prepared(jobs: list[Job]) -> Iterator[Any]:
-    yield [job.prepare() for job in jobs]
 
 
 class Parts(Study):

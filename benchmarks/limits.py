@@ -31,7 +31,6 @@ from benchmarks.data import (
 from benchmarks.streaming import time_read
 from benchmarks.timing import quartiles
 from fastpsr.kernels.blocks import thread_count
-from fastpsr.plans import run
 from fastpsr.summaries.rank_table import rank_cells
 
 _SECONDS = 1.0  # that the rounds of a case may take,
@@ -63,7 +62,7 @@ class Operation:
 
 def _total(metric: fp.metrics.Metric[Any]) -> Callable[[fp.Predictions], Any]:
     """Return the function that sums up what a metric is computed from."""
-    return lambda predictions: run(lambda: metric.total(predictions))
+    return lambda predictions: metric.total(predictions)
 
 
 def _ece(predictions: fp.Predictions) -> Any:
@@ -72,7 +71,7 @@ def _ece(predictions: fp.Predictions) -> Any:
 
 
 def _rank_cells(predictions: fp.Predictions) -> Any:
-    return run(lambda: rank_cells(predictions))
+    return rank_cells(predictions)
 
 
 OPERATIONS = [

@@ -21,8 +21,10 @@ __all__ = [
     "SuspicionWarning",
     "in_one_call",
     "kept_warnings",
+    "show",
     "warn",
     "warnings_about",
+    "warnings_go_to",
 ]
 
 _KEPT: ContextVar[dict[str, "PackageWarning"] | None] = ContextVar("kept warnings", default=None)
@@ -237,7 +239,7 @@ def warn(
     *,
     once: bool = False,
 ) -> None:
-    """Warn, with the line of the first caller that is not part of the package.
+    """Warn.
 
     A message in words is a `ResultWarning`. With `once` there is one of its kind and subjects in a
     call, though messages differ in their numbers: folds have the same problem.
@@ -251,10 +253,33 @@ def warn(
         if once and (warning.kind, warning.subjects) in alike:
             return
         kept.setdefault(str(warning), warning)
+    show(warning)
+
+
+def show(warning: PackageWarning) -> None:
+    """Show a warning, or pass it on where warnings go elsewhere."""
+    _SHOW.get()(warning)
+
+
+def _show_here(warning: PackageWarning) -> None:
+    """Show a warning with the line of the first caller that is not part of the package."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
     warnings.warn(warning, stacklevel=level)
+
+
+_SHOW: ContextVar[Callable[[PackageWarning], object]] = ContextVar("show", default=_show_here)
+
+
+@contextmanager
+def warnings_go_to(receive: Callable[[PackageWarning], object]) -> Iterator[None]:
+    """Warnings of the package in the block are not shown, but passed to a function."""
+    token = _SHOW.set(receive)
+    try:
+        yield
+    finally:
+        _SHOW.reset(token)
 
 
 @contextmanager

@@ -17,7 +17,6 @@ from fastpsr.calibration.separability import NoOptimumError
 from fastpsr.errors import ArgumentError, PackageWarning, warn
 from fastpsr.metrics import Metric, Threshold
 from fastpsr.metrics.defaults import named_metric
-from fastpsr.plans import run
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.infinite_losses import count_infinite_losses
 
@@ -237,7 +236,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if getattr(calibrator, "floor", 0.0):
             return 0.0
         if isinstance(calibrator, (PAV, HistogramBinning, VennAbers)):
-            needs_floor = run(lambda: count_infinite_losses(samples)) > 0
+            needs_floor = count_infinite_losses(samples) > 0
         else:
             needs_floor = not samples.present().has_finite_scores
         return _FLOOR if needs_floor else 0.0

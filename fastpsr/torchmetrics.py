@@ -5,6 +5,7 @@ Needs the extra ``torchmetrics``; imported only when asked for, ``import fastpsr
 
 from __future__ import annotations  # without PyTorch, documentation is made of it
 
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any, Literal, cast
 
@@ -16,7 +17,7 @@ from fastpsr.compat.inputs import from_tensor
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import Metric
 from fastpsr.metrics.defaults import named_metric
-from fastpsr.plans import Part, resolved
+from fastpsr.plans import Part
 from fastpsr.predictions import Floats, Kind, Predictions, ScoreKind
 from fastpsr.summaries.one_class import one_against_rest
 from fastpsr.summaries.sums import Sums
@@ -190,10 +191,13 @@ class TorchMetric(torchmetrics.Metric):
     def _tensor(self, values: Any) -> Tensor:
         return torch.as_tensor(values, dtype=torch.float64, device=self.device)
 
-    def _batch(self, preds: Any, target: Any, weights: Any) -> _Batch:
+    def _batch(
+        self, preds: Any, target: Any, weights: Any, make: type[_Batch] | None = None
+    ) -> _Batch:
         """Return a batch as predictions, checked."""
+        options = {"priors": self.priors, "sample_weight": weights}
         try:
-            batch = _Batch.of(self._kind, target, preds, priors=self.priors, sample_weight=weights)
+            batch = (make or _Batch).of(self._kind, target, preds, **options)
         except ArgumentError as error:
             remedy = "" if error.argument == "y_true" else None
             if "normalize=" in error.remedy:
@@ -219,7 +223,7 @@ class TorchMetric(torchmetrics.Metric):
         scores = np.zeros(2 if self.num_classes == 2 else (2, self.num_classes))
         if self.input == "posteriors":
             scores += 1.0 / self.num_classes
-        example = self._batch(scores, np.array([0, 1]), None)
+        example = self._batch(scores, np.array([0, 1]), None, _Example)
         if class_ != "macro":
             one_against_rest(example, class_)  # raises if there is no such class
         own_data = f"must not hold other data sample by sample, as {self.metric.label} does"
@@ -227,13 +231,11 @@ class TorchMetric(torchmetrics.Metric):
             self.metric.on_rows(example, np.array([0, 1]))
         except ArgumentError:
             raise ArgumentError("metric", own_data) from None
-        sums: Sums | None = None
         try:
             if self.num_classes == 2:  # of which the example has samples
-                next(self.metric.plan(example), None)  # raises for what it is not defined for
-            next(resolved(self.metric.sums(example)))  # it asks for a look at the samples first
-        except StopIteration as stop:
-            sums = stop.value
+                with suppress(_NeedsAllError):
+                    self.metric.value_on(example)  # raises for what it is not defined for
+            sums: Sums | None = self.metric.sums(example)
         except _NeedsAllError:
             return None
         if sums is not None and sums.beside:
@@ -277,7 +279,7 @@ class TorchMetric(torchmetrics.Metric):
 
 
 class _NeedsAllError(Exception):
-    """Raised where a batch is asked for the class frequencies of all samples."""
+    """Raised where something depends on the samples, of which not all are there."""
 
 
 class _Batch(Predictions):
@@ -288,6 +290,13 @@ class _Batch(Predictions):
         if self.given_priors is None:
             raise _NeedsAllError
         return self.given_priors
+
+
+class _Example(_Batch):
+    """What is known of samples before there are any: nothing can be counted."""
+
+    def require_rows(self) -> None:
+        raise _NeedsAllError
 
 
 def _summed(sums: Sums, batch: Predictions) -> NDArray[Any]:

@@ -2,20 +2,19 @@
 
 from fastpsr.bootstrap.group_draws import GroupDraws
 from fastpsr.bootstrap.layout import Layout
-from fastpsr.plans import run
 
 
 def sums_of(metric, data):
-    return run(lambda: metric.sums(data))
+    return metric.sums(data)
 
 
 def fixed(metric, data):
     """The metric with its folds dealt."""
-    return run(lambda: metric.fixed_to(data))
+    return metric.fixed_to(data)
 
 
 def units_of(resampling, data):
-    return run(lambda: resampling.units(data))
+    return resampling.units(data)
 
 
 def layout_of(sums):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.plans import Part, run
+from fastpsr.plans import Part, count
 from tests import reference_bootstrap as reference
 from tests import samples
 from tests.drawn import fixed, group_draws, layout_of, sums_of, units_of
@@ -275,11 +275,6 @@ def test_rare_draws_of_calibrators():
 # The engine's own sums and draws
 
 
-def ask(step, *data):
-    (found,) = yield [step.over(*data)]
-    return found
-
-
 def together(sums, predictions):
     """The groups of sums that share them, and all their columns."""
     found = [groups_and_columns(s, predictions) for s in sums]
@@ -311,7 +306,7 @@ def test_a_replicate_tells_which_samples_its_sums_are_of(kind, _, metrics, weigh
     sums = [sums_of(m, predictions) for m in metrics]
     first = sums[0]
     draws = group_draws(sums, predictions, resampling, 11)
-    totals = run(lambda: ask(draws.totals(range(3, 13)), predictions))
+    totals = count(draws.totals(range(3, 13)).over(predictions))
     groups, columns = together(sums, predictions)
     for place in range(10):
         times = draws.of_rows(Part.whole(predictions), 3 + place)
@@ -338,7 +333,7 @@ def test_sums_over_units_are_of_the_samples_they_weigh(kind, weights, metrics, r
     sums = [sums_of(m, predictions) for m in metrics]
     first = sums[0]
     draws = units_of(resampling, predictions).draws(12)
-    (totals,) = run(lambda: ask(draws.totals((layout_of(sums),), range(8, 27)), predictions))
+    (totals,) = count(draws.totals((layout_of(sums),), range(8, 27)).over(predictions))
     own = predictions.weights if predictions.weights.size else np.ones(N)
     groups, columns = together(sums, predictions)
     assert totals.shape[0] == 19

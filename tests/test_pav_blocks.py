@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 import fastpsr as fp
 from fastpsr import kernels
-from fastpsr.plans import run
 from fastpsr.summaries.rank_table import rank_cells
 from fastpsr.summaries.settled_ranks import pav_blocks
 
@@ -15,8 +14,8 @@ from fastpsr.summaries.settled_ranks import pav_blocks
 def assert_same_fit(scores, y):
     scores, y = np.asarray(scores, np.float64), np.asarray(y, np.uint8)
     data = fp.Predictions.from_raw_scores(y, scores)
-    found = run(lambda: pav_blocks(data))
-    expected = run(lambda: rank_cells(data)).blocks
+    found = pav_blocks(data)
+    expected = rank_cells(data).blocks
     np.testing.assert_array_equal(found.lowest, expected.lowest)
     np.testing.assert_array_equal(found.negatives, expected.negatives)
     np.testing.assert_array_equal(found.positives, expected.positives)
@@ -94,7 +93,7 @@ def test_every_block_begins_in_an_undecided_bucket():
             kernels.count_into_buckets(scores, y, -4.0, 100.0, 800).sum(axis=0)
         )
         data = fp.Predictions.from_raw_scores(y, scores)
-        expected = run(lambda data=data: rank_cells(data)).blocks
+        expected = rank_cells(data).blocks
         bucket = np.clip((expected.lowest + 4.0) * 100.0, 0, 799).astype(np.int64)
         assert undecided[bucket].all()
 

@@ -9,8 +9,7 @@ import pytest
 
 import fastpsr as fp
 from fastpsr import kernels
-from fastpsr.plans import Part, run
-from fastpsr.plans.runner import begin
+from fastpsr.plans import Part, begin
 from fastpsr.summaries import buckets
 from fastpsr.summaries.buckets import CountBuckets, Grid, PickValues, ScoresByClass
 from fastpsr.summaries.class_scores import CollectClass
@@ -84,7 +83,7 @@ def test_blocks_against_naive_pooling(kind, budget, few, monkeypatch):
             cut_into_parts(data, rng),
             cut_into_parts(ordered(data, "sorted", rng), rng),
         ):
-            fit = run(lambda one=one: pav_blocks(one))
+            fit = pav_blocks(one)
             np.testing.assert_array_equal([fit.lowest, fit.negatives, fit.positives], expected)
 
 
@@ -95,25 +94,25 @@ def test_large_fits_are_refined_to_the_same_bits(kind, budget, how, monkeypatch)
     rng = np.random.default_rng(5)
     scores, y = make_scores(kind, 30_000, rng)
     data = ordered(fp.Predictions.from_raw_scores(y, scores), how, rng)
-    expected = run(lambda: rank_cells(data)).blocks
+    expected = rank_cells(data).blocks
     monkeypatch.setenv("FASTPSR_MEMORY", budget)
-    assert_equal_fields(run(lambda: pav_blocks(data)), expected)
+    assert_equal_fields(pav_blocks(data), expected)
     parts = cut_into_parts(data, rng, 30)
-    assert_equal_fields(run(lambda: pav_blocks(parts)), expected)
+    assert_equal_fields(pav_blocks(parts), expected)
 
 
 def count_reads(monkeypatch):
     """Return a list that grows by the numbers of steps of each read."""
-    from fastpsr.plans import runner
+    from fastpsr.plans import counting
 
     reads = []
-    count_all = runner.count_all
+    answers_of = counting.answers_of
 
     def watch(requests):
         reads.append([type(request.step).__name__ for request in requests])
-        return count_all(requests)
+        return answers_of(requests)
 
-    monkeypatch.setattr(runner, "count_all", watch)
+    monkeypatch.setattr(counting, "answers_of", watch)
     return reads
 
 
@@ -150,10 +149,10 @@ def test_rounded_scores_are_not_picked_one_by_one(monkeypatch):
     y = rng.integers(0, 2, 200_000).astype(np.uint8)
     memory = fp.Predictions.from_raw_scores(y, rng.normal(y).round(2))
     data = cut_into_parts(memory, rng)
-    found = run(lambda: pav_blocks(data))
+    found = pav_blocks(data)
     assert sum(picked) * 8 <= 20_000
     monkeypatch.delenv("FASTPSR_MEMORY")
-    assert_equal_fields(found, run(lambda: rank_cells(memory)).blocks)
+    assert_equal_fields(found, rank_cells(memory).blocks)
 
 
 def test_picks_stay_within_the_budget(monkeypatch):
@@ -164,10 +163,10 @@ def test_picks_stay_within_the_budget(monkeypatch):
     scores = rng.normal(y)
     scores[0] = 1e300
     memory = fp.Predictions.from_raw_scores(y, scores)
-    found = run(lambda: pav_blocks(cut_into_parts(memory, rng)))
+    found = pav_blocks(cut_into_parts(memory, rng))
     assert 0 < sum(picked) * 8 <= 10_000
     monkeypatch.delenv("FASTPSR_MEMORY")
-    assert_equal_fields(found, run(lambda: rank_cells(memory)).blocks)
+    assert_equal_fields(found, rank_cells(memory).blocks)
 
 
 # Rank cells
@@ -186,9 +185,9 @@ def test_cells_are_those_in_memory(share, weighted, how):
             y, scores, sample_weight=weights if weighted else None
         )
         data = ordered(data, how, rng)
-        expected = run(lambda data=data: rank_cells(data))
+        expected = rank_cells(data)
         parts = cut_into_parts(data, rng, 40)
-        found = run(lambda parts=parts: rank_cells(parts))
+        found = rank_cells(parts)
         assert_equal_fields(found, expected)
 
 
@@ -227,7 +226,7 @@ def test_runs_against_scores_in_order(n, share, kind):
         (cut_into_parts(data, rng, 7), 1.0),
         (weighted, 0.5),
     ):
-        found = run(lambda given=given: rank_runs(given))
+        found = rank_runs(given)
         np.testing.assert_array_equal(found.negatives, factor * expected[:, 0])
         np.testing.assert_array_equal(found.positives, factor * expected[:, 1])
         # of each run the lowest score, or a number above the scores before it
@@ -240,9 +239,9 @@ def test_weight_of_cells_does_not_depend_on_order():
     y = (rng.random(40_000) < 0.001).astype(np.uint8)
     scores, weights = rng.normal(y), 10.0 ** rng.uniform(-12, 12, y.size)
     data = fp.Predictions.from_raw_scores(y, scores, sample_weight=weights)
-    expected = run(lambda: rank_cells(data))
+    expected = rank_cells(data)
     for _ in range(3):
-        found = run(lambda: rank_cells(data[rng.permutation(len(data))]))
+        found = rank_cells(data[rng.permutation(len(data))])
         assert_equal_fields(found, expected)
 
 
@@ -365,16 +364,10 @@ def test_order_statistics(kind, budget, n, monkeypatch):
     ranks = np.unique(np.concatenate([[0, n - 1], rng.integers(0, n, 20)]))
     expected = np.sort(scores)
     for one in ways(data, rng):
-        values, n_below = run(
-            lambda one=one: begun(one, lambda: order_statistics(one, log_odds, ranks))
-        )
+        begin(one)
+        values, n_below = order_statistics(one, log_odds, ranks)
         np.testing.assert_array_equal(values, expected[ranks])
         np.testing.assert_array_equal(n_below, np.searchsorted(expected, expected[ranks]))
-
-
-def begun(data, plan):
-    yield from begin(data)
-    return (yield from plan())
 
 
 @pytest.mark.parametrize(("kind", "budget", "n"), alternating(KINDS, BUDGETS, [1, 7, 20_000]))
@@ -392,7 +385,8 @@ def test_weighted_quantiles(kind, budget, n, monkeypatch):
     targets = shares * cumulated[-1] * (1.0 - 1e-12)
     expected = scores[order][np.searchsorted(cumulated, targets)]
     for one in ways(data, rng):
-        found = run(lambda one=one: begun(one, lambda: weighted_quantiles(one, log_odds, shares)))
+        begin(one)
+        found = weighted_quantiles(one, log_odds, shares)
         np.testing.assert_array_equal(found, expected)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.plans import LABELS, Step, run, run_all
+from fastpsr.plans import LABELS, Step, count, side_by_side
 from fastpsr.plans import parquet as room
 
 pa = pytest.importorskip("pyarrow")
@@ -239,11 +239,7 @@ def test_huge_row_groups_in_any_order(write, monkeypatch):
             return one + other
 
     def look(*numbers):
-        def plan():
-            yield from data.find_facts()
-            return (yield [Look(numbers or None).over(data)])[0]
-
-        return run(plan)
+        return count(Look(numbers or None).over(data))
 
     for first, scores in [*look(3), *look(1, 4), *look(0), *look(2, 3), *look()]:
         assert scores == held[first : first + len(scores)].tolist()
@@ -337,23 +333,17 @@ def test_ids(write, form):
         "integers": lambda: speakers,
     }[form]()
     data = fp.scan_parquet(write(held))
-
-    def plan():
-        return (yield [Ids("speaker").over(data)])[0]
-
-    assert run(plan) == speakers.tolist()
+    assert count(Ids("speaker").over(data)) == speakers.tolist()
 
 
 def test_two_systems_of_a_file_share_each_read(write, monkeypatch):
     counted = loads(monkeypatch)
     path = write()
     one, other = fp.scan_parquet(path), fp.scan_parquet(path, llrs="other")
-    plans = [
-        lambda: fp.Cllr().plan_from_start(one),
-        lambda: fp.Cllr().plan_from_start(other),
-        lambda: fp.BrierScore().plan_from_start(one),
-    ]
-    found = [outcome.get() for outcome in run_all(plans)]
+    functions = [
+        lambda: fp.Cllr()(one), lambda: fp.Cllr()(other), lambda: fp.BrierScore()(one)
+    ]  # fmt: skip
+    found = side_by_side(functions, one, other)
     held = columns()
     whole = fp.Predictions.from_llrs(held["target"], held["other"])
     assert found[0] == pytest.approx(fp.Cllr()(in_memory()), rel=1e-12)
@@ -430,7 +420,7 @@ def test_null_ids(write):
     held["speaker"] = with_null(held["speaker"].tolist(), 3)
     data = fp.scan_parquet(write(held))
     with pytest.raises(fp.ArgumentError, match=r"trials\.parquet, row 3: speaker must not be null"):
-        run(lambda: (yield [Ids("speaker").over(data)]))
+        count(Ids("speaker").over(data))
 
 
 @pytest.mark.parametrize(
@@ -495,7 +485,7 @@ def test_missing_columns(write, options):
 def test_missing_column_of_ids(write):
     data = fp.scan_parquet(write())
     with pytest.raises(fp.ArgumentError, match=r"column 'nothing'; there are: .*speaker"):
-        run(lambda: (yield [Ids("nothing").over(data)]))
+        count(Ids("nothing").over(data))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.silence import in_silence
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.options import with_hints
-from fastpsr.plans import Data, Plan, Planned, begin, check_data, resolved, run
+from fastpsr.plans import Data, begin, check_data, one_call, side_by_side
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
 from fastpsr.version import __version__
@@ -189,9 +190,13 @@ def band(
         raise ArgumentError("simultaneous", f"must be True or False, not {simultaneous!r}")
     settings = Intervals.of(n_resamples, confidence_level, "percentile", resampling, seed)
     report = as_progress(progress)
-    at, value, jobs = run(lambda: _prepared(BANDS[curve], predictions, points))
-    with in_silence():
-        replicates = run(lambda: _drawn(jobs, settings, report))
+    with one_call():
+        at, value, jobs = _prepared(BANDS[curve], predictions, points)
+        with in_silence():
+            replicates = draw_replicates(
+                jobs, settings.resampling.units(jobs[0].whole), settings.n_resamples,
+                settings.seed, jointly=False, progress=report,
+            )  # fmt: skip
     ends, n_undefined = [], 0
     for of_series in replicates:
         defined = of_series[~np.isnan(of_series).any(axis=1)]
@@ -211,25 +216,18 @@ def band(
 
 
 def _prepared(
-    at_points: "Callable[[Data, ArrayLike | None], Planned[AtPoints]]",
+    at_points: "Callable[[Data, ArrayLike | None], AtPoints]",
     data: Data,
     points: ArrayLike | None,
-) -> "Plan[tuple[AtPoints, Any, list[Job]]]":
-    """Plan: return the curve at points, its values on the data, and jobs that replicate it."""
-    yield from begin(data)
-    at = yield from resolved(at_points(data, points))
+) -> "tuple[AtPoints, Any, list[Job]]":
+    """Return the curve at points, its values on the data, and jobs that replicate it."""
+    begin(data)
+    at = at_points(data, points)
     jobs = [Job(each, data) for each in at.statistics.values()]
-    value, *_ = yield [at.plan(data), *(job.prepare() for job in jobs)]
+    value, *_ = side_by_side([partial(at.value_on, data), *(job.prepare for job in jobs)], data)
     for name, job in zip(at.statistics, jobs, strict=True):
         job.shape = getattr(value, name).shape
     return at, value, jobs
-
-
-def _drawn(jobs: list[Job], settings: Intervals, progress: Progress) -> Plan[list[Floats]]:
-    units = yield from resolved(settings.resampling.units(jobs[0].whole))
-    return (yield from draw_replicates(
-        jobs, units, settings.n_resamples, settings.seed, jointly=False, progress=progress
-    ))  # fmt: skip
 
 
 def _ends(replicates: Floats, level: float, *, simultaneous: bool) -> tuple[Floats, Floats]:

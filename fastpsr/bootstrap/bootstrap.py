@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NoReturn, overload
 
 import numpy as np
@@ -20,7 +21,7 @@ from fastpsr.frames import row_out_of_order
 from fastpsr.metrics.base import AnyMetric, Statistic
 from fastpsr.metrics.defaults import NamedMetric, common_kind, named_metric
 from fastpsr.options import with_hints
-from fastpsr.plans import Data, PartitionedPredictions, Plan, begin, check_data, run
+from fastpsr.plans import Data, PartitionedPredictions, begin, check_data, side_by_side
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.suspicion import look_at_llrs
 
@@ -278,7 +279,7 @@ def check_same_samples(a: Data, b: Data) -> None:
     if not (isinstance(a, Predictions) and isinstance(b, Predictions)):
         if a.n_classes != b.n_classes:
             _refuse_pair(f"must have the same classes: {a.n_classes} and {b.n_classes}")
-        run(lambda: begin(a, b))
+        begin(a, b)
         return
     if len(a) != len(b):
         _refuse_pair(f"must be of the same samples: {len(a)} and {len(b)}")
@@ -325,25 +326,21 @@ def _named(
 
 def values_of(names: list[str], jobs: list[Job]) -> list[float]:
     """Return the values on the data, computed together with what replicates need."""
-
-    def plan() -> Plan[list[float]]:
-        values = [_value(name, job) for name, job in zip(names, jobs, strict=True)]
-        answers = yield [*values, *(job.prepare() for job in jobs)]
-        return answers[: len(jobs)]
-
     for job in jobs:
         data = job.data
         if isinstance(data, Predictions) and data.y_true is None:
             raise ArgumentError("y_true", "must be given: these predictions are unlabeled")
-    return run(plan)
+    values = [partial(_value, name, job) for name, job in zip(names, jobs, strict=True)]
+    answers = side_by_side([*values, *(job.prepare for job in jobs)], *(job.data for job in jobs))
+    return answers[: len(jobs)]
 
 
-def _value(name: str, job: Job) -> Plan[float]:
-    """Plan: return the value on the data; raise if it is not a number."""
+def _value(name: str, job: Job) -> float:
+    """Return the value on the data; raise if it is not a number."""
     metric, data = job.metric, job.data
     try:
         if isinstance(metric, Statistic):
-            value: object = yield from metric.plan_from_start(data)
+            value: object = metric.value_on(data)
         elif isinstance(data, PartitionedPredictions):
             raise ArgumentError(
                 "metrics",

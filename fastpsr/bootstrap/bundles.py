@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from fastpsr.bootstrap.row_counts import RowCounts
 from fastpsr.caching import ByIdentity
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Statistic
-from fastpsr.plans import Data, PartitionedPredictions, Plan
+from fastpsr.plans import Data, PartitionedPredictions, side_by_side
 from fastpsr.predictions import Floats
 from fastpsr.summaries.sums import Sums
 
@@ -78,7 +79,7 @@ class Bundle:
                     pass  # undefined, for example because a class is missing: stays nan
         return out, unserved
 
-    def write(self, totals: Floats, first: int, draws: RowCounts, out: list[Floats]) -> Plan[None]:
+    def write(self, totals: Floats, first: int, draws: RowCounts, out: list[Floats]) -> None:
         """Write the values of (R, G, 1 + sums) of replicates from `first` on."""
         values, unserved = self.values_of(totals)
         for place, of_job in zip(self.places, values, strict=True):
@@ -99,8 +100,8 @@ class Bundle:
         for chunk in chunks_of(len(unserved), data, numbers_of_samples(data)):
             some = unserved[chunk.start : chunk.stop]
             views: dict[Hashable, Any] = {}
-            numbers = yield [self.jobs[k].value_under(draws, first + r, views) for k, r in some]
-            for (k, r), value in zip(some, numbers, strict=True):
+            under = [partial(self.jobs[k].value_under, draws, first + r, views) for k, r in some]
+            for (k, r), value in zip(some, side_by_side(under, data), strict=True):
                 out[self.places[k]][first + r] = value
 
 

@@ -18,7 +18,7 @@ def chunks_of(n_replicates: int, data: Data, n_numbers: int) -> Iterator[range]:
     """Cut replicates into chunks, each with little time and memory.
 
     For data in parts a chunk is as large as the memory budget allows, since each chunk is a read.
-    All plans that share the reads have the same chunks, for which the numbers of all are held.
+    All passes that share the reads have the same chunks, for which the numbers of all are held.
     """
     n_bytes = 8 * max(n_numbers, 1)
     if isinstance(data, PartitionedPredictions):

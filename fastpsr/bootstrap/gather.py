@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, get_args
 
 import numpy as np
@@ -16,7 +17,7 @@ from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.silence import in_silence
 from fastpsr.bootstrap.subsampling import subset_values
 from fastpsr.bootstrap.units import Units
-from fastpsr.plans import Plan, resolved, run
+from fastpsr.plans import one_call, side_by_side
 
 __all__ = ["gather"]
 
@@ -46,30 +47,30 @@ def gather(
     """
     jobs_by_input = _jobs_by_input(estimands, settings, also)
     values = {term.job: term.value for estimand in estimands for term in estimand.terms}
-
-    def plan() -> Plan[dict[Job, Evidence]]:
-        units = yield from resolved(settings.resampling.units(next(iter(values)).whole))
-        replicates = _replicates(jobs_by_input, units, settings, progress, jointly=jointly)
+    whole = next(iter(values)).whole
+    with in_silence(), one_call():
+        units = settings.resampling.units(whole)
+        replicates = partial(_replicates, jobs_by_input, units, settings, progress, jointly=jointly)
         of_units = {name: jobs_by_input[name] for name in _OF_UNITS if jobs_by_input[name]}
-        draws, *arrays = yield [
-            replicates,
-            *(
-                _OF_UNITS[name](jobs, units.independent, settings.seed)
-                for name, jobs in of_units.items()
-            ),
-        ]
-        for (name, jobs), values_of_jobs in zip(of_units.items(), arrays, strict=True):
-            draws[name] = dict(zip(jobs, values_of_jobs, strict=True))
-        return {
-            job: Evidence(
-                value, job.value_range, job.interval_rule, job.data.class_sizes, units,
-                {name: by_job[job] for name, by_job in draws.items() if job in by_job},
-            )
-            for job, value in values.items()
-        }  # fmt: skip
-
-    with in_silence():
-        return run(plan)
+        draws, *arrays = side_by_side(
+            [
+                replicates,
+                *(
+                    partial(_OF_UNITS[name], jobs, units.independent, settings.seed)
+                    for name, jobs in of_units.items()
+                ),
+            ],
+            whole,
+        )
+    for (name, jobs), values_of_jobs in zip(of_units.items(), arrays, strict=True):
+        draws[name] = dict(zip(jobs, values_of_jobs, strict=True))
+    return {
+        job: Evidence(
+            value, job.value_range, job.interval_rule, job.data.class_sizes, units,
+            {name: by_job[job] for name, by_job in draws.items() if job in by_job},
+        )
+        for job, value in values.items()
+    }  # fmt: skip
 
 
 def _jobs_by_input(
@@ -96,20 +97,19 @@ def _replicates(
     progress: Progress,
     *,
     jointly: bool,
-) -> Plan[dict[Input, dict[Job, Any]]]:
-    """Plan: return the replicates of jobs, and the signed errors of calibration errors."""
+) -> dict[Input, dict[Job, Any]]:
+    """Return the replicates of jobs, and the signed errors of calibration errors."""
     jobs, of_errors = jobs_by_input["replicates"], jobs_by_input["signed errors"]
     if not jobs:
         progress(0, 0)
         return {}
     bins = [_of_bins(job) for job in of_errors]
-    replicates, *errors = yield [
-        draw_replicates(
-            [*jobs, *bins], units, settings.n_resamples, settings.seed,
-            jointly=jointly, progress=progress,
-        ),
-        *(job.metric.plan(job.data) for job in bins),  # type: ignore[union-attr]
-    ]  # fmt: skip
+    draw = partial(
+        draw_replicates, [*jobs, *bins], units, settings.n_resamples, settings.seed,
+        jointly=jointly, progress=progress,
+    )  # fmt: skip
+    of_bins = [partial(job.metric.value_on, job.data) for job in bins]  # type: ignore[union-attr]
+    replicates, *errors = side_by_side([draw, *of_bins], jobs[0].whole)
     signed = {
         job: SignedErrors(on_data, under_draws, job.metric.norm)  # type: ignore[union-attr]
         for job, on_data, under_draws in zip(

@@ -14,7 +14,7 @@ from fastpsr.bootstrap.streams import seed_of
 from fastpsr.bootstrap.units import IndependentRows
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.kernels.types import Blocks
-from fastpsr.plans import Plan, Step
+from fastpsr.plans import Step, count
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats
 from fastpsr.summaries.sums import AddUp
@@ -45,13 +45,13 @@ class GroupDraws(RowCounts):
         """Return the step that sums rows in replicates: (R, G, 1 + sums)."""
         return _DrawnTotals(self, replicates)
 
-    def group_sizes(self, data: list[Any]) -> Plan[Counts]:
-        """Plan: return the number of rows of each group, (G,)."""
+    def group_sizes(self, data: list[Any]) -> Counts:
+        """Return the number of rows of each group, (G,)."""
         sums = self.layout.sums[0]
         weight = sums.known_weight
         if weight is None:
             of_groups = [data[place] for place in self.layout.places[0]]
-            ((weight, _),) = yield [AddUp(sums).over(*of_groups)]
+            (weight, _) = count(AddUp(sums).over(*of_groups))
         return self._numbers_of_rows(weight)
 
     def of_counts(self, sizes: Counts, replicates: range) -> Floats:

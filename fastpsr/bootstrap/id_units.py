@@ -14,7 +14,7 @@ from fastpsr.bootstrap.units import Ints, RowsOfParts, RowUnits, Units
 from fastpsr.errors import ArgumentError
 from fastpsr.ids import numbered, type_of
 from fastpsr.kernels.sizes import index_type
-from fastpsr.plans import LABELS, Data, Plan, Step, check_ids
+from fastpsr.plans import LABELS, Data, Step, check_ids, count
 from fastpsr.plans.part import Part
 
 __all__ = ["FindIds", "FindNested", "IdUnits", "NestedUnits"]
@@ -157,10 +157,9 @@ class FindIds(Step):
         self.what = what
         self.ids_of_rows = _RowIds(tuple(sides), tuple(sides.values()), BootstrapCache())
 
-    def plan(self, data: Data) -> Plan[Units]:
-        """Plan: return the units."""
-        (units,) = yield [self.over(data)]
-        return units  # type: ignore[no-any-return]
+    def units(self, data: Data) -> Units:
+        """Return the units."""
+        return count(self.over(data))  # type: ignore[no-any-return]
 
     @property
     def reads(self) -> frozenset[str]:

@@ -11,7 +11,7 @@ from fastpsr.bootstrap.subsets import Subset
 from fastpsr.caching import ByIdentity, cached_property
 from fastpsr.interval_rule import IntervalRule
 from fastpsr.metrics.base import AnyMetric, Metric, Statistic, name_of
-from fastpsr.plans import Data, Plan, begin, mapped, resolved
+from fastpsr.plans import Data, begin, mapped
 from fastpsr.predictions import Floats
 from fastpsr.summaries.sums import Sums
 
@@ -56,34 +56,32 @@ class Job:
         """The data whose units are drawn."""
         return self.data if self.subset is None else self.subset.whole
 
-    def prepare(self) -> Plan[None]:
-        """Plan: request the sums of the metric, or what computes replicates without."""
+    def prepare(self) -> None:
+        """Find the sums of the metric, of which replicates are computed."""
         if isinstance(self.metric, Statistic):
-            yield from begin(self.data)
+            begin(self.data)
             if self.data.follows_weights:  # so that scores of replicates are others
                 return
-            sums = yield from resolved(self.metric.sums(self.data))
+            sums = self.metric.sums(self.data)
             if sums is not None and sums.are_reweightable:
                 self.sums = sums
 
-    def pin(self) -> Plan[AnyMetric | Statistic[Any, Floats]]:
-        """Plan: return the metric with fixed folds."""
+    def pin(self) -> AnyMetric | Statistic[Any, Floats]:
+        """Return the metric with fixed folds."""
         if not self._pinned:
             metric: Any = self.metric
             if isinstance(metric, Metric):
-                metric = yield from resolved(metric.fixed_to(self.data))
+                metric = metric.fixed_to(self.data)
             self._pinned.append(metric)
         return self._pinned[0]
 
-    def value_under(
-        self, draws: RowCounts, replicate: int, views: dict[Hashable, Any]
-    ) -> Plan[Any]:
-        """Plan: return the value for given draw counts of the rows; nan if it is undefined.
+    def value_under(self, draws: RowCounts, replicate: int, views: dict[Hashable, Any]) -> Any:
+        """Return the value for given draw counts of the rows; nan if it is undefined.
 
         `views` are draws of rows, and data under these, which jobs share: what is computed once for
         several metrics of the same data is computed once here, too.
         """
-        pinned = yield from self.pin()
+        pinned = self.pin()
         key = ByIdentity(self.data), self.subset, replicate
         try:
             if key not in views:
@@ -93,7 +91,7 @@ class Job:
                 views[key] = mapped(self.data, views[drawn])
             view: Any = views[key]
             if isinstance(pinned, Statistic):
-                value: Any = yield from pinned.plan_from_start(view)
+                value: Any = pinned.value_on(view)
             else:
                 view.require_samples()  # two-way: possibly no trial with both speakers drawn
                 value = pinned(view)

@@ -10,7 +10,6 @@ from fastpsr.bootstrap.replicates import values_under
 from fastpsr.bootstrap.shares import SubsetDraws
 from fastpsr.bootstrap.units import Units
 from fastpsr.interval_rule import IntervalRule
-from fastpsr.plans import Plan
 from fastpsr.predictions import Floats
 
 __all__ = [
@@ -26,29 +25,29 @@ _MOST_GROUPS = 400  # that are left out in turn, if there are more units
 _LEAST_SHARE = 0.5  # of the groups without which a mean must be defined
 
 
-def left_out_values(jobs: list[Job], units: Units, seed: int) -> Plan[Floats]:
-    """Plan: return the values of prepared jobs without each unit, (J, 1, G).
+def left_out_values(jobs: list[Job], units: Units, seed: int) -> Floats:
+    """Return the values of prepared jobs without each unit, (J, 1, G).
 
     If there are more than 400 units, they are dealt to 400 groups, each with units of all strata.
     Values are nan where a metric is undefined or infinite.
     """
     n_groups = min(_MOST_GROUPS, int(units.n_in_strata.sum()))
     draws = SubsetDraws(units, ~np.eye(n_groups, dtype=bool), seed)
-    values = yield from values_under(jobs, draws)
+    values = values_under(jobs, draws)
     return np.where(np.isinf(values), np.nan, values)[:, None]
 
 
-def left_out_by_stratum(jobs: list[Job], units: Units, seed: int) -> Plan[Floats]:
-    """Plan: return the same values, but of groups of units of one stratum each, (J, S, G)."""
+def left_out_by_stratum(jobs: list[Job], units: Units, seed: int) -> Floats:
+    """Return the same values, but of groups of units of one stratum each, (J, S, G)."""
     sizes = units.n_in_strata
     if sizes.size == 1:
-        return (yield from left_out_values(jobs, units, seed))
+        return left_out_values(jobs, units, seed)
     n_groups = max(_MOST_GROUPS // max(int(np.count_nonzero(sizes)), 1), 2)
     has_units = np.arange(n_groups) < sizes[:, None]  # groups of a stratum are dealt to in turn
     keeps = ~np.eye(has_units.size, dtype=bool)[has_units.ravel()]
     draws = SubsetDraws(units, keeps, seed, apart=True)
     values = np.full((len(jobs), *has_units.shape), np.nan)
-    values[:, has_units] = yield from values_under(jobs, draws)
+    values[:, has_units] = values_under(jobs, draws)
     values[np.isinf(values)] = np.nan
     return values
 

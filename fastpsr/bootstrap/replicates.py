@@ -1,6 +1,7 @@
 """Replicates of metrics: from sums if a metric has sums, else from weighted predictions."""
 
 from collections.abc import Callable, Hashable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from fastpsr.bootstrap.row_counts import RowCounts
 from fastpsr.bootstrap.shares import SubsetDraws
 from fastpsr.bootstrap.unit_counts import UnitCounts
 from fastpsr.bootstrap.units import IndependentRows, Units
-from fastpsr.plans import Data, PartitionedPredictions, Plan
+from fastpsr.plans import Data, PartitionedPredictions, count, side_by_side
 from fastpsr.predictions import Floats
 
 __all__ = ["draw_replicates", "values_under"]
@@ -29,8 +30,8 @@ def draw_replicates(
     *,
     jointly: bool,
     progress: Progress,
-) -> Plan[list[Floats]]:
-    """Plan: return the replicates of each job, (R,), or (R, P) of curves; nan where undefined.
+) -> list[Floats]:
+    """Return the replicates of each job, (R,), or (R, P) of curves; nan where undefined.
 
     Parameters
     ----------
@@ -55,22 +56,23 @@ def draw_replicates(
         else:
             remaining.append(bundle)
     n_numbers = sum(0 if draws.are_of_counts else draws.layout.n_numbers for _, draws, _ in alone)
-    plans: list[Plan[None]] = []
+    passes: list[Callable[[], None]] = []
     if remaining or others:
         draws_of_units = units.draws(seed)
         n_numbers += _numbers_under(jobs, remaining, others, draws_of_units)
-        plans += _plans_under(jobs, remaining, others, draws_of_units, out, advance, n_numbers)
-    plans += [_draw_groups(*drawn_alone, out, advance, n_numbers) for drawn_alone in alone]
-    yield plans
+        passes += _passes_under(jobs, remaining, others, draws_of_units, out, advance, n_numbers)
+    passes += [partial(_draw_groups, *drawn, out, advance, n_numbers) for drawn in alone]
+    side_by_side(passes, jobs[0].whole)
     return out
 
 
-def values_under(jobs: list[Job], draws: SubsetDraws) -> Plan[Floats]:
-    """Plan: return (J, R) values of metrics on the units that each replicate keeps."""
+def values_under(jobs: list[Job], draws: SubsetDraws) -> Floats:
+    """Return (J, R) values of metrics on the units that each replicate keeps."""
     bundles, others = bundled(jobs)
     out = [np.full(draws.n_replicates, np.nan) for _ in jobs]
     n_numbers = _numbers_under(jobs, bundles, others, draws)
-    yield _plans_under(jobs, bundles, others, draws, out, lambda n: None, n_numbers)
+    passes = _passes_under(jobs, bundles, others, draws, out, lambda n: None, n_numbers)
+    side_by_side(passes, jobs[0].whole)
     return np.array(out)
 
 
@@ -92,21 +94,21 @@ def _draw_groups(
     out: list[Floats],
     advance: Callable[[int], object],
     n_numbers: int,
-) -> Plan[None]:
+) -> None:
     """Write the replicates of a bundle, with draws of groups for it alone.
 
-    `n_numbers` is how many a replicate of all plans takes that share the reads.
+    `n_numbers` is how many a replicate of all passes takes that share the reads.
     """
     sizes = None
     if draws.are_of_counts:
-        sizes = yield from draws.group_sizes(data)
+        sizes = draws.group_sizes(data)
         n_numbers = draws.layout.n_numbers
     for chunk in chunks_of(out[0].shape[0], data[0], n_numbers):
         if sizes is None:
-            (totals,) = yield [draws.totals(chunk).over(*data)]
+            totals = count(draws.totals(chunk).over(*data))
         else:
             totals = draws.of_counts(sizes, chunk)
-        yield from bundle.write(totals, chunk.start, draws, out)
+        bundle.write(totals, chunk.start, draws, out)
         advance(len(chunk))
 
 
@@ -121,7 +123,7 @@ def _numbers_under(
     return n_numbers + len(others) * numbers_of_samples(whole)
 
 
-def _plans_under(
+def _passes_under(
     jobs: list[Job],
     bundles: list[Bundle],
     others: list[int],
@@ -129,15 +131,16 @@ def _plans_under(
     out: list[Floats],
     advance: Callable[[int], object],
     n_numbers: int,
-) -> list[Plan[None]]:
-    """Return plans that write the replicates of jobs that share the draws of units."""
-    plans = []
+) -> list[Callable[[], None]]:
+    """Return what writes the replicates of jobs that share the draws of units."""
+    passes: list[Callable[[], None]] = []
     if bundles:
-        plans.append(_sum_units(jobs[0].whole, bundles, draws, out, advance, n_numbers))
+        whole = jobs[0].whole
+        passes.append(partial(_sum_units, whole, bundles, draws, out, advance, n_numbers))
     if others:
         chosen = {place: jobs[place] for place in others}
-        plans.append(_go_to_samples(chosen, draws, out, advance, n_numbers))
-    return plans
+        passes.append(partial(_go_to_samples, chosen, draws, out, advance, n_numbers))
+    return passes
 
 
 def _sum_units(
@@ -147,7 +150,7 @@ def _sum_units(
     out: list[Floats],
     advance: Callable[[int], object],
     n_numbers: int,
-) -> Plan[None]:
+) -> None:
     """Write the replicates of bundles that have sums."""
     beside = [data]
     layouts = tuple(bundle.layout(beside) for bundle in bundles)
@@ -158,9 +161,9 @@ def _sum_units(
         fitting = draws.at_once(sum(one.n_numbers for one in layouts), len(data))
         chunks = ranges(n_replicates, min(fitting, _between_reports(n_replicates)))
     for chunk in chunks:
-        (totals,) = yield [draws.totals(layouts, chunk).over(*beside)]
+        totals = count(draws.totals(layouts, chunk).over(*beside))
         for bundle, of_bundle in zip(bundles, totals, strict=True):
-            yield from bundle.write(of_bundle, chunk.start, draws, out)
+            bundle.write(of_bundle, chunk.start, draws, out)
             advance(len(chunk))
 
 
@@ -175,19 +178,19 @@ def _go_to_samples(
     out: list[Floats],
     advance: Callable[[int], object],
     n_numbers: int,
-) -> Plan[None]:
+) -> None:
     """Write the replicates of jobs without sums, each computed from the samples."""
     n_replicates = out[0].shape[0]
     data = next(iter(jobs.values())).whole
     for job in jobs.values():
-        yield from job.pin()
+        job.pin()
 
-    def one(replicate: int) -> Plan[None]:
+    def one(replicate: int) -> None:
         views: dict[Hashable, Any] = {}
-        values = yield [job.value_under(draws, replicate, views) for job in jobs.values()]
-        for place, value in zip(jobs, values, strict=True):
+        values = [partial(job.value_under, draws, replicate, views) for job in jobs.values()]
+        for place, value in zip(jobs, side_by_side(values, data), strict=True):
             out[place][replicate] = value
         advance(1)
 
     for chunk in chunks_of(n_replicates, data, n_numbers):
-        yield [one(replicate) for replicate in chunk]
+        side_by_side([partial(one, replicate) for replicate in chunk], data)

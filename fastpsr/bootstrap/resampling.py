@@ -7,7 +7,7 @@ from typing import Any
 
 from fastpsr.bootstrap.units import Units
 from fastpsr.options import Options
-from fastpsr.plans import Data, Planned
+from fastpsr.plans import Data
 
 __all__ = ["Resampling", "names_of_ids", "with_ids"]
 
@@ -24,8 +24,8 @@ class Resampling(Options, ABC):
     shares_draws = True
 
     @abstractmethod
-    def units(self, data: Data) -> Planned[Units]:
-        """Plan: return the units that are drawn; samples of weight 0 are ignored."""
+    def units(self, data: Data) -> Units:
+        """Return the units that are drawn; samples of weight 0 are ignored."""
 
     def on_rows(self, data: Data, rows: Any) -> "Resampling":
         """Return the scheme for the rows selected by an index, if it holds one id per row."""

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from fastpsr.bootstrap.id_units import FindIds, FindNested
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.units import IndependentRows, Units
-from fastpsr.plans import Data, Plan, picked_ids
+from fastpsr.plans import Data, picked_ids
 
 __all__ = ["IID", "Clusters", "Nested", "Stratified", "TwoWay"]
 
@@ -75,8 +75,8 @@ class Clusters(Resampling):
     ids: ArrayLike | str
     draws_whole_ids = True
 
-    def units(self, data: Data) -> Plan[Units]:
-        return FindIds("clusters", data, ids=self.ids).plan(data)
+    def units(self, data: Data) -> Units:
+        return FindIds("clusters", data, ids=self.ids).units(data)
 
     def on_rows(self, data: Data, rows: Any) -> "Clusters":
         return Clusters(picked_ids("ids", self.ids, data, rows))
@@ -124,8 +124,8 @@ class Nested(Resampling):
     cluster_ids: ArrayLike | str
     multiplies = True
 
-    def units(self, data: Data) -> Plan[Units]:
-        return FindNested("clusters", data, cluster_ids=self.cluster_ids).plan(data)
+    def units(self, data: Data) -> Units:
+        return FindNested("clusters", data, cluster_ids=self.cluster_ids).units(data)
 
     def on_rows(self, data: Data, rows: Any) -> "Nested":
         return Nested(picked_ids("cluster_ids", self.cluster_ids, data, rows))
@@ -172,8 +172,8 @@ class TwoWay(Resampling):
     multiplies = True
     draws_whole_ids = True
 
-    def units(self, data: Data) -> Plan[Units]:
-        return FindIds("speakers", data, **self._sides).plan(data)
+    def units(self, data: Data) -> Units:
+        return FindIds("speakers", data, **self._sides).units(data)
 
     def on_rows(self, data: Data, rows: Any) -> "TwoWay":
         return TwoWay(**{

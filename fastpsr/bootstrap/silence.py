@@ -6,14 +6,21 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from fastpsr.errors import kept_warnings
+from fastpsr.errors import kept_warnings, warnings_go_to
 
-__all__ = ["in_silence"]
+__all__ = ["in_silence", "without_warnings"]
+
+
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Suppress warnings of the package, and of NumPy's arithmetic."""
+    with warnings_go_to(lambda warning: None), np.errstate(all="ignore"), kept_warnings():
+        yield
 
 
 @contextmanager
 def in_silence() -> Iterator[None]:
     """Suppress warnings, which in replicates are not caused by the user's input."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"), kept_warnings():
+    with without_warnings(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -19,7 +19,6 @@ from fastpsr.bootstrap.replicates import values_under
 from fastpsr.bootstrap.shares import SubsetDraws
 from fastpsr.bootstrap.units import Units
 from fastpsr.interval_rule import ONE_TERM, Center, IntervalRule
-from fastpsr.plans import Plan
 from fastpsr.predictions import Floats
 
 __all__ = ["FEWEST", "SPLITS", "halves_and_quarters", "subsampling", "subset_values"]
@@ -56,13 +55,13 @@ def _split() -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
 _KEEPS, SPLITS = _split()
 
 
-def subset_values(jobs: list[Job], units: Units, seed: int) -> Plan[Floats]:
-    """Plan: return the values of prepared jobs on subsets of units, (J, deals, 42).
+def subset_values(jobs: list[Job], units: Units, seed: int) -> Floats:
+    """Return the values of prepared jobs on subsets of units, (J, deals, 42).
 
     Units are dealt 8 times to 8 shares. Values are nan where a metric is undefined or infinite.
     """
     draws = SubsetDraws(units, _KEEPS, seed, N_DEALS)
-    values = yield from values_under(jobs, draws)
+    values = values_under(jobs, draws)
     return np.where(np.isinf(values), np.nan, values).reshape(len(jobs), N_DEALS, -1)
 
 

@@ -11,7 +11,7 @@ from fastpsr import kernels
 from fastpsr.caching import cached_property
 from fastpsr.calibration.folds import Folds
 from fastpsr.kernels.sizes import DEGREE
-from fastpsr.plans import Data, Part, Plan, Step
+from fastpsr.plans import Data, Part, Step, count
 from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats
@@ -248,7 +248,6 @@ def most_cells(n_rows: int, n_folds: int) -> int:
     return max(min(n_rows, memory_budget() // (8 * _SHARE)) // n_sums, _FEW_CELLS)
 
 
-def totals_on_axis(data: Data, folds: Folds, axis: Axis) -> Plan[AxisTotals]:
-    """Plan: return the sums of each class and fold in the cells of an axis; computed once."""
-    (totals,) = yield [_SumOnAxis(folds, axis).over(data)]
-    return totals  # type: ignore[no-any-return]
+def totals_on_axis(data: Data, folds: Folds, axis: Axis) -> AxisTotals:
+    """Return the sums of each class and fold in the cells of an axis; computed once."""
+    return count(_SumOnAxis(folds, axis).over(data))  # type: ignore[no-any-return]

@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.calibration.axis import Axis, AxisTotals, most_cells, totals_on_axis
-from fastpsr.calibration.base import LogOddsOffset
 from fastpsr.calibration.floors import LOG_FLOOR, floored, with_floor
 from fastpsr.calibration.fold_losses import CellLossSums, FoldLosses
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.smooth_map import Fits, SmoothMap, WeightedScores
 from fastpsr.calibration.training_priors import TrainingPriors
 from fastpsr.kernels.sizes import DEGREE, LANES
-from fastpsr.plans import Data, Part, Plan
+from fastpsr.plans import Data, Part, count
 from fastpsr.predictions import Floats
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.losses import ScoreTotals
@@ -159,51 +158,47 @@ class PlannedFits:
         return sums.losses(rule, of_fold, log_odds, np.searchsorted(used, calibrators))
 
 
-def fits_by_sums(map_: SmoothMap, data: Data, folds: Folds) -> Plan[Fits | None]:
-    """Plan: return the fits of all folds from sums; None if the samples are needed."""
-    fitted = yield from _fits_to_sums(map_, data, folds)
+def fits_by_sums(map_: SmoothMap, data: Data, folds: Folds) -> Fits | None:
+    """Return the fits of all folds from sums; None if the samples are needed."""
+    fitted = _fits_to_sums(map_, data, folds)
     return None if fitted is None else fitted[2]
 
 
 def losses_by_sums(
     map_: SmoothMap, rule: ScoringRule, data: Data, folds: Folds
-) -> Plan[tuple[FoldLosses, Fits, Axis] | None]:
-    """Plan: return the losses after cross-fitting, and fits; None if the samples are needed."""
+) -> tuple[FoldLosses, Fits, Axis] | None:
+    """Return the losses after cross-fitting, and fits; None if the samples are needed."""
     if not (rule.is_analytic and _has_axis(data)):
         return None
-    fitted, offset = yield [
-        _fits_to_sums(map_, data, folds), LogOddsOffset().over(data)
-    ]  # fmt: skip
+    fitted = _fits_to_sums(map_, data, folds)
     if fitted is None:
         return None
     planned, sums, fits = fitted
-    losses = planned.losses(rule, sums, folds, fits, offset)
+    losses = planned.losses(rule, sums, folds, fits, data.log_odds_offset)
     return FoldLosses.of(losses, sums.class_totals.T, data.given_priors), fits, planned.axis
 
 
 def refit_sums(
     map_: SmoothMap, rule: ScoringRule, data: Data, folds: Folds, floor: float
-) -> Plan[Sums | None]:
-    """Plan: return sums of the raw losses and of the losses after a fit to a replicate.
+) -> Sums | None:
+    """Return sums of the raw losses and of the losses after a fit to a replicate.
 
     Data are clipped at the floor for the fit and the calibrated losses, but not for the raw losses.
     """
     if not (rule.is_analytic and _has_axis(data)):
         return None
     clipped = with_floor(data, floor)
-    fitted, offset = yield [
-        _fits_to_sums(map_, clipped, folds), LogOddsOffset().over(data)
-    ]  # fmt: skip
+    fitted = _fits_to_sums(map_, clipped, folds)
     if fitted is not None:
         planned: PlannedFits | None = fitted[0].for_replicates(
             fitted[2], int(data.class_sizes.min())
         )
     else:  # replicates may have fits where the data have none
-        planned = yield from _plan_fits(map_, clipped, folds)
+        planned = _plan_fits(map_, clipped, folds)
     if planned is None or not planned.axis.suits_replicates:
         return None
     priors = TrainingPriors.of(data, map_.prior)
-    return RefitSums(rule, folds, planned, priors, offset, floor)
+    return RefitSums(rule, folds, planned, priors, data.log_odds_offset, floor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,17 +286,17 @@ class RefitSums(CellLossSums):
 
 def _fits_to_sums(
     map_: SmoothMap, data: Data, folds: Folds
-) -> Plan[tuple[PlannedFits, AxisTotals, Fits] | None]:
-    """Plan: return the fits of all folds, and the sums that they are fitted to.
+) -> tuple[PlannedFits, AxisTotals, Fits] | None:
+    """Return the fits of all folds, and the sums that they are fitted to.
 
     None if the samples are needed.
     """
-    planned = yield from _plan_fits(map_, data, folds)
+    planned = _plan_fits(map_, data, folds)
     priors = TrainingPriors.of(data, map_.prior)
     for _ in range(_MOST_AXES):
         if planned is None:
             break
-        sums = yield from totals_on_axis(data, folds, planned.axis)
+        sums = totals_on_axis(data, folds, planned.axis)
         fits, is_valid, steepness = planned.each_fit(sums, folds, priors)
         if is_valid.all():
             return planned, sums, fits
@@ -311,11 +306,11 @@ def _fits_to_sums(
     return None
 
 
-def _plan_fits(map_: SmoothMap, data: Data, folds: Folds) -> Plan[PlannedFits | None]:
-    """Plan: return an axis for fits to binary data, or None."""
+def _plan_fits(map_: SmoothMap, data: Data, folds: Folds) -> PlannedFits | None:
+    """Return an axis for fits to binary data, or None."""
     if not _has_axis(data):
         return None
-    (span,) = yield [ScoreRange().over(data)]
+    span = count(ScoreRange().over(data))
     low, high, floor = span.finite_low, span.finite_high, 0.0
     if not span.is_finite:
         floor = LOG_FLOOR

@@ -1,8 +1,8 @@
 """Base class of all calibrators."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,19 +15,16 @@ from fastpsr.calibration.folds import Folds
 from fastpsr.errors import ArgumentError
 from fastpsr.options import CALL_TO_MAKE
 from fastpsr.plans import (
-    LABELS,
     Data,
     Part,
     PartitionedPredictions,
-    Plan,
-    Planned,
-    Step,
     Transform,
     begin,
     check_data,
+    find_facts,
     mapped,
-    resolved,
-    run,
+    one_call,
+    side_by_side,
 )
 from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats, Kind, Predictions
@@ -39,7 +36,6 @@ __all__ = [
     "Apply",
     "AsPosteriors",
     "Calibrator",
-    "LogOddsOffset",
     "as_posteriors",
     "check_training_set",
     "log_odds_of",
@@ -65,9 +61,9 @@ class Calibrator(Fittable, ABC):
     ``_transform(predictions)``, which returns predictions of kind ``self.output_kind``, and either
 
     - ``_fit(samples)``, for data in memory, which returns the fitted attributes by name; or
-    - ``_fit_plan(data, start)``, also for data in parts: a generator that yields lists of steps
-      over the data, such as ``[Step().over(data)]``, is sent the list of their results, and returns
-      the fitted attributes by name. `start` is a fit to similar data, or None.
+    - ``_fit_data(data, start)``, also for data in parts, which calls ``count(step.over(data))`` for
+      what it needs of the rows, and returns the fitted attributes by name. `start` is a fit to
+      similar data, or None.
 
     Fits must use the sample weights ``predictions.balanced_weights()`` (an empty array if all
     weights are equal), because bootstrap replicates differ only in their weights.
@@ -77,7 +73,7 @@ class Calibrator(Fittable, ABC):
     Scores minus their mean, which is summed part by part:
 
     >>> import numpy as np, fastpsr as fp
-    >>> from fastpsr.plans import Step
+    >>> from fastpsr.plans import Step, count
     >>> class SumOfScores(Step):
     ...     key = "sum of scores"
     ...     def add(self, accumulator, prepared, part):
@@ -89,8 +85,8 @@ class Calibrator(Fittable, ABC):
     ...         return one + other
     >>> class Center(fp.calibration.Calibrator):
     ...     binary_only = True
-    ...     def _fit_plan(self, data, start):
-    ...         (sums,) = yield [SumOfScores().over(data)]
+    ...     def _fit_data(self, data, start):
+    ...         sums = count(SumOfScores().over(data))
     ...         return {"middle_": float(sums[0] / sums[1])}
     ...     def _transform(self, predictions):
     ...         scores = predictions.scores - self.middle_
@@ -162,24 +158,24 @@ class Calibrator(Fittable, ABC):
             raise ArgumentError("predictions", rule, remedy=CALL_TO_MAKE)
         look_at_llrs(predictions)
         self.check_accepts(predictions)
-
-        def plan() -> Plan[Self]:
-            yield from begin(predictions)
+        with one_call():
+            begin(predictions)
             # side by side, so that they share reads
-            fitted, _ = yield [self.fit_plan(predictions), self.look_at(predictions)]
-            return fitted  # type: ignore[no-any-return]
+            fitted, _ = side_by_side(
+                [partial(self.fitted_to, predictions), partial(self.look_at, predictions)],
+                predictions,
+            )
+        return fitted  # type: ignore[no-any-return]
 
-        return run(plan)
+    def look_at(self, data: Data) -> None:
+        """Warn of training data that the calibrator cannot improve."""
+        return
 
-    def look_at(self, data: Data) -> Planned[None]:
-        """Plan: warn of training data that the calibrator cannot improve."""
-        return None
-
-    def fit_plan(self, data: Data, start: Self | None = None) -> Plan[Self]:
-        """Plan: return a fitted copy; `start` is a fit to similar data, or None."""
+    def fitted_to(self, data: Data, start: Self | None = None) -> Self:
+        """Return a fitted copy; `start` is a fit to similar data, or None."""
         self.check_accepts(data)
         self.require_classes(data)
-        return self.with_fitted(data.kind, (yield from self._fit_plan(data, start)))
+        return self.with_fitted(data.kind, self._fit_data(data, start))
 
     def transform(self, predictions: Data) -> Any:
         """Return calibrated predictions of the same samples; labels are not needed.
@@ -205,42 +201,43 @@ class Calibrator(Fittable, ABC):
 
     # Computations that some calibrators can do faster than with separate fits
 
-    def cross_fit_plan(self, data: Data, folds: Folds) -> Planned[Transform]:
-        """Plan: fit a calibrator for each fold; return the transform of all samples.
+    def fit_folds(self, data: Data, folds: Folds) -> Transform:
+        """Fit a calibrator for each fold; return the transform of all samples.
 
         The searches of the other fits start at the first fit.
         """
-        first = yield from self._fit_fold(data, folds, 0, None)
-        others = yield [
-            self._fit_fold(data, folds, c, first) for c in range(1, folds.n_calibrators)
-        ]
+        first = self._fit_fold(data, folds, 0, None)
+        others = side_by_side(
+            [partial(self._fit_fold, data, folds, c, first) for c in range(1, folds.n_calibrators)],
+            data,
+        )
         return ByFold(folds, (first, *others))
 
-    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[FoldLosses]:
-        """Plan: return the summed losses after cross-fitting."""
-        transform = yield from resolved(self.cross_fit_plan(data, folds))
-        return (yield from summed_by_fold(rule, data, folds, transform))
+    def losses_of_folds(self, rule: ScoringRule, folds: Folds, data: Data) -> FoldLosses:
+        """Return the summed losses after cross-fitting."""
+        transform = self.fit_folds(data, folds)
+        return summed_by_fold(rule, data, folds, transform)
 
-    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Planned[Sums | None]:
-        """Plan: return sums of losses before and after a fit to the replicate, or None."""
+    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Sums | None:
+        """Return sums of losses before and after a fit to the replicate, or None."""
         return None
 
-    def _fit_fold(self, data: Data, folds: Folds, number: int, start: Self | None) -> Plan[Self]:
+    def _fit_fold(self, data: Data, folds: Folds, number: int, start: Self | None) -> Self:
         if folds.training_mask.all():  # trained on all samples, whose facts are known
-            return (yield from self.fit_plan(data, start))
+            return self.fitted_to(data, start)
         view: Data = mapped(data, _TrainingRows(folds, number, self.bins_posteriors))
         if isinstance(view, PartitionedPredictions):
-            yield from view.find_facts()
+            find_facts(view)
         check_training_set(data, folds, number, view.class_weights)
-        return (yield from self.fit_plan(view, start))
+        return self.fitted_to(view, start)
 
     @property
     def output_kind(self) -> Kind:
         """Kind that ``transform`` returns: posteriors for posteriors, else likelihoods."""
         return output_kind(self.domain_)
 
-    def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
-        """Plan: return the fitted attributes by name.
+    def _fit_data(self, data: Data, start: Self | None) -> dict[str, Any]:
+        """Return the fitted attributes by name.
 
         By default the result of ``_fit``, for predictions in memory.
         """
@@ -250,15 +247,14 @@ class Calibrator(Fittable, ABC):
                 f"must be in memory for {self.name}, which has no fit to data in parts",
                 remedy="pass predictions.compute() if they fit in memory; for a fit to parts "
                 "derive it from fastpsr.calibration.Calibrator, with a method "
-                "_fit_plan(data, start)",
+                "_fit_data(data, start)",
             )
         with np.errstate(all="ignore"):  # scores near the largest float
             return self._fit(data.present())
-        yield
 
     def _fit(self, samples: Predictions) -> dict[str, Any]:
         """Return the fitted attributes by name; for calibrators of data in memory only."""
-        raise NotImplementedError(f"{type(self).__name__} must have a method _fit or _fit_plan")
+        raise NotImplementedError(f"{type(self).__name__} must have a method _fit or _fit_data")
 
     @abstractmethod
     def _transform(self, predictions: Predictions) -> Predictions:
@@ -407,24 +403,6 @@ def require_trained_classes(n_classes: int, predictions: Predictions) -> None:
             "predictions",
             f"must have {n_classes} classes, as the training data had, not {predictions.n_classes}",
         )
-
-
-@dataclass(frozen=True, eq=False)
-class LogOddsOffset(Step):
-    """Find log-odds minus score of a binary task, a constant that is the same in all parts."""
-
-    reads = LABELS
-    is_exact = True
-
-    @property
-    def key(self) -> Hashable:
-        return "log-odds offset"
-
-    def add(self, accumulator: float | None, prepared: None, part: Part) -> float:
-        return part.predictions.log_odds_offset if accumulator is None else accumulator
-
-    def merge(self, one: float, other: float) -> float:
-        return one
 
 
 def require_squares(name: str, n_classes: int, n_squares: int, reason: str, other: str) -> None:

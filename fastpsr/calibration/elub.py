@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from fastpsr import checks
 from fastpsr.calibration.base import require_weights
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data, Plan, begin, check_data, run
+from fastpsr.plans import Data, begin, check_data, count
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
 from fastpsr.summaries.class_counts import ClassCounts
@@ -100,13 +100,11 @@ def elub(predictions: Data) -> LLRBounds:
         raise ArgumentError(
             "predictions", "must be LLRs or posteriors for bounds of LLRs, not raw scores"
         )
-    return run(lambda: _bounds(predictions))
-
-
-def _bounds(data: Data) -> Plan[LLRBounds]:
-    yield from begin(data)
+    data = predictions
+    begin(data)
     require_weights(data.class_weights, data.kind)
-    table, counts = yield [distinct_scores(data, "ELUB"), ClassCounts(2).over(data)]
+    table = distinct_scores(data, "ELUB")
+    counts = count(ClassCounts(2).over(data))
     scores, negatives, positives = table.lowest, table.negatives, table.positives
     if data.kind == "posteriors":
         if not data.priors.all():

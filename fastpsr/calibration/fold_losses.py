@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fastpsr.calibration.folds import Folds
 from fastpsr.kernels.sizes import index_type
-from fastpsr.plans import Data, Part, Plan, Transform, mapped
+from fastpsr.plans import Data, Part, Transform, mapped
 from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats
 from fastpsr.rules.base import ScoringRule
@@ -106,10 +106,8 @@ class FoldLossSums(CellLossSums):
         return raw, FoldLosses.of(losses[self.folds.served[:, 1]], weights, given)
 
 
-def summed_by_fold(
-    rule: ScoringRule, data: Data, folds: Folds, transform: Transform
-) -> Plan[FoldLosses]:
-    """Plan: return the losses of samples that a transform maps, each by what serves its fold.
+def summed_by_fold(rule: ScoringRule, data: Data, folds: Folds, transform: Transform) -> FoldLosses:
+    """Return the losses of samples that a transform maps, each by what serves its fold.
 
     Where folds are served by several calibrators, the data are mapped as often.
     """
@@ -124,7 +122,7 @@ def summed_by_fold(
             calibrator_of_fold[served[pairs, 1]] = served[pairs, 0]
             of_round = replace(folds, calibrator_of_fold=calibrator_of_fold)
             at = replace(transform, folds=of_round)  # type: ignore[type-var]
-        _, summed = yield from sums.total(mapped(data, at))
+        _, summed = sums.total(mapped(data, at))
         losses[pairs] = summed.of_served[pairs]
         weights = summed.of_folds
     return FoldLosses.of(losses, weights, data.given_priors)

@@ -1,9 +1,9 @@
 """Assignment of samples, groups and pairs of speakers to folds."""
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.errors import ArgumentError
 from fastpsr.ids import numbered
-from fastpsr.plans import LABELS, Data, Part, PartitionedPredictions, Plan, Step
+from fastpsr.plans import LABELS, Data, Part, PartitionedPredictions, Step, count
 
 __all__ = [
     "Assignment",
@@ -33,7 +33,7 @@ Mask = NDArray[np.bool_]
 _MOST_CALIBRATORS = 10_000
 _MOST_FOLDS_OF_PAIRS = 140  # so that the number of pairs of folds is below that limit
 
-_numbers = count()
+_numbers = itertools.count()
 
 
 @dataclass(frozen=True, eq=False)
@@ -362,9 +362,9 @@ def deal_samples(data: Data, n_folds: int, seed: int) -> Folds:
     return Folds.cross_fitted(rule, _all_others(n_folds))
 
 
-def given_folds(data: Data, spec: Any) -> Plan[Folds]:
-    """Plan: return the folds given by the caller as one id per sample."""
-    (groups,) = yield [CollectIds("folds", (spec,), data.n_classes, with_absent=True).over(data)]
+def given_folds(data: Data, spec: Any) -> Folds:
+    """Return the folds given by the caller as one id per sample."""
+    groups = count(CollectIds("folds", (spec,), data.n_classes, with_absent=True).over(data))
     n_folds = groups.ids.size
     if n_folds < 2:
         raise ArgumentError("folds", f"must name at least two folds, not {n_folds}")
@@ -373,25 +373,25 @@ def given_folds(data: Data, spec: Any) -> Plan[Folds]:
     return Folds.cross_fitted(rule, _all_others(n_folds))
 
 
-def deal_groups(data: Data, spec: Any, n_folds: int, seed: int) -> Plan[Folds]:
-    """Plan: assign whole groups to folds, with classes as balanced as the group sizes allow."""
-    (groups,) = yield [CollectIds("groups", (spec,), data.n_classes).over(data)]
+def deal_groups(data: Data, spec: Any, n_folds: int, seed: int) -> Folds:
+    """Assign whole groups to folds, with classes as balanced as the group sizes allow."""
+    groups = count(CollectIds("groups", (spec,), data.n_classes).over(data))
     folds = _deal_to_emptiest(groups.counts, n_folds, seed, "groups")
     rule = _FoldsOfIds("groups", spec, groups.ids, folds, False)
     return Folds.cross_fitted(rule, _all_others(n_folds))
 
 
-def deal_pairs(data: Data, specs: tuple[Any, Any], n_folds: int, seed: int) -> Plan[Folds]:
-    """Plan: assign speakers to folds; a trial is not calibrated with trials of its two folds."""
+def deal_pairs(data: Data, specs: tuple[Any, Any], n_folds: int, seed: int) -> Folds:
+    """Assign speakers to folds; a trial is not calibrated with trials of its two folds."""
     if n_folds > _MOST_FOLDS_OF_PAIRS:
         raise ArgumentError(
             "folds",
             f"must be at most {_MOST_FOLDS_OF_PAIRS} with a pair of groups, not {n_folds}: "
             "every two folds need a calibrator of their own",
         )
-    (speakers,) = yield [CollectIds("groups", specs, data.n_classes).over(data)]
+    speakers = count(CollectIds("groups", specs, data.n_classes).over(data))
     folds = _deal_to_emptiest(speakers.counts, n_folds, seed, "speakers")
-    (counts,) = yield [_CountPairs(specs, speakers.ids, folds, n_folds).over(data)]
+    counts = count(_CountPairs(specs, speakers.ids, folds, n_folds).over(data))
     cells = np.flatnonzero(counts)
     number = np.zeros(counts.size, np.uint16)
     number[cells] = np.arange(cells.size)

@@ -10,13 +10,13 @@ import numpy as np
 from fastpsr import checks
 from fastpsr.calibration.fittable import Fittable, require_fitted
 from fastpsr.calibration.folds import Folds, one_fold
-from fastpsr.calibration.fusion_fits import FusionFits, fit_fusions
+from fastpsr.calibration.fusion_fits import fit_fusions
 from fastpsr.calibration.fusion_parts import fused_data
 from fastpsr.calibration.fusions import Fusions
 from fastpsr.calibration.quality import TERMS, Quality
 from fastpsr.calibration.stacks import Stack, check_differ
 from fastpsr.errors import ArgumentError, warn
-from fastpsr.plans import Data, Part, PartitionedPredictions, Plan, Planned, resolved, run
+from fastpsr.plans import Data, Part, PartitionedPredictions, one_call
 from fastpsr.predictions import Floats, Predictions, Refitted
 
 __all__ = ["LinearFusion", "Systems", "systems_by_name"]
@@ -131,12 +131,9 @@ class LinearFusion(Fittable):
             in the same parts, and quality measures of these samples.
         """
         given, stack = self._stacked(systems)
-
-        def plan() -> Plan[Fusions]:
-            yield from stack.begin()
-            return (yield from fit_fusions(stack, one_fold(), self.prior)).fusions
-
-        fits = run(plan)
+        with one_call():
+            stack.begin()
+            fits = fit_fusions(stack, one_fold(), self.prior).fusions
         weights = dict(zip(stack.names, fits.weights[0], strict=True))
         negative = [name for name in map(str, given) if weights.get(name, 0.0) < 0.0]
         if negative:
@@ -185,7 +182,7 @@ class LinearFusion(Fittable):
     def cross_fitted(
         self,
         systems: Systems,
-        folds_plan: Callable[[Data], Planned[Folds]],
+        folds_of: Callable[[Data], Folds],
         *,
         refits: bool = False,
     ) -> Any:
@@ -195,13 +192,10 @@ class LinearFusion(Fittable):
         differently, as in replicates.
         """
         _, stack = self._stacked(systems)
-
-        def plan() -> Plan[tuple[Folds, FusionFits]]:
-            yield from stack.begin()
-            folds = yield from resolved(folds_plan(stack.first))
-            return folds, (yield from fit_fusions(stack, folds, self.prior))
-
-        folds, fits = run(plan)
+        with one_call():
+            stack.begin()
+            folds = folds_of(stack.first)
+            fits = fit_fusions(stack, folds, self.prior)
         fused = fused_data(stack, fits.fusions, folds)
         if not refits or stack.held is None:
             return fused

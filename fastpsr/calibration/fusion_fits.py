@@ -16,7 +16,6 @@ from fastpsr.calibration.newton import NEAR
 from fastpsr.calibration.separability import are_separated, no_optimum
 from fastpsr.calibration.stacks import Stack
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Plan
 from fastpsr.predictions import Floats
 
 __all__ = ["FusionFits", "fit_fusions"]
@@ -131,8 +130,8 @@ class FusionFits:
         return self.basis.fusions(ends)
 
 
-def fit_fusions(stack: Stack, folds: Folds, prior: float) -> Plan[FusionFits]:
-    """Plan: return a fusion for each of the training sets of folds, at this prior of class 1.
+def fit_fusions(stack: Stack, folds: Folds, prior: float) -> FusionFits:
+    """Return a fusion for each of the training sets of folds, at this prior of class 1.
 
     Raises
     ------
@@ -141,7 +140,7 @@ def fit_fusions(stack: Stack, folds: Folds, prior: float) -> Plan[FusionFits]:
         exceed the memory budget.
     """
     require_weights(stack.first.class_weights, stack.first.kind)
-    held = yield from held_columns(stack, folds)
+    held = held_columns(stack, folds)
     rows = LinearRows.of(
         held.columns, held.y, held.weights, held.fold_of_row, folds.n_folds, stack.n_classes,
         stack.first.class_weights,

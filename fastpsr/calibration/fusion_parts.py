@@ -12,7 +12,7 @@ from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.fusions import Fusions
 from fastpsr.calibration.row_fits import require_memory
 from fastpsr.calibration.stacks import Stack
-from fastpsr.plans import Part, PartitionedPredictions, Plan, Step
+from fastpsr.plans import Part, PartitionedPredictions, Step, count
 from fastpsr.plans.reading import Reading
 from fastpsr.plans.sources import Source
 from fastpsr.predictions import Floats, Kind, Predictions
@@ -41,14 +41,13 @@ class HeldColumns:
         return cls(np.asarray(columns, np.float64), first.labels, first.weights, fold_of_row)
 
 
-def held_columns(stack: Stack, folds: Folds) -> Plan[HeldColumns]:
-    """Plan: return the columns of all rows; raise if they exceed the memory budget."""
+def held_columns(stack: Stack, folds: Folds) -> HeldColumns:
+    """Return the columns of all rows; raise if they exceed the memory budget."""
     if not stack.is_in_parts:
         return HeldColumns.of(stack, [Part.whole(each) for each in stack.data], folds)
     n_numbers = len(stack.names) * (1 if stack.n_classes == 2 else stack.n_classes)
     require_memory(stack.first, n_numbers, "systems")
-    (held,) = yield [_HoldColumns(stack, folds).over(*stack.data)]
-    return held  # type: ignore[no-any-return]
+    return count(_HoldColumns(stack, folds).over(*stack.data))  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from fastpsr.calibration.folds import Folds, RowFolds, one_fold
 from fastpsr.calibration.fusion import LinearFusion, Systems
 from fastpsr.calibration.quality import Quality
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data, Part, Plan, Transform, resolved
+from fastpsr.plans import Data, Part, Transform
 from fastpsr.predictions import Floats, Kind, Predictions
 
 __all__ = ["FusedRows", "GroupFits", "counts_of", "has_no_fit", "taken"]
@@ -53,37 +53,37 @@ class GroupFits(Calibrator):
     def require_classes(self, data: Data) -> None:
         self.pooled.require_classes(data)
 
-    def cross_fit_plan(self, data: Data, folds: Folds) -> Plan[Transform]:
+    def fit_folds(self, data: Data, folds: Folds) -> Transform:
         assert isinstance(data, Predictions)
-        yield from resolved(self.pooled.look_at(data))  # which may refuse weights
-        pooled = yield from resolved(self.pooled.cross_fit_plan(data, folds))
+        self.pooled.look_at(data)  # which may refuse weights
+        pooled = self.pooled.fit_folds(data, folds)
         fold_of_row, fits = folds.fold_of_rows(Part.whole(data)), []
         for rows, member in zip(self.rows, self.members, strict=True):
             of_group = replace(folds, assignment=RowFolds(fold_of_row[rows]))
-            fits.append((yield from self._group_fits(member, data[rows], of_group)))
+            fits.append(self._group_fits(member, data[rows], of_group))
         return _ByGroup(folds, pooled, self.rows, tuple(fits))
 
     def _group_fits(
         self, member: Calibrator, group: Predictions, folds: Folds
-    ) -> Plan[Transform | dict[int, Transform]]:
-        """Plan: return the fits of all calibrators to a group, or of those that are possible."""
+    ) -> Transform | dict[int, Transform]:
+        """Return the fits of all calibrators to a group, or of those that are possible."""
         sizes = counts_of(group, folds.fold_of_rows(Part.whole(group)), folds.n_folds)
         trains = np.asarray(folds.training_mask, np.int64) @ sizes
         is_enough = (trains >= self.min_per_class).all(axis=1)
         if is_enough.all():
-            transform = yield from _if_fitted(member, group, folds)
+            transform = _if_fitted(member, group, folds)
             if transform is not None:
                 return transform
         transforms: dict[int, Transform] = {}
         for number in np.flatnonzero(is_enough).tolist():
             only = folds.with_one_calibrator(folds.training_mask[number], ("only", number))
-            transform = yield from _if_fitted(member, group, only)
+            transform = _if_fitted(member, group, only)
             if transform is not None:
                 transforms[number] = transform
         return transforms
 
-    def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
-        return {"transform_of_rows": (yield from resolved(self.cross_fit_plan(data, one_fold())))}
+    def _fit_data(self, data: Data, start: Self | None) -> dict[str, Any]:
+        return {"transform_of_rows": self.fit_folds(data, one_fold())}
 
     def _transform(self, predictions: Predictions) -> Predictions:
         mapped: Predictions = self.transform_of_rows(Part.whole(predictions))  # type: ignore[attr-defined]
@@ -97,7 +97,7 @@ class FusedRows(Calibrator):
     fusion: LinearFusion
     systems: Systems
 
-    def cross_fit_plan(self, data: Data, folds: Folds) -> Transform:
+    def fit_folds(self, data: Data, folds: Folds) -> Transform:
         return _Fused(self.fusion.cross_fitted(self.systems, lambda _: folds).scores)
 
     def _transform(self, predictions: Predictions) -> Predictions:
@@ -191,10 +191,10 @@ def has_no_fit(error: ArgumentError) -> bool:
     return error.argument in ("scores", "systems")
 
 
-def _if_fitted(member: Calibrator, group: Predictions, folds: Folds) -> Plan[Transform | None]:
-    """Plan: return the cross-fitted transform of a group, None if some fit has no optimum."""
+def _if_fitted(member: Calibrator, group: Predictions, folds: Folds) -> Transform | None:
+    """Return the cross-fitted transform of a group, None if some fit has no optimum."""
     try:
-        return (yield from resolved(member.cross_fit_plan(group, folds)))
+        return member.fit_folds(group, folds)
     except ArgumentError as error:
         if not has_no_fit(error):
             raise

@@ -19,7 +19,7 @@ from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.floors import clip_log_odds
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.step_fit_sums import StepFitSums
-from fastpsr.plans import Data, Part, Plan, mapped
+from fastpsr.plans import Data, Part, mapped
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.bins import BinSums, Events, uniform_edges
@@ -106,11 +106,11 @@ class HistogramBinning(Calibrator):
         centers = (edges[:-1] + edges[1:]) / 2.0
         return np.divide(hits, weight, out=centers, where=weight > 0.0)
 
-    def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
+    def _fit_data(self, data: Data, start: Self | None) -> dict[str, Any]:
         offset = prior_log_odds(data)
         edges = uniform_edges(self.bins)
         at_prior = mapped(data, AsPosteriors(np.array([0.0, offset])))
-        sums = yield from BinSums(2, edges, Events("class"), data.given_priors).total(at_prior)
+        sums = BinSums(2, edges, Events("class"), data.given_priors).total(at_prior)
         weight, hits, _ = sums.shares
         posterior = self.frequencies(hits, weight, edges)
         return {"edges_": edges, "posterior_": posterior, "prior_log_odds_": offset}

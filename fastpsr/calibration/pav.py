@@ -8,12 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
-from fastpsr.calibration.base import Calibrator, LogOddsOffset, log_odds_of, prior_log_odds
+from fastpsr.calibration.base import Calibrator, log_odds_of, prior_log_odds
 from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.floors import clip_log_odds
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.step_fit_sums import StepFitSums
-from fastpsr.plans import Data, Part, PartitionedPredictions, Plan, Step, Transform, mapped
+from fastpsr.plans import (
+    Data,
+    Part,
+    PartitionedPredictions,
+    Step,
+    Transform,
+    count,
+    count_all,
+    find_facts,
+    mapped,
+)
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.class_counts import ClassCounts
@@ -104,23 +114,23 @@ class PAV(Calibrator):
         require_fitted("threshold_", not np.isnan(threshold).any())
         require_fitted("prior_log_odds_", np.isfinite(self.prior_log_odds_))
 
-    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Sums | None]:
+    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Sums | None:
         if data.n_classes > 2 or not data.class_weights.all():
             return None
-        offset, span = yield [LogOddsOffset().over(data), ScoreRange().over(data)]
+        span = count(ScoreRange().over(data))
         if self.laplace and (data.has_weights or not span.is_finite):
             return None  # cells do not tell the mean weight of drawn samples, nor ties at infinity
         # steps start at targets: at those of which a fold is trained, or, if it is of all that are
         # calibrated, at the first target of a run
         if folds.n_calibrators > 1 and minority_of(data) != 1:
             return None
-        table = yield from (rank_runs(data) if folds.n_calibrators == 1 else rank_cells(data))
+        table = rank_runs(data) if folds.n_calibrators == 1 else rank_cells(data)
         edges = table.lowest[table.positives > 0.0]
-        return _PavSums(rule, folds, data.kind, data.given_priors, offset, edges, self.floor,
+        return _PavSums(rule, folds, data.kind, data.given_priors, data.log_odds_offset, edges, self.floor,
                         self.laplace)  # fmt: skip
 
-    def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
-        blocks = yield from (_with_four_more(data) if self.laplace else pav_blocks(data))
+    def _fit_data(self, data: Data, start: Self | None) -> dict[str, Any]:
+        blocks = _with_four_more(data) if self.laplace else pav_blocks(data)
         return self._attributes(blocks, prior_log_odds(data))
 
     @staticmethod
@@ -141,20 +151,20 @@ class PAV(Calibrator):
         return predictions.replace_scores(self.output_kind, values)
 
 
-def _with_four_more(data: Data) -> Plan[PavBlocks]:
-    """Plan: return the isotonic fit of the data and a sample of each class at either infinity."""
-    (span,) = yield [ScoreRange().over(data)]
+def _with_four_more(data: Data) -> PavBlocks:
+    """Return the isotonic fit of the data and a sample of each class at either infinity."""
+    span = count(ScoreRange().over(data))
     finite, ends = data, np.ones((2, 2))
     if data.has_weights or not span.is_finite:
-        counts, ends = yield [ClassCounts(2).over(data), _WeighEnds().over(data)]
+        counts, ends = count_all([ClassCounts(2).over(data), _WeighEnds().over(data)])
         ends = ends + data.class_weights / counts
     if not span.is_finite:  # pooled with the samples that are added
         finite = mapped(data, _Finite())
         if isinstance(finite, PartitionedPredictions):
-            yield from finite.find_facts()
+            find_facts(finite)
     of_finite = np.empty((3, 0))
     if finite.class_weights.any():
-        blocks = yield from pav_blocks(finite)
+        blocks = pav_blocks(finite)
         of_finite = np.stack([blocks.lowest, blocks.negatives, blocks.positives])
     cells = np.column_stack([[-np.inf, *ends[0]], of_finite, [np.inf, *ends[1]]])
     blocks = PavBlocks.of_cells(cells[0], cells[1], cells[2], None)

@@ -18,7 +18,7 @@ from fastpsr.calibration.separability import binary_margins, check_margins, no_o
 from fastpsr.calibration.smooth_map import Fits, SmoothMap, WeightedScores
 from fastpsr.calibration.training_priors import TrainingPriors
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data, Part, Plan, Step
+from fastpsr.plans import Data, Part, Step, count
 from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats, Predictions
@@ -159,11 +159,10 @@ def needs_every_class(data: Data, *, with_bias: bool) -> bool:
     return with_bias or data.n_classes == 2 or data.kind != "posteriors"
 
 
-def held_rows(data: Data, folds: Folds) -> Plan[Part]:
-    """Plan: return all rows as one part; raise if they exceed the memory budget."""
+def held_rows(data: Data, folds: Folds) -> Part:
+    """Return all rows as one part; raise if they exceed the memory budget."""
     require_memory(data, data.n_classes, "predictions")
-    (rows,) = yield [_HoldRows(folds).over(data)]
-    return rows  # type: ignore[no-any-return]
+    return count(_HoldRows(folds).over(data))  # type: ignore[no-any-return]
 
 
 def require_memory(data: Data, n_columns: int, argument: str) -> None:

@@ -16,7 +16,7 @@ from fastpsr.calibration.folds import Folds, one_fold
 from fastpsr.calibration.row_fits import fit_rows, held_rows
 from fastpsr.calibration.smooth_map import Fits, SmoothMap
 from fastpsr.errors import ArgumentError, SuspicionWarning, warn
-from fastpsr.plans import Data, Part, Plan, Planned, Shared, Transform, resolved
+from fastpsr.plans import Data, Part, Transform, count, shared
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules import ScoringRule
 from fastpsr.summaries.infinite_losses import count_infinite_losses
@@ -106,10 +106,10 @@ class SmoothCalibrator(Calibrator, SmoothMap):
             require_fitted(name, np.ndim(getattr(self, name)) == 0)
             require_fitted(name, np.isfinite(getattr(self, name)))
 
-    def look_at(self, data: Data) -> Plan[None]:
+    def look_at(self, data: Data) -> None:
         if self.floor:
             return
-        n = yield from count_infinite_losses(data)
+        n = count_infinite_losses(data)
         if not n:
             return
         have = "has" if n == 1 else "have"
@@ -134,37 +134,37 @@ class SmoothCalibrator(Calibrator, SmoothMap):
     #: Whether sums on an axis suffice for the losses that a fit minimizes.
     _fits_sums: Any = True
 
-    def with_inner_folds(self, data: Data, folds: Folds) -> Planned[Folds | None]:
-        """Plan: return the folds, also those that choose an option, or None if there are none."""
+    def with_inner_folds(self, data: Data, folds: Folds) -> Folds | None:
+        """Return the folds, also those that choose an option, or None if there are none."""
         return folds
 
-    def cross_fit_plan(self, data: Data, folds: Folds) -> Plan[Transform]:
+    def fit_folds(self, data: Data, folds: Folds) -> Transform:
         clipped = with_floor(data, self.floor)
         key: Hashable = ("smooth fits", self.key, folds.key)
-        (together,) = yield [Shared(key, clipped, lambda: self._fit_together(clipped, folds))]
+        together = shared(key, clipped, lambda: self._fit_together(clipped, folds))
         if together is None:
-            return (yield from resolved(super().cross_fit_plan(data, folds)))
+            return super().fit_folds(data, folds)
         return self.by_fold(folds, together, output_kind(data.kind))
 
-    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[FoldLosses]:
-        of_fits = yield from resolved(self.with_inner_folds(data, folds))
+    def losses_of_folds(self, rule: ScoringRule, folds: Folds, data: Data) -> FoldLosses:
+        of_fits = self.with_inner_folds(data, folds)
         if of_fits is not None and self._fits_sums:
             clipped = with_floor(data, self.floor)
-            by_sums = yield from losses_by_sums(self, rule, clipped, of_fits)
+            by_sums = losses_by_sums(self, rule, clipped, of_fits)
             if by_sums is not None:
                 losses, fits, axis = by_sums
                 if self.is_plain(fits, axis.low, axis.high):
                     return losses
-        return (yield from super().losses_plan(rule, folds, data))
+        return super().losses_of_folds(rule, folds, data)
 
-    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Sums | None]:
-        of_fits = yield from resolved(self.with_inner_folds(data, folds))
+    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Sums | None:
+        of_fits = self.with_inner_folds(data, folds)
         if of_fits is None or not self._fits_sums:
             return None
-        return (yield from refit_sums(self, rule, data, of_fits, self.floor))
+        return refit_sums(self, rule, data, of_fits, self.floor)
 
-    def _fit_together(self, data: Data, folds: Folds) -> Plan[Fits | None]:
-        """Plan: return the fits of all folds, or None if they must be separate.
+    def _fit_together(self, data: Data, folds: Folds) -> Fits | None:
+        """Return the fits of all folds, or None if they must be separate.
 
         They are separate for folds with few samples, where infinite scores are not alike, and if a
         fit requires a warning.
@@ -174,29 +174,29 @@ class SmoothCalibrator(Calibrator, SmoothMap):
             return None
         if folds.n_calibrators * data.n_classes > len(data):
             return None
-        of_fits = yield from resolved(self.with_inner_folds(data, folds))
+        of_fits = self.with_inner_folds(data, folds)
         if of_fits is None:
             return None
-        fits, span = yield from self._fits(data, of_fits)
+        fits, span = self._fits(data, of_fits)
         ends = (span.low, span.high) if span.is_finite else (span.finite_low, span.finite_high)
         is_common = has_common_floor(span, data.n_classes)
         return fits if is_common and self.is_plain(fits, *ends) else None
 
-    def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
+    def _fit_data(self, data: Data, start: Self | None) -> dict[str, Any]:
         data = with_floor(data, self.floor)
-        folds = (yield from resolved(self.with_inner_folds(data, one_fold()))) or one_fold()
-        fits, span = yield from self._fits(data, folds, start)
+        folds = self.with_inner_folds(data, one_fold()) or one_fold()
+        fits, span = self._fits(data, folds, start)
         attributes = self.attributes(fits.parameters[0], float(fits.prior_log_odds[0]))
         attributes["floor_"] = floor_of(span, data.n_classes)
         self.check_attributes(attributes)
         return attributes
 
-    def _fits(self, data: Data, folds: Folds, start: Self | None = None) -> Plan[tuple[Fits, Span]]:
-        """Plan: return the fits of all folds, and the range of the scores."""
-        (span,) = yield [ScoreRange().over(data)]
-        fits = (yield from fits_by_sums(self, data, folds)) if self._fits_sums else None
+    def _fits(self, data: Data, folds: Folds, start: Self | None = None) -> tuple[Fits, Span]:
+        """Return the fits of all folds, and the range of the scores."""
+        span = count(ScoreRange().over(data))
+        fits = fits_by_sums(self, data, folds) if self._fits_sums else None
         if fits is None:
-            rows = yield from held_rows(data, folds)
+            rows = held_rows(data, folds)
             floor = 0.0 if span.is_finite else floor_of(span, data.n_classes)
             begin = None if start is None else start.fitted_parameters
             fits = self.fit_to_rows(data, folds, rows, floor, begin)

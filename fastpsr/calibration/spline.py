@@ -14,7 +14,7 @@ from fastpsr.calibration.folds import Folds, deal_samples
 from fastpsr.calibration.smooth import SmoothCalibrator
 from fastpsr.calibration.smooth_map import Fits, WeightedScores
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data, Part, Plan, Shared, Transform, mapped
+from fastpsr.plans import Data, Part, Transform, count, mapped, shared
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.score_range import ScoreRange, Span
 
@@ -147,22 +147,22 @@ class Spline(SmoothCalibrator):
 
     # Fits: inner folds for a single fit, and infinite scores at the floor
 
-    def with_inner_folds(self, data: Data, folds: Folds) -> Plan[Folds | None]:
+    def with_inner_folds(self, data: Data, folds: Folds) -> Folds | None:
         fewest = int(np.min(data.class_sizes))
         if folds.n_folds == 1 and fewest > 1:
             n_folds = min(_FOLDS, fewest)
             name = ("folds", n_folds, 0)  # those of CrossFit()
-            (dealt,) = yield [Shared(name, data, lambda: deal_samples(data, n_folds, 0))]
-            return dealt.inner()  # type: ignore[no-any-return]
+            dealt = shared(name, data, lambda: deal_samples(data, n_folds, 0))
+            return dealt.inner()
         # those that train a calibrator, and may train others on which it is not trained
         inner = folds.training_mask[:, :, None] & folds.training_mask[:, None, :] & folds.may_train
         return folds if folds.n_folds == 1 or inner.any(axis=(1, 2)).all() else None
 
-    def _fits(self, data: Data, folds: Folds, start: Self | None = None) -> Plan[tuple[Fits, Span]]:
-        (span,) = yield [ScoreRange().over(data)]
+    def _fits(self, data: Data, folds: Folds, start: Self | None = None) -> tuple[Fits, Span]:
+        span = count(ScoreRange().over(data))
         if not span.is_finite:
             data = mapped(data, _AtFloor(floor_of(span, 2)))
-        return (yield from super()._fits(data, folds, start))
+        return super()._fits(data, folds, start)
 
     def is_constant(self, parameters: Floats) -> bool:
         return not _slopes(parameters).any()

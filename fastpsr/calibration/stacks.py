@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fastpsr.calibration.quality import Quality, column_names, columns_of
 from fastpsr.errors import ArgumentError
 from fastpsr.frames import row_out_of_order
-from fastpsr.plans import ROWS, Data, Part, PartitionedPredictions, Plan, begin
+from fastpsr.plans import ROWS, Data, Part, PartitionedPredictions, begin
 from fastpsr.plans.sources import same_priors
 from fastpsr.predictions import Predictions
 
@@ -106,10 +106,10 @@ class Stack:
         sides = [side for each in self.measures.values() for side in (each.enroll, each.test)]
         return ROWS.union(side for side in sides if isinstance(side, str))
 
-    def begin(self) -> Plan[None]:
-        """Plan: request the facts of the systems; raise unless their samples are the same."""
+    def begin(self) -> None:
+        """Count the facts of the systems; raise unless their samples are the same."""
         for each in self.data:
-            yield from begin(each)
+            begin(each)
         if not self.is_in_parts:
             return
         for name, each in zip(self.systems, self.data, strict=True):

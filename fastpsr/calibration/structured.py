@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -23,7 +24,7 @@ from fastpsr.calibration.newton import newton_by_products
 from fastpsr.calibration.row_fits import held_rows
 from fastpsr.calibration.separability import no_optimum
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data, Plan, mapped
+from fastpsr.plans import Data, count, mapped, side_by_side
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.summaries.class_counts import ClassCounts
 
@@ -69,14 +70,18 @@ class _Structured(Calibrator):
         """Return the factors of the squares of D and b, (K, 2) or (K, K + 1)."""
         raise NotImplementedError
 
-    def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
+    def _fit_data(self, data: Data, start: Self | None) -> dict[str, Any]:
         given, n_classes = data.given_priors, data.n_classes
         log_priors = log_prior_of(data.kind, data.class_weights, given)
         at_prior = mapped(data, AsPosteriors(log_priors))
-        temperature, counts, held = yield [
-            TemperatureScaling().fit_plan(at_prior), ClassCounts(n_classes).over(data),
-            held_rows(at_prior, one_fold()),
-        ]  # fmt: skip
+        temperature, counts, held = side_by_side(
+            [
+                partial(TemperatureScaling().fitted_to, at_prior),
+                partial(count, ClassCounts(n_classes).over(data)),
+                partial(held_rows, at_prior, one_fold()),
+            ],
+            data,
+        )
         n_samples = float(counts.sum())
         factors = class_factors(data.class_weights, given)
         shares = factors / (factors * data.class_weights).sum()

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -21,16 +22,14 @@ from fastpsr.options import Options, with_hints
 from fastpsr.plans import (
     Data,
     PartitionedPredictions,
-    Plan,
-    Planned,
-    Shared,
     begin,
     check_data,
     check_ids,
     mapped,
+    one_call,
     picked_ids,
-    resolved,
-    run,
+    shared,
+    side_by_side,
 )
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.suspicion import look_at_llrs
@@ -63,51 +62,43 @@ class Training(Options, ABC):
         """Return example trainings of this class for data, used by tests, warm-up and fuzzing."""
         return [cls()]
 
-    def folds_plan(self, data: Data) -> Planned[Folds]:
-        """Plan: return the folds, if the calibrator is trained on the evaluated data."""
+    def folds_of(self, data: Data) -> Folds:
+        """Return the folds, if the calibrator is trained on the evaluated data."""
         raise NotImplementedError
 
-    def folds_of(self, predictions: Data) -> Folds:
-        """Return the folds."""
-
-        def plan() -> Plan[Folds]:
-            yield from begin(predictions)
-            return (yield from resolved(self.folds_plan(predictions)))
-
-        return run(plan)
+    @abstractmethod
+    def calibrated(self, calibrator: Calibrator, data: Data) -> Any:
+        """Fit calibrators, and return the calibrated data."""
 
     @abstractmethod
-    def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Planned[Any]:
-        """Plan: fit calibrators, and return the calibrated data."""
-
-    @abstractmethod
-    def fixed_to(self, calibrator: Calibrator, data: Data) -> Planned["Training"]:
-        """Plan: return the training with everything fixed that replicates share."""
+    def fixed_to(self, calibrator: Calibrator, data: Data) -> "Training":
+        """Return the training with everything fixed that replicates share."""
 
     def calibrate(self, calibrator: Calibrator | FitTransform, predictions: Data) -> Any:
         """Return predictions calibrated with a calibrator that is trained in this way."""
         wrapped = as_calibrator(calibrator)
-
-        def plan() -> Plan[Any]:
-            yield from self._begin(predictions)
+        with one_call():
+            self._begin(predictions)
             # side by side, so that they share reads
-            calibrated, _ = yield [
-                self.calibrated_plan(wrapped, predictions), self.look_at(wrapped, predictions),
-            ]  # fmt: skip
-            return calibrated
+            calibrated, _ = side_by_side(
+                [
+                    partial(self.calibrated, wrapped, predictions),
+                    partial(self.look_at, wrapped, predictions),
+                ],
+                predictions,
+            )
+        return calibrated
 
-        return run(plan)
-
-    def look_at(self, calibrator: Calibrator, data: Data) -> Planned[None]:
-        """Plan: warn of training data that a calibrator cannot improve."""
+    def look_at(self, calibrator: Calibrator, data: Data) -> None:
+        """Warn of training data that a calibrator cannot improve."""
         return calibrator.look_at(data)
 
     def on_rows(self, data: Data, rows: Any) -> "Training":
         """Return the training for the rows selected by an index, if it holds one id per row."""
         return self
 
-    def _begin(self, data: Data) -> Plan[None]:
-        yield from begin(data)
+    def _begin(self, data: Data) -> None:
+        begin(data)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,17 +152,17 @@ class CrossFit(Training):
             )
         checks.check_integer("seed", self.seed, 0)
 
-    def folds_plan(self, data: Data) -> Plan[Folds]:
-        """Plan: return the folds, assigned once; rows of weight 0 are not counted."""
+    def folds_of(self, data: Data) -> Folds:
+        """Return the folds, assigned once; rows of weight 0 are not counted."""
+        begin(data)
         specs = self._specs()
         for argument, spec in specs:
             check_ids(argument, spec, data)
         n_folds = int(self.folds) if isinstance(self.folds, (int, np.integer)) else 0
         name = ("folds", n_folds, self.seed, *(dealing.spec_key(spec) for _, spec in specs))
-        (folds,) = yield [Shared(name, data, lambda: self._deal(data, n_folds))]
-        return folds  # type: ignore[no-any-return]
+        return shared(name, data, lambda: self._deal(data, n_folds))
 
-    def _deal(self, data: Data, n_folds: int) -> Planned[Folds]:
+    def _deal(self, data: Data, n_folds: int) -> Folds:
         groups = self.groups
         if not n_folds:
             return dealing.given_folds(data, self.folds)
@@ -200,18 +191,18 @@ class CrossFit(Training):
             return replace(self, folds=specs[0])
         return replace(self, groups=tuple(specs) if len(specs) == 2 else specs[0])
 
-    def pinned_folds(self, data: Data) -> Plan[Folds]:
-        """Plan: return the folds, also for the same data with other weights."""
-        folds = yield from resolved(self.folds_plan(data))
+    def pinned_folds(self, data: Data) -> Folds:
+        """Return the folds, also for the same data with other weights."""
+        folds = self.folds_of(data)
         return folds.pinned_to(data)
 
-    def fixed_to(self, calibrator: Calibrator, data: Data) -> Plan[Training]:
-        return _ByFolds((yield from self.pinned_folds(data)))
+    def fixed_to(self, calibrator: Calibrator, data: Data) -> Training:
+        return _ByFolds(self.pinned_folds(data))
 
-    def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Plan[Any]:
+    def calibrated(self, calibrator: Calibrator, data: Data) -> Any:
         calibrator.check_accepts(data)
-        folds = yield from resolved(self.folds_plan(data))
-        return (yield from resolved(_ByFolds(folds).calibrated_plan(calibrator, data)))
+        folds = self.folds_of(data)
+        return _ByFolds(folds).calibrated(calibrator, data)
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,15 +212,15 @@ class _ByFolds(Training):
     folds: Folds
     name = CrossFit.name
 
-    def folds_plan(self, data: Data) -> Folds:
+    def folds_of(self, data: Data) -> Folds:
         return self.folds
 
     def fixed_to(self, calibrator: Calibrator, data: Data) -> Training:
         return self
 
-    def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Plan[Any]:
+    def calibrated(self, calibrator: Calibrator, data: Data) -> Any:
         calibrator.check_accepts(data)
-        transform = yield from resolved(calibrator.cross_fit_plan(data, self.folds))
+        transform = calibrator.fit_folds(data, self.folds)
         return mapped(data, transform)
 
 
@@ -248,14 +239,14 @@ class TrainOnTest(Training):
     name = "trained on the same data"
     interval_rule = IntervalRule("subsampling", "subsampling")
 
-    def folds_plan(self, data: Data) -> Folds:
+    def folds_of(self, data: Data) -> Folds:
         return dealing.one_fold()
 
     def fixed_to(self, calibrator: Calibrator, data: Data) -> Training:
         return self
 
-    def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Plan[Any]:
-        fitted = yield from calibrator.fit_plan(data)
+    def calibrated(self, calibrator: Calibrator, data: Data) -> Any:
+        fitted = calibrator.fitted_to(data)
         return fitted.transform(data)
 
 
@@ -289,24 +280,24 @@ class HeldOut(Training):
     def __post_init__(self) -> None:
         check_data(self.predictions)
 
-    def fixed_to(self, calibrator: Calibrator, data: Data) -> Plan[Training]:
-        return _Trained((yield from self._fit(calibrator)))
+    def fixed_to(self, calibrator: Calibrator, data: Data) -> Training:
+        return _Trained(self._fit(calibrator))
 
-    def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Plan[Any]:
-        fitted = yield from self._fit(calibrator)
+    def calibrated(self, calibrator: Calibrator, data: Data) -> Any:
+        fitted = self._fit(calibrator)
         return fitted.transform(data)
 
-    def look_at(self, calibrator: Calibrator, data: Data) -> Plan[None]:
-        yield from begin(self.predictions)
-        yield from resolved(calibrator.look_at(self.predictions))
+    def look_at(self, calibrator: Calibrator, data: Data) -> None:
+        begin(self.predictions)
+        calibrator.look_at(self.predictions)
 
-    def _begin(self, data: Data) -> Plan[None]:
+    def _begin(self, data: Data) -> None:
         if isinstance(data, PartitionedPredictions):  # data in memory need no labels
-            yield from begin(data)
+            begin(data)
 
-    def _fit(self, calibrator: Calibrator) -> Plan[Calibrator]:
-        yield from begin(self.predictions)
-        return (yield from calibrator.fit_plan(self.predictions))
+    def _fit(self, calibrator: Calibrator) -> Calibrator:
+        begin(self.predictions)
+        return calibrator.fitted_to(self.predictions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,7 +315,7 @@ class _Trained(Training):
     def look_at(self, calibrator: Calibrator, data: Data) -> None:
         return
 
-    def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Any:
+    def calibrated(self, calibrator: Calibrator, data: Data) -> Any:
         return self.fitted.transform(data)
 
 
@@ -404,7 +395,7 @@ def cross_fit(
         raise ArgumentError("by", rule, remedy="pass ByCondition(calibrator)")
     if isinstance(calibrator, LinearFusion):
         chosen = refitted_training(train, "these systems")
-        return calibrator.cross_fitted(predictions, chosen.folds_plan)  # type: ignore[arg-type]
+        return calibrator.cross_fitted(predictions, chosen.folds_of)  # type: ignore[arg-type]
     as_calibrator(calibrator)
     check_data(predictions)
     assert isinstance(predictions, Predictions | PartitionedPredictions)

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
-from fastpsr.calibration.base import Calibrator, LogOddsOffset, log_odds_of, log_prior_of
+from fastpsr.calibration.base import Calibrator, log_odds_of, log_prior_of
 from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.floors import clip_log_odds
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.step_fit_sums import StepFitSums
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import LABELS, Data, Part, Plan, Step
+from fastpsr.plans import LABELS, Data, Part, Step, count
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.results import Result
 from fastpsr.rules.base import ScoringRule
@@ -149,22 +149,26 @@ class VennAbers(Calibrator):
             require_fitted(f"{which}_", np.all(ascends * np.diff(level) >= 0.0))
         require_fitted("prior_log_odds_", np.isfinite(self.prior_log_odds_))
 
-    def look_at(self, data: Data) -> Plan[None]:
+    def look_at(self, data: Data) -> None:
         if data.has_weights:
-            yield [_RefuseWeights().over(data)]
+            count(_RefuseWeights().over(data))
 
-    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Sums | None]:
+    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Sums | None:
         if data.n_classes > 2 or not data.class_weights.all():
             return None
-        distinct, offset = yield [
-            distinct_scores(data, self.name), LogOddsOffset().over(data)
-        ]  # fmt: skip
+        distinct = distinct_scores(data, self.name)
         return _VennAbersSums(
-            rule, folds, data.kind, data.given_priors, offset, distinct.lowest, self.floor
+            rule,
+            folds,
+            data.kind,
+            data.given_priors,
+            data.log_odds_offset,
+            distinct.lowest,
+            self.floor,
         )
 
-    def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
-        table = yield from distinct_scores(data, self.name)
+    def _fit_data(self, data: Data, start: Self | None) -> dict[str, Any]:
+        table = distinct_scores(data, self.name)
         scores = table.lowest
         upper, lower = kernels.isotonic_with_one_more(table.negatives, table.positives)
         last = np.flatnonzero(np.append(np.diff(upper) != 0.0, True))

@@ -32,7 +32,7 @@ from fastpsr.costs import CostMatrix
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation import Evaluation, Pairs, Row, evaluate_systems
 from fastpsr.groups import groups_of
-from fastpsr.plans import Data, PartitionedPredictions, run
+from fastpsr.plans import Data, PartitionedPredictions
 from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.watching import Progress, watched
 from fastpsr.predictions import Predictions
@@ -195,7 +195,7 @@ def _drawing(intervals: Intervals, read: ReadTable, checked: Data | None) -> Int
     intervals = replace(intervals.drawing(read.units), drawn=drawn_name(read.drawn))
     units = intervals.resampling.units
     if checked is not None:
-        run(lambda: units(checked))
+        units(checked)
     return intervals
 
 

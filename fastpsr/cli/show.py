@@ -150,9 +150,8 @@ def _folded(alike: Mapping[str, Sequence[Subject]]) -> str:
 def print_suspicions(path: Path, predictions: "Data") -> None:
     """Print what labeled scores look like, where that is not what they are taken for."""
     from fastpsr.evaluation.suspicions import suspicions
-    from fastpsr.plans import run
 
-    found = run(lambda: suspicions(predictions))
+    found = suspicions(predictions)
     _print_warnings(each.of(Subject(str(path))) for each in found)
 
 

@@ -16,7 +16,7 @@ from fastpsr.bootstrap.settings import Intervals
 from fastpsr.compat.inputs import from_tensor
 from fastpsr.errors import ArgumentError, Subject
 from fastpsr.metrics.base import Metric, check_metric
-from fastpsr.plans import Part, run
+from fastpsr.plans import Part
 from fastpsr.predictions import Floats, Predictions
 
 __all__ = ["evaluate_with_conf_int"]
@@ -149,7 +149,7 @@ def evaluate_with_conf_int(
 def _drawn(scheme: Resampling, n: int, n_replicates: int) -> Iterator[NDArray[np.int64]]:
     """Yield the rows of each replicate."""
     data = Predictions.from_raw_scores(np.zeros(n, np.int64), np.zeros(n))
-    draws = run(lambda: scheme.units(data)).draws(_SEED)
+    draws = scheme.units(data).draws(_SEED)
     part = Part.whole(data)
     for replicate in range(n_replicates):
         yield np.repeat(np.arange(n), draws.of_rows(part, replicate).astype(np.int64))

@@ -30,7 +30,7 @@ from fastpsr.curves.score_histogram import ScoreHistogram as ScoreHistogram
 from fastpsr.curves.score_histogram import score_histogram
 from fastpsr.curves.tippett import TippettCurves as TippettCurves
 from fastpsr.curves.tippett import tippett
-from fastpsr.plans import Data, Planned
+from fastpsr.plans import Data
 from fastpsr.rules import Brier
 
 
@@ -53,8 +53,8 @@ CURVES: dict[Callable[..., Any], Callable[[int], dict[str, Any]]] = {
     tippett: lambda n_classes: {},
 }
 
-#: Curves that can have bands, each with the plan that evaluates it at points.
-BANDS: dict[Callable[..., Any], Callable[[Data, ArrayLike | None], Planned[AtPoints]]] = {
+#: Curves that can have bands, each with the function that evaluates it at points.
+BANDS: dict[Callable[..., Any], Callable[[Data, ArrayLike | None], AtPoints]] = {
     roc: roc_at,
     bayes_error: bayes_error_at,
     risk_curve: risk_curve_at,

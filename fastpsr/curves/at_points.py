@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from fastpsr.metrics.base import Statistic
-from fastpsr.plans import Data, Plan
+from fastpsr.plans import Data, side_by_side
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
 
@@ -27,9 +28,10 @@ class AtPoints:
     make: Callable[..., Result]
     statistics: Mapping[str, Statistic[Any, Floats]]
 
-    def plan(self, data: Data) -> Plan[Any]:
-        """Plan: request the values, and return the curve."""
-        return self.curve((yield [each.plan(data) for each in self.statistics.values()]))
+    def value_on(self, data: Data) -> Any:
+        """Return the curve of data."""
+        values = [partial(each.value_on, data) for each in self.statistics.values()]
+        return self.curve(side_by_side(values, data))
 
     def curve(self, values: Iterable[Floats]) -> Any:
         """Return the curve of values in the order of the statistics."""

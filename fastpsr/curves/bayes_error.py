@@ -11,7 +11,7 @@ from fastpsr import checks
 from fastpsr.curves.at_points import AtPoints
 from fastpsr.metrics.base import Statistic
 from fastpsr.metrics.ranks import HullStatistic
-from fastpsr.plans import Data, Plan, begin, run, takes_predictions
+from fastpsr.plans import Data, takes_predictions
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
 from fastpsr.summaries.counts import ThresholdSums, error_rates, llrs_of
@@ -101,17 +101,12 @@ def bayes_error(predictions: Data, prior_log_odds: ArrayLike | None = None) -> B
     ([0.6667, 0.6667], [0.3333, 0.3333])
     """
     points = _points("prior_log_odds", prior_log_odds)
-
-    def plan() -> Plan[BayesErrorCurve]:
-        yield from begin(predictions)
-        curve: BayesErrorCurve = yield from _at(predictions, points).plan(predictions)
-        return curve
-
-    return run(plan)
+    curve: BayesErrorCurve = _at(predictions, points).value_on(predictions)
+    return curve
 
 
 def bayes_error_at(data: Data, points: ArrayLike | None) -> AtPoints:
-    """Plan: return the curve at prior log-odds, by default those of :func:`bayes_error`."""
+    """Return the curve at prior log-odds, by default those of :func:`bayes_error`."""
     return _at(data, _points("points", points))
 
 

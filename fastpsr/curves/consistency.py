@@ -8,14 +8,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data, Part, Plan, Step, begin, run, takes_predictions
+from fastpsr.plans import Data, Part, Step, begin, count, takes_predictions
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.results import Result
 from fastpsr.summaries.counts import ThresholdSums
 from fastpsr.summaries.order_statistics import order_statistics
 from fastpsr.summaries.pav_blocks import require_both_classes
 
-__all__ = ["ConsistencyBand", "consistency_band", "consistency_band_plan"]
+__all__ = ["ConsistencyBand", "consistency_band"]
 
 _MOST_GROUPS = 20_000  # of samples with similar posteriors
 
@@ -109,28 +109,19 @@ def consistency_band(
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
     checks.check_integer("seed", seed, 0)
-    return run(
-        lambda: consistency_band_plan(predictions, array, n_resamples, confidence_level, seed)
-    )
-
-
-def consistency_band_plan(
-    data: Data, points: Floats, n_resamples: int, confidence_level: float, seed: int
-) -> Plan[ConsistencyBand]:
-    """Plan: request groups of similar posteriors, and return the range of fits drawn from them."""
-    yield from begin(data)
-    totals, priors = data.class_weights, data.priors
+    begin(predictions)
+    totals, priors = predictions.class_weights, predictions.priors
     require_both_classes("reliability", totals)
     if not priors.all():
         raise ArgumentError("priors", f"must be positive for reliability, not {priors.tolist()}")
     # from log-odds at the evaluation's priors to those in the data
     logs = np.log(totals) - np.log(priors)
     shift = float(logs[1] - logs[0])
-    lowest, log_odds, counts, weight = yield from _groups(data)
+    lowest, log_odds, counts, weight = _groups(predictions)
     chance = kernels.sigmoid(log_odds + shift)
-    score = kernels.log_odds_from_posteriors(points)
+    score = kernels.log_odds_from_posteriors(array)
     rng = np.random.default_rng(seed)
-    simulated = np.empty((n_resamples, points.size))
+    simulated = np.empty((n_resamples, array.size))
     for replicate in range(n_resamples):
         drawn = rng.multinomial(int(counts.sum()), counts / counts.sum())
         hits = rng.binomial(drawn, chance)
@@ -142,25 +133,25 @@ def consistency_band_plan(
         simulated[replicate] = kernels.sigmoid(fitted[np.maximum(step, 0)] - shift)
     tails = [(1.0 - confidence_level) / 2.0, (1.0 + confidence_level) / 2.0]
     low, high = np.quantile(simulated, tails, axis=0, method="inverted_cdf")
-    return ConsistencyBand(points, low, high, confidence_level, seed)
+    return ConsistencyBand(array, low, high, confidence_level, seed)
 
 
-def _groups(data: Data) -> Plan[tuple[Floats, Floats, NDArray[np.int64], Floats]]:
-    """Plan: return (lowest, middle, number of samples, mean weight) of groups of log-odds."""
+def _groups(data: Data) -> tuple[Floats, Floats, NDArray[np.int64], Floats]:
+    """Return (lowest, middle, number of samples, mean weight) of groups of log-odds."""
     n_rows = int(data.class_sizes.sum())
-    ((lowest, counts),) = yield [_FindDistinct().over(data)]
+    lowest, counts = count(_FindDistinct().over(data))
     if lowest is None:
         wanted = np.arange(_MOST_GROUPS) * n_rows // _MOST_GROUPS
-        values, n_below = yield from order_statistics(data, _log_odds, wanted)
+        values, n_below = order_statistics(data, _log_odds, wanted)
         first = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
         lowest, starts = values[first], n_below[first]
         counts = np.diff(np.append(starts, n_rows))
-        middle, _ = yield from order_statistics(data, _log_odds, starts + counts // 2)
+        middle, _ = order_statistics(data, _log_odds, starts + counts // 2)
     else:
         middle = lowest
     if not data.has_weights:
         return lowest, middle, counts, np.ones(lowest.size)
-    weights = yield from ThresholdSums(_log_odds, lowest[1:]).total(data)
+    weights = ThresholdSums(_log_odds, lowest[1:]).total(data)
     return lowest, middle, counts, weights.sum(axis=0) / counts
 
 

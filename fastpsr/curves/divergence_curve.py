@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 from fastpsr import checks
 from fastpsr.caching import ByIdentity
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data, Part, Plan, begin, run, takes_predictions
+from fastpsr.plans import Data, Part, begin, takes_predictions
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
 from fastpsr.rules import ScoringRule
 from fastpsr.summaries.losses import MeanSums
 
-__all__ = ["DivergenceCurve", "divergence_curve", "divergence_curve_plan"]
+__all__ = ["DivergenceCurve", "divergence_curve"]
 
 Distance = Callable[[Floats, Floats], ArrayLike]
 
@@ -97,17 +97,12 @@ def divergence_curve(
         raise ArgumentError("divergence", f"must be a rule or a callable, not {divergence!r}")
     array = np.arange(1, 100) / 100 if points is None else points
     array = checks.as_inner_points(array, 1)
-    return run(lambda: divergence_curve_plan(predictions, divergence, array))
-
-
-def divergence_curve_plan(
-    data: Data, divergence: ScoringRule | Distance, points: Floats
-) -> Plan[DivergenceCurve]:
-    """Plan: request the mean divergences at all points, and return the curve."""
-    yield from begin(data)
+    begin(predictions)
     distance = divergence if isinstance(divergence, ScoringRule) else ByIdentity(divergence)
-    means = yield from _Divergences(data.n_classes, data.given_priors, distance, points).total(data)
-    return DivergenceCurve(points, means[1:], float(means[0]))
+    means = _Divergences(predictions.n_classes, predictions.given_priors, distance, array).total(
+        predictions
+    )
+    return DivergenceCurve(array, means[1:], float(means[0]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,11 +13,11 @@ from fastpsr.calibration.folds import one_fold
 from fastpsr.plans import (
     Data,
     Part,
-    Plan,
     Transform,
     begin,
+    count,
     mapped,
-    run,
+    side_by_side,
     takes_predictions,
 )
 from fastpsr.predictions import Floats, Kind, Predictions
@@ -105,15 +106,12 @@ def empirical_cross_entropy(
     points = checks.as_floats("prior_log_odds", prior_log_odds, 1)
     checks.require("prior_log_odds", points, -_FARTHEST, _FARTHEST, "lie in -600 to 600")
     predictions.require_posteriors("cross-entropies")
-    return run(lambda: _curve(predictions, points))
-
-
-def _curve(data: Data, points: Floats) -> Plan[CrossEntropyCurve]:
-    """Plan: request the isotonic fit and the losses at all points."""
-    yield from begin(data)
-    if data.n_classes == 2:
-        require_both_classes("cross-entropies", data.class_weights)
-    blocks, raw = yield [pav_blocks(data), _raw_losses(data, points)]
+    begin(predictions)
+    if predictions.n_classes == 2:
+        require_both_classes("cross-entropies", predictions.class_weights)
+    blocks, raw = side_by_side(
+        [partial(pav_blocks, predictions), partial(_raw_losses, predictions, points)], predictions
+    )
     totals = blocks.class_totals("cross-entropies")
     target, nontarget = 1.0 / (1.0 + np.exp(-points)), 1.0 / (1.0 + np.exp(points))
     # the LLR of a block is the log of the ratio of its shares
@@ -125,20 +123,20 @@ def _curve(data: Data, points: Floats) -> Plan[CrossEntropyCurve]:
     return CrossEntropyCurve(points, raw * to_bits, pav * to_bits, null * to_bits)
 
 
-def _raw_losses(data: Data, log_odds: Floats) -> Plan[Floats]:
-    """Plan: request the log losses in nats of the LLRs at each prior."""
+def _raw_losses(data: Data, log_odds: Floats) -> Floats:
+    """Return the log losses in nats of the LLRs at each prior."""
     checks.check_binary("LLRs", data.n_classes)
     llrs: Data = mapped(data, _AsLlrs())
     by_class = None
     if len(data) * log_odds.size > _MANY:
-        (span,) = yield [ScoreRange().over(llrs)]
+        span = count(ScoreRange().over(llrs))
         axis = Axis.over(span.low, span.high, 1.0)
         if axis is not None:
-            sums = yield from totals_on_axis(llrs, one_fold(), axis)
+            sums = totals_on_axis(llrs, one_fold(), axis)
             folds = np.zeros(log_odds.size, np.int64)
             by_class = sums.losses(Log(), folds, sums.nodes() + log_odds[:, None])
     if by_class is None or not np.isfinite(by_class).all():  # weights near the largest float
-        by_class = yield from _LossesAtPriors(2, log_odds).total(llrs)
+        by_class = _LossesAtPriors(2, log_odds).total(llrs)
     shares = 1.0 / (1.0 + np.exp(np.stack([log_odds, -log_odds], axis=1)))
     losses: Floats = (by_class / data.class_weights * shares).sum(axis=1)
     return losses

@@ -10,7 +10,7 @@ from fastpsr import checks, kernels
 from fastpsr.curves.at_points import AtPoints
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.ranks import PavStatistic
-from fastpsr.plans import Data, Plan, begin, run, takes_predictions
+from fastpsr.plans import Data, begin, count, takes_predictions
 from fastpsr.predictions import Floats, Kind
 from fastpsr.results import Result
 from fastpsr.summaries.one_class import one_against_rest
@@ -110,21 +110,16 @@ def pav_steps(predictions: Data, *, class_: int | None = None) -> PavSteps:
     >>> steps.posterior.tolist(), steps.forecast[1].round(4).tolist()
     ([0.0, 0.5, 1.0], [0.1, 0.4, 0.9])
     """
-    return run(lambda: _plan(predictions, class_))
-
-
-def _plan(data: Data, class_: int | None = None) -> Plan[PavSteps]:
-    """Plan: request the isotonic fit and the highest score in each step, and return the steps."""
-    yield from begin(data)
-    data = one_against_rest(data, class_)
+    begin(predictions)
+    data = one_against_rest(predictions, class_)
     checks.check_binary("isotonic fits", data.n_classes, takes_class=True)
-    yield from begin(data)
+    begin(data)
     given = data.given_priors
     if given is not None and not given.all():
         raise ArgumentError("priors", f"must be positive for isotonic fits, not {given.tolist()}")
     require_both_classes("isotonic fits", data.class_weights)
-    blocks = yield from pav_blocks(data)
-    (highest,) = yield [HighestInSteps(blocks.lowest[1:]).over(data)]
+    blocks = pav_blocks(data)
+    highest = count(HighestInSteps(blocks.lowest[1:]).over(data))
     # not from frequencies, which may underflow
     weights = data.class_weights if given is None else given
     offset = float("nan") if data.kind == "raw scores" else data.log_odds_offset
@@ -157,9 +152,9 @@ class PavMap(Result):
     posterior: Floats
 
 
-def pav_steps_at(data: Data, points: ArrayLike | None) -> Plan[AtPoints]:
-    """Plan: return the isotonic fit at scores, by default at and between the ends of its steps."""
-    steps = yield from _plan(data)
+def pav_steps_at(data: Data, points: ArrayLike | None) -> AtPoints:
+    """Return the isotonic fit at scores, by default at and between the ends of its steps."""
+    steps = pav_steps(data)
     scores = checks.as_floats("points", _points(steps) if points is None else points, 1)
     checks.require("points", scores, -np.inf, np.inf, "be scores, not nan")
     make = partial(PavMap, scores, kernels.sigmoid(scores + steps.score_log_odds))

@@ -12,7 +12,7 @@ from fastpsr import checks
 from fastpsr.curves.at_points import AtPoints
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Statistic
-from fastpsr.plans import Data, Part, Plan, begin, run, takes_predictions
+from fastpsr.plans import Data, Part, takes_predictions
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.results import Result
 from fastpsr.summaries.counts import ThresholdSums
@@ -80,17 +80,12 @@ def risk_curve(predictions: Data, points: ArrayLike) -> RiskCurve:
     [0.0, 0.5]
     """
     at = _at(predictions, points)
-
-    def plan() -> Plan[RiskCurve]:
-        yield from begin(predictions)
-        curve: RiskCurve = yield from at.plan(predictions)
-        return curve
-
-    return run(plan)
+    curve: RiskCurve = at.value_on(predictions)
+    return curve
 
 
 def risk_curve_at(data: Data, points: ArrayLike | None) -> AtPoints:
-    """Plan: return the risks at operating points, in binary tasks by default at 201 of them.
+    """Return the risks at operating points, in binary tasks by default at 201 of them.
 
     The log-odds of the default points go from -10 to 10.
     """

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr import checks, kernels
 from fastpsr.curves.at_points import AtPoints
 from fastpsr.metrics.ranks import RankStatistic
-from fastpsr.plans import Data, Plan, begin, run, takes_predictions
+from fastpsr.plans import Data, begin, takes_predictions
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
 from fastpsr.summaries.one_class import one_against_rest
@@ -117,20 +117,15 @@ def roc(predictions: Data, *, class_: int | None = None) -> Roc:
     >>> fp.roc(fp.Predictions.from_posteriors([0, 1], [0.2, 0.7])).threshold.tolist()
     [0.2, 0.7, inf]
     """
-    return run(lambda: _plan(predictions, class_))
-
-
-def _plan(data: Data, class_: int | None) -> Plan[Roc]:
-    """Plan: request the rank cells, and return the ROC."""
-    yield from begin(data)
-    data = one_against_rest(data, class_)
+    begin(predictions)
+    data = one_against_rest(predictions, class_)
     checks.check_binary("a ROC", data.n_classes, takes_class=True)
-    yield from begin(data)
-    curve = Roc.of((yield from rank_cells(data)))
+    begin(data)
+    curve = Roc.of(rank_cells(data))
     if data.kind != "posteriors":
         return curve
     log_odds = curve.threshold
-    passed = yield from as_posteriors(data, log_odds[:-1])
+    passed = as_posteriors(data, log_odds[:-1])
     threshold = log_odds if passed is None else np.append(passed, np.inf)
     return replace(curve, threshold=threshold, log_odds=log_odds)
 
@@ -153,7 +148,7 @@ class MissRateCurve(Result):
 
 
 def roc_at(data: Data, points: ArrayLike | None) -> AtPoints:
-    """Plan: return the miss rates at false-alarm rates, by default in equal steps of the probit.
+    """Return the miss rates at false-alarm rates, by default in equal steps of the probit.
 
     The default rates are 0, 1, and 199 from 1 / (n + 2) to 1 - 1 / (n + 2) for n non-targets.
     """

@@ -8,14 +8,14 @@ from numpy.typing import ArrayLike
 
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data, Part, Plan, Step, begin, run, takes_predictions
+from fastpsr.plans import Data, Part, Step, begin, count, takes_predictions
 from fastpsr.predictions import Floats
 from fastpsr.predictions.labeled import log_prior_ratio
 from fastpsr.results import Result
 from fastpsr.summaries.class_scores import Scores
 from fastpsr.summaries.score_range import ScoreRange
 
-__all__ = ["ScoreHistogram", "score_histogram", "score_histogram_plan"]
+__all__ = ["ScoreHistogram", "score_histogram"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,25 +89,21 @@ def score_histogram(predictions: Data, bins: int | ArrayLike = 100) -> ScoreHist
     ([1.0, 1.0, 0.0], [0.0, 1.0, 1.0])
     """
     checks.check_binary("score histograms", predictions.n_classes)
-    return run(lambda: score_histogram_plan(predictions, bins))
-
-
-def score_histogram_plan(data: Data, bins: int | ArrayLike) -> Plan[ScoreHistogram]:
-    """Plan: request the range of the scores if the bins depend on it, then the counts."""
-    yield from begin(data)
+    data = predictions
+    begin(data)
     are_llrs = data.kind == "likelihoods"
     if data.kind == "posteriors":  # if a class is absent, log-odds are defined but LLRs are not
         are_llrs = bool(data.priors.all())
     scores = Scores(are_llrs)
     low = high = 0.0
     if checks.read("bins", bins).ndim == 0:
-        (span,) = yield [ScoreRange().over(data)]
+        span = count(ScoreRange().over(data))
         shift = (
             log_prior_ratio(data, data.priors) if are_llrs and data.kind == "posteriors" else 0.0
         )
         low, high = span.finite_low - shift, span.finite_high - shift
     edges = _edges(bins, low, high)
-    (counts,) = yield [_CountIntoBins(scores, edges).over(data)]
+    counts = count(_CountIntoBins(scores, edges).over(data))
     (negatives, positives), infinite = counts
     return ScoreHistogram(edges, negatives, positives, data.class_weights, infinite, are_llrs)
 

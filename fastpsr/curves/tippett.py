@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from fastpsr import checks
-from fastpsr.plans import Data, Plan, begin, run, takes_predictions
+from fastpsr.plans import Data, begin, count_all, takes_predictions
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
 from fastpsr.summaries.class_scores import CollectClass, Scores
 from fastpsr.summaries.pav_blocks import require_both_classes
 
-__all__ = ["TippettCurves", "tippett", "tippett_plan"]
+__all__ = ["TippettCurves", "tippett"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,19 +94,15 @@ def tippett(predictions: Data) -> TippettCurves:
     (0.5, 0.5)
     """
     checks.check_binary("Tippett curves", predictions.n_classes)
-    return run(lambda: tippett_plan(predictions))
-
-
-def tippett_plan(data: Data) -> Plan[TippettCurves]:
-    """Plan: request the distinct scores of each class, and return the curves."""
-    yield from begin(data)
-    require_both_classes("Tippett curves", data.class_weights)
-    are_llrs = data.kind != "raw scores"
-    of_class = [
-        CollectClass(k, data.has_weights, Scores(are_llrs), "Tippett curves").over(data)
+    begin(predictions)
+    require_both_classes("Tippett curves", predictions.class_weights)
+    are_llrs = predictions.kind != "raw scores"
+    (targets, of_targets), (others, of_others) = count_all(
+        CollectClass(k, predictions.has_weights, Scores(are_llrs), "Tippett curves").over(
+            predictions
+        )
         for k in (1, 0)
-    ]
-    (targets, of_targets), (others, of_others) = yield of_class
+    )
     return TippettCurves(targets, _survival(of_targets), others, _survival(of_others), are_llrs)
 
 

@@ -1,14 +1,16 @@
 """The calibrator that would save most of a score, of those that are fitted fast."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from functools import partial
+from typing import Any, ClassVar, Self
 
+from fastpsr.bootstrap.silence import without_warnings
 from fastpsr.calibration import NAMED
 from fastpsr.calibration.base import Calibrator
 from fastpsr.metrics import CalibrationLoss
-from fastpsr.plans import Data, Plan, begin
-from fastpsr.plans.quiet import quietly
+from fastpsr.plans import Data, begin, side_by_side
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.losses import ScoreTotals, summed_losses
 
@@ -61,22 +63,22 @@ class BestCalibrator:
         return f"calibration by {self.name} would save most, {saved}; compared: {compared}"
 
 
-def savings_of_others(loss: CalibrationLoss, data: Data) -> Plan[dict[str, float]]:
-    """Plan: return the relative calibration losses under other calibrators, by name.
+def savings_of_others(loss: CalibrationLoss, data: Data) -> dict[str, float]:
+    """Return the relative calibration losses under other calibrators, by name.
 
     These are what suits the data and is fitted fast, by the rule and training of the loss: for data
     in parts without the calibrators that read them more often than a table does. Those that cannot
     be fitted, or have no value, are left out.
     """
-    yield from begin(data)
+    begin(data)
     others = _others(loss, data)
-    raw, *found = yield [
-        _or_none(summed_losses(loss.rule, data)),
-        *(
-            quietly(_or_none(replace(loss, calibrator=each).calibrated_totals(data)))
-            for each in others.values()
-        ),
+    others_totals = [
+        partial(_or_none, replace(loss, calibrator=each).calibrated_totals, data)
+        for each in others.values()
     ]
+    raw, *found = side_by_side(
+        [partial(_or_none, summed_losses, loss.rule, data), *others_totals], data
+    )
     savings = {
         name: loss.finish((raw, calibrated))
         for name, calibrated in zip(others, found, strict=True)
@@ -98,10 +100,11 @@ def _others(loss: CalibrationLoss, data: Data) -> dict[str, Calibrator]:
     }
 
 
-def _or_none(plan: Plan[ScoreTotals]) -> Plan[ScoreTotals | None]:
-    """Plan: return what another does, or None where it is not defined."""
+def _or_none(function: Callable[..., ScoreTotals], *args: Any) -> ScoreTotals | None:
+    """Return what a function returns, without warnings, or None where it is not defined."""
     try:
-        return (yield from plan)
+        with without_warnings():
+            return function(*args)
     except ValueError:
         return None
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -25,7 +26,7 @@ from fastpsr.html import table
 from fastpsr.interval_rule import OF_MEANS, IntervalRule
 from fastpsr.metrics import CalibrationLoss
 from fastpsr.options import with_hints
-from fastpsr.plans import Data, Plan, begin, check_data, run, takes_predictions
+from fastpsr.plans import Data, begin, check_data, one_call, side_by_side, takes_predictions
 from fastpsr.predictions import Predictions
 from fastpsr.results import Result
 from fastpsr.rules import Log, ScoringRule
@@ -232,14 +233,11 @@ def decompose(
     )
     terms = [_Term(*settings, term=term) for term in ("score", "calibrated", "uncertainty")]
     jobs = [Job(term, predictions) for term in terms]
-
-    def plan() -> Plan[list[float]]:
-        yield from begin(predictions)
-        prepare = [jobs[0].prepare()] if intervals is not None else []
-        summary, *_ = yield [terms[1].total(predictions), *prepare]
-        return [term.finish(summary) for term in terms]
-
-    values = run(plan)
+    with one_call():
+        begin(predictions)
+        prepare = [jobs[0].prepare] if intervals is not None else []
+        summary, *_ = side_by_side([partial(terms[1].total, predictions), *prepare], predictions)
+    values = [term.finish(summary) for term in terms]
     parts = {name: _combined(signs, values) for name, signs in _SIGNS.items()}
     results: list[BootstrapResult] = []
     if intervals is not None:
@@ -290,10 +288,10 @@ class _Term(CalibrationLoss):
         """Only the score after calibration is one of a fit; the others are means."""
         return super().interval_rule if self.term == "calibrated" else OF_MEANS
 
-    def total(self, data: Data) -> Plan[tuple[ScoreTotals, ScoreTotals]]:
+    def total(self, data: Data) -> tuple[ScoreTotals, ScoreTotals]:
         if self.term == "calibrated":
-            return (yield from super().total(data))
-        raw = yield from summed_losses(self.rule, data)
+            return super().total(data)
+        raw = summed_losses(self.rule, data)
         return raw, raw
 
     def finish(self, summary: tuple[ScoreTotals, ScoreTotals]) -> float:

@@ -36,11 +36,7 @@ from fastpsr.metrics.defaults import (
     named_metric,
 )
 from fastpsr.options import with_hints
-from fastpsr.plans import (
-    Data,
-    check_data,
-    run_all,
-)
+from fastpsr.plans import Data, check_data, outcomes
 from fastpsr.predictions import Kind, Predictions
 
 __all__ = ["Metrics", "evaluate", "evaluate_systems", "named_metrics"]
@@ -297,9 +293,10 @@ def evaluate_systems(
     found: list[Difference] = []
     with kept_warnings() as warned:
         _leave_out_slow_intervals(tasks)
-        outcomes = iter(run_all([plan for task in tasks for plan in task.plans(progress)]))
+        functions = [each for task in tasks for each in task.functions(progress)]
+        results = iter(outcomes(functions, *(task.data for task in tasks)))
         for task in tasks:
-            for each in task.take(outcomes):
+            for each in task.take(results):
                 warn(each.of(task.about()) if task.among else each)
         for some in drawn_together:  # no comprehension, so that warnings refer to the caller's line
             drawn = some[0].intervals if group_differences is None else intervals

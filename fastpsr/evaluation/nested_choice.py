@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from fastpsr.calibration.fold_losses import FoldLosses, FoldLossSums
 from fastpsr.calibration.folds import Folds
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Statistic
-from fastpsr.plans import Data, Plan, Planned, begin, resolved
+from fastpsr.plans import Data, begin, side_by_side
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import ScoringRule
 from fastpsr.summaries.sums import Sums
@@ -107,9 +108,9 @@ class NoCalibration(Calibrator):
 
     name = "no calibration"
 
-    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[FoldLosses]:
+    def losses_of_folds(self, rule: ScoringRule, folds: Folds, data: Data) -> FoldLosses:
         sums = FoldLossSums(rule, folds, data.n_classes, data.given_priors)
-        _, losses = yield from sums.total(data)
+        _, losses = sums.total(data)
         return losses  # type: ignore[no-any-return]
 
     def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Sums | None:
@@ -132,13 +133,17 @@ class _TableOfLosses(Statistic[tuple[Any, FoldLosses], Floats]):
     def label(self) -> str:
         return self.name
 
-    def total(self, data: Data) -> Plan[tuple[Any, FoldLosses]]:
+    def total(self, data: Data) -> tuple[Any, FoldLosses]:
         calibrator = self.calibrator
         try:
             calibrator.check_accepts(data)
-            losses, _ = yield [
-                calibrator.losses_plan(self.rule, self.folds, data), calibrator.look_at(data),
-            ]  # fmt: skip
+            losses, _ = side_by_side(
+                [
+                    partial(calibrator.losses_of_folds, self.rule, self.folds, data),
+                    partial(calibrator.look_at, data),
+                ],
+                data,
+            )
         except ArgumentError as error:
             raise ArgumentError(
                 "candidates",
@@ -147,7 +152,7 @@ class _TableOfLosses(Statistic[tuple[Any, FoldLosses], Floats]):
             ) from None
         return None, losses
 
-    def sums(self, data: Data) -> Planned[Sums | None]:
+    def sums(self, data: Data) -> Sums | None:
         return self.calibrator.refit_sums(self.rule, self.folds, data)
 
     def finish(self, summary: tuple[Any, FoldLosses]) -> Floats:
@@ -157,16 +162,16 @@ class _TableOfLosses(Statistic[tuple[Any, FoldLosses], Floats]):
 
 def nested_losses(
     calibrators: Mapping[str, Calibrator], rule: ScoringRule, train: CrossFit, data: Data
-) -> Plan[tuple[NestedLosses, list[Job]]]:
-    """Plan: return the losses on the data, (R = 1), and jobs that replicate them."""
-    yield from begin(data)
+) -> tuple[NestedLosses, list[Job]]:
+    """Return the losses on the data, (R = 1), and jobs that replicate them."""
+    begin(data)
     if not data.class_weights.all():
         require_weights(data.class_weights, data.kind)
-    folds = (yield from train.pinned_folds(data)).nested()
+    folds = train.pinned_folds(data).nested()
     statistics = [_TableOfLosses(name, rule, each, folds) for name, each in calibrators.items()]
     jobs = [Job(each, data) for each in statistics]
-    answers = yield [*(each.plan(data) for each in statistics), *(job.prepare() for job in jobs)]
-    tables = answers[: len(jobs)]
+    values = [partial(each.value_on, data) for each in statistics]
+    tables = side_by_side([*values, *(job.prepare for job in jobs)], data)[: len(jobs)]
     for job, table in zip(jobs, tables, strict=True):
         job.shape = table.shape
     given = data.given_priors
@@ -175,13 +180,13 @@ def nested_losses(
 
 def draw_losses(
     losses: NestedLosses, jobs: list[Job], settings: Intervals, progress: Progress
-) -> Plan[NestedLosses]:
-    """Plan: return the losses in replicates, all of the same draws; those undefined are left out.
+) -> NestedLosses:
+    """Return the losses in replicates, all of the same draws; those undefined are left out.
 
     Calibrators are fitted again in each.
     """
-    units = yield from resolved(settings.resampling.units(jobs[0].whole))
-    tables = yield from draw_replicates(
+    units = settings.resampling.units(jobs[0].whole)
+    tables = draw_replicates(
         jobs, units, settings.n_resamples, settings.seed, jointly=True, progress=progress
     )
     return NestedLosses.of(losses.rule, losses.folds, losses.given_priors, tables)

@@ -19,7 +19,7 @@ from fastpsr.errors import ArgumentError, warn
 from fastpsr.evaluation.nested_choice import NoCalibration, draw_losses, nested_losses
 from fastpsr.metrics import ExpectedScore
 from fastpsr.options import with_hints
-from fastpsr.plans import Data, Part, Transform, check_data, mapped, run
+from fastpsr.plans import Data, Part, Transform, check_data, mapped
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.results import Result
 from fastpsr.rules import Log, ScoringRule
@@ -296,7 +296,7 @@ def select(
     report = as_progress(progress)
     compared, left_out = _compared(candidates, predictions, by)
     data = mapped(predictions, _AsLLRs()) if predictions.kind == "raw scores" else predictions
-    losses, jobs = run(lambda: nested_losses(compared, rule, train, data))
+    losses, jobs = nested_losses(compared, rule, train, data)
     names, scores = list(compared), losses.expected[:, 0] / losses.naive
     best = int(np.argmin(scores))
     with np.errstate(invalid="ignore"):  # where all are infinite
@@ -305,7 +305,7 @@ def select(
     alike = [names[best]]
     if settings is not None:
         with in_silence():
-            drawn = run(lambda: draw_losses(losses, jobs, settings, report))
+            drawn = draw_losses(losses, jobs, settings, report)
         n_undefined = n_resamples - drawn.naive.size
         if n_undefined > n_resamples - 2:
             raise ValueError(f"calibrators cannot be fitted to {n_undefined:,} of {n_resamples:,} "

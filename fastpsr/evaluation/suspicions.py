@@ -12,7 +12,7 @@ from fastpsr.calibration import DirectionPreserving
 from fastpsr.costs import CostMatrix, bayes_decisions
 from fastpsr.errors import SuspicionWarning
 from fastpsr.metrics import Cllr
-from fastpsr.plans import Data, Part, Plan, Step, begin
+from fastpsr.plans import Data, Part, Step, begin, count
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.suspicion import FEWEST, are_like_posteriors, like_posteriors
 
@@ -26,8 +26,8 @@ _SHOWN = 3  # classes that a message shows
 _MOST_CLASSES = 1_024  # whose pairs are counted
 
 
-def suspicions(data: Data) -> Plan[tuple[SuspicionWarning, ...]]:
-    """Plan: request coarse counts, and return warnings about likely mistakes.
+def suspicions(data: Data) -> tuple[SuspicionWarning, ...]:
+    """Return warnings about likely mistakes, from coarse counts.
 
     - LLRs of at least 10 samples that all lie in [0, 1], are not equal, and are not all 0 or 1.
     - LLRs of at least 10 samples of each class that all lie in [-1, 1], with a fitted scale above
@@ -56,16 +56,16 @@ def suspicions(data: Data) -> Plan[tuple[SuspicionWarning, ...]]:
     for ties of E. Lehmann, "Nonparametrics", 1975, section 1.4; L. Kish, "Survey sampling", 1965,
     section 11.7, for effective numbers.
     """
-    yield from begin(data)
+    begin(data)
     if data.n_classes > 2:
         if data.n_classes > _MOST_CLASSES:
             return ()
-        (decided,) = yield [CountDecisions(data.n_classes).over(data)]
+        decided = count(CountDecisions(data.n_classes).over(data))
         found = _permuted(decided.counts)
         if decided.are_certain and data.class_sizes.sum() >= FEWEST:
             found.append(_LIKE_DECISIONS)
         return tuple(found)
-    (counted,) = yield [CountCoarsely(data.has_weights).over(data)]
+    counted = count(CountCoarsely(data.has_weights).over(data))
     sizes = data.class_sizes
     found = []
     has_moments = counted.values.size > 1 and np.isfinite(counted.n_effective).all()

@@ -31,12 +31,7 @@ from fastpsr.groups import Bins, By, Subgroup, groups_of
 from fastpsr.metrics import CalibrationLoss, Metric
 from fastpsr.metrics.base import AnyMetric
 from fastpsr.metrics.defaults import LossOfTable
-from fastpsr.plans import (
-    Data,
-    Outcome,
-    Plan,
-    run,
-)
+from fastpsr.plans import Data, Outcome
 from fastpsr.plans.reading import without_frames
 from fastpsr.predictions import Kind, Predictions
 from fastpsr.rules import Log
@@ -97,14 +92,14 @@ class Task:
         """Name of the grouping; None for all samples."""
         return None if self.subgroup is None else self.subgroup.grouping
 
-    def plans(self, progress: Progress | None) -> list[Callable[[], Plan[Any]]]:
-        """Return plans for the description of the samples, the metrics, and their replicates."""
+    def functions(self, progress: Progress | None) -> list[Callable[[], Any]]:
+        """Return what describes the samples, computes the metrics and prepares their replicates."""
         values = [
             partial(self._value, place, name, progress) for place, name in enumerate(self.metrics)
         ]
-        first: list[Callable[[], Plan[Any]]] = [self._describe]
+        first: list[Callable[[], Any]] = [self._describe]
         if self.group is None:
-            first.append(lambda: suspicions(self.data))
+            first.append(partial(suspicions, self.data))
             first += [partial(savings_of_others, loss, self.data) for loss in self._losses.values()]
         if self.intervals is None:
             return [*first, *values]
@@ -115,7 +110,7 @@ class Task:
         return [*first, *values, *prepared]
 
     def take(self, outcomes: Any) -> Sequence[SuspicionWarning]:
-        """Take the outcomes of the plans, and return what the data look like."""
+        """Take the outcomes of the functions, and return what the data look like."""
         self.described = next(outcomes).get()
         suspected = next(outcomes).get() if self.group is None else ()
         others = {name: next(outcomes) for name in self._losses}
@@ -185,7 +180,7 @@ class Task:
         assert self.intervals is not None
         resampling = self.intervals.resampling
         try:
-            run(lambda: resampling.units(self.data))
+            resampling.units(self.data)
         except ValueError as error:
             warn(NoIntervalsWarning(error).of(self.about()))
             return False
@@ -222,10 +217,10 @@ class Task:
             caution=found.caution,
         )  # fmt: skip
 
-    def _describe(self) -> Plan[Group]:
+    def _describe(self) -> Group:
         n_infinite = 0
         if self.data.kind != "raw scores":
-            n_infinite = yield from count_infinite_losses(self.data)
+            n_infinite = count_infinite_losses(self.data)
         return Group(
             self.system,
             self.group,
@@ -236,16 +231,15 @@ class Task:
             n_infinite,
         )
 
-    def _value(self, place: int, name: str, progress: Progress | None) -> Plan[Any]:
-        """Ask for the value of a metric."""
+    def _value(self, place: int, name: str, progress: Progress | None) -> Any:
+        """Return the value of a metric."""
         if progress is not None:
             progress(str(self.about(name)), place, len(self.metrics))
         if name in self.refused:
             raise self.refused[name]
         metric = self.metrics[name]
         if isinstance(metric, Metric):
-            plan = partial(metric.plan_from_start, self.data)
-            return (yield from _about(self.among, self.data, plan))
+            return _about(self.among, self.data, partial(metric.value_on, self.data))
         if not isinstance(self.data, Predictions):
             raise ArgumentError(
                 "metrics",
@@ -289,12 +283,12 @@ def tasks_of(
     return tasks
 
 
-def _about(system: str, data: Data, plan: Callable[[], Plan[Any]]) -> Plan[Any]:
-    """Plan: run another plan; of data in memory, its warnings then begin with the system."""
+def _about(system: str, data: Data, function: Callable[[], Any]) -> Any:
+    """Return what a function returns; of data in memory, its warnings begin with the system."""
     if not system or not isinstance(data, Predictions):
-        return (yield from plan())
+        return function()
     with warnings_about(Subject(system)):
-        return run(plan)
+        return function()
 
 
 def _explain(

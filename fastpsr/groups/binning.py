@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data, Part, PartitionedPredictions, Plan, Transform
+from fastpsr.plans import Data, Part, PartitionedPredictions, Transform, find_facts
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.order_statistics import weighted_quantiles
 
@@ -103,10 +103,8 @@ class Binner:
         """Return whether numbers of a column are binned."""
         return name in self._own and not isinstance(self._own[name], str)
 
-    def binning(
-        self, name: str, word: str | None, quantiles: Callable[[int], Plan[Floats]]
-    ) -> Plan[Binning]:
-        """Plan: return the bins of a column, of which `word` is a value that is no number."""
+    def binning(self, name: str, word: str | None, quantiles: Callable[[int], Floats]) -> Binning:
+        """Return the bins of a column, of which `word` is a value that is no number."""
         self._words[name] = word
         if word is not None:
             if self._is_by_name:
@@ -114,7 +112,7 @@ class Binner:
                 raise ArgumentError("bins", rule)
             return Binning()
         own = self._own[name]
-        return Binning((yield from quantiles(own)) if isinstance(own, int) else own)
+        return Binning(quantiles(own) if isinstance(own, int) else own)
 
     def check_used(self) -> None:
         """Raise if numbers are to be binned, and no column has numbers alone."""
@@ -238,18 +236,18 @@ def negated(numbers: Floats, weights: Floats) -> Predictions:
     )
 
 
-def quantile_edges(negated_values: Data, bins: int) -> Plan[Floats]:
-    """Ask for the edges of quantile bins, each rounded down to few digits.
+def quantile_edges(negated_values: Data, bins: int) -> Floats:
+    """Return the edges of quantile bins, each rounded down to few digits.
 
     The i-th edge is the largest value with at most i / `bins` of the weight below it, so that
     values are negated.
     """
     if isinstance(negated_values, PartitionedPredictions):
-        yield from negated_values.find_facts()
+        find_facts(negated_values)
     if not negated_values.class_sizes.any():
         return np.empty(0)
     shares = np.arange(bins + 1) / bins
-    found = yield from weighted_quantiles(negated_values, _scores, shares)
+    found = weighted_quantiles(negated_values, _scores, shares)
     high, *inner, low = (-found).tolist()
     return _short(low, sorted({each for each in inner if low < each < np.inf}), high)
 

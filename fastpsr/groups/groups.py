@@ -29,11 +29,10 @@ from fastpsr.plans import (
     Data,
     Part,
     PartitionedPredictions,
-    Plan,
     Selection,
     Step,
-    run,
-    run_all,
+    count,
+    side_by_side,
 )
 from fastpsr.predictions import Floats, Predictions
 
@@ -217,8 +216,8 @@ def groups_of(data: Data, by: By | None, bins: Bins | None = None) -> list[Subgr
         request.check(data.n_classes)
     binner = Binner(bins, [name for request in requests for name in request.names])
     if isinstance(data, PartitionedPredictions):
-        outcomes = run_all([partial(_groups_in_parts, data, each, binner) for each in requests])
-        found = [group for outcome in outcomes for group in outcome.get()]
+        of_requests = [partial(_groups_in_parts, data, each, binner) for each in requests]
+        found = [group for some in side_by_side(of_requests, data) for group in some]
     else:
         found = [group for each in requests for group in _groups_in_memory(data, each, binner)]
     binner.check_used()
@@ -325,13 +324,13 @@ def binning_in_memory(
     is_word = np.isnan(numbers) & (n_here > 0)
     word = column.values[int(np.argmax(is_word))] if is_word.any() else None
 
-    def quantiles(bins: int) -> Plan[Floats]:
+    def quantiles(bins: int) -> Floats:
         weights = np.zeros(len(data))
         weights[counted] = data.weights[counted] if data.weights.size else 1.0
         values = negated(numbers[column.places], weights)
-        return (yield from quantile_edges(values, bins))
+        return quantile_edges(values, bins)
 
-    return run(lambda: binner.binning(name, word, quantiles))
+    return binner.binning(name, word, quantiles)
 
 
 # In parts
@@ -339,18 +338,18 @@ def binning_in_memory(
 
 def _groups_in_parts(
     data: PartitionedPredictions, request: _Request, binner: Binner
-) -> Plan[list[Subgroup]]:
+) -> list[Subgroup]:
     binnings = []
     for name, column in zip(request.names, request.ids, strict=True):
         if not binner.asks_for(name):
             binnings.append(Binning())
             continue
-        (word,) = yield [_FirstWord(column, request.shares_targets).over(data)]
+        word = count(_FirstWord(column, request.shares_targets).over(data))
         values = data.mapped(NegatedColumn(column, request.shares_targets))
         quantiles = partial(quantile_edges, values)
-        binnings.append((yield from binner.binning(name, word, quantiles)))
+        binnings.append(binner.binning(name, word, quantiles))
     columns = _Columns(request.ids, tuple(binnings), request.shares_targets)
-    (values,) = yield [_DistinctValues(columns, request.names, binner).over(data)]
+    values = count(_DistinctValues(columns, request.names, binner).over(data))
     binner.check_number(request.names, list(values))
     found = []
     for name, each in named(request.names, binnings, list(values)):

@@ -12,17 +12,7 @@ from numpy.typing import ArrayLike
 from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import IntervalRule
 from fastpsr.options import Options, declared
-from fastpsr.plans import (
-    Data,
-    Part,
-    PartitionedPredictions,
-    Plan,
-    Planned,
-    Step,
-    begin,
-    resolved,
-    run,
-)
+from fastpsr.plans import Data, Part, PartitionedPredictions, Step, begin, count, one_call
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.sums import Sums
 from fastpsr.summaries.suspicion import look_at_llrs
@@ -43,29 +33,25 @@ class Statistic(Options, ABC, Generic[Summary, Value]):
     def finish(self, summary: Summary) -> Value:
         """Return the value, computed from a summary."""
 
-    def total(self, data: Data) -> Plan[Summary]:
-        """Plan: return the summary of data whose facts are known: by default of the added sums."""
-        sums = yield from resolved(self.sums(data))
+    def total(self, data: Data) -> Summary:
+        """Return the summary of data whose facts are known: by default of the added sums."""
+        sums = self.sums(data)
         assert sums is not None, f"{self.label} has neither sums nor a total"
-        summary: Summary = yield from sums.total(data)
+        summary: Summary = sums.total(data)
         return summary
 
-    def plan(self, data: Data) -> Plan[Value]:
-        """Plan: request the summary of the data, and return the value."""
-        return self.finish((yield from self.total(data)))
-
-    def sums(self, data: Data) -> Planned[Sums | None]:
-        """Plan: return the per-sample terms whose sums are the summary, or None.
+    def sums(self, data: Data) -> Sums | None:
+        """Return the per-sample terms whose sums are the summary, or None.
 
         With sums the bootstrap draws replicates of the sums; without (None) it recomputes the
         value on weighted data for each replicate.
         """
         return None
 
-    def plan_from_start(self, data: Data) -> Plan[Value]:
-        """Plan: request the facts of the data, then compute the value."""
-        yield from begin(data)
-        return (yield from self.plan(data))
+    def value_on(self, data: Data) -> Value:
+        """Return the value on data."""
+        begin(data)
+        return self.finish(self.total(data))
 
 
 class Metric(Statistic[Summary, float]):
@@ -149,14 +135,13 @@ class Metric(Statistic[Summary, float]):
         result: Summary = joined(other)
         return result
 
-    def total(self, data: Data) -> Plan[Summary]:
+    def total(self, data: Data) -> Summary:
         if type(self).summarize is Metric.summarize:
-            return (yield from super().total(data))
-        (summary,) = yield [_Summarize(self).over(data)]
-        return summary  # type: ignore[no-any-return]
+            return super().total(data)
+        return count(_Summarize(self).over(data))  # type: ignore[no-any-return]
 
-    def fixed_to(self, data: Data) -> Planned["Metric[Summary]"]:
-        """Plan: return the metric with everything fixed that replicates share, such as folds."""
+    def fixed_to(self, data: Data) -> "Metric[Summary]":
+        """Return the metric with everything fixed that replicates share, such as folds."""
         return self
 
     def on_rows(self, data: Data, rows: Any) -> "Metric[Summary]":
@@ -183,7 +168,8 @@ class Metric(Statistic[Summary, float]):
             rule = "belong to the Predictions when these are passed"
             raise ArgumentError("priors", rule, name="priors and weights")
         look_at_llrs(predictions)
-        return run(lambda: self.plan_from_start(predictions))
+        with one_call():
+            return self.value_on(predictions)
 
     def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
         return Predictions.from_posteriors(y_true, x, **options)

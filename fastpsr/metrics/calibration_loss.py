@@ -12,7 +12,7 @@ from fastpsr.calibration.custom import FitTransform, as_calibrator
 from fastpsr.calibration.training import CrossFit, Training, TrainOnTest, as_training
 from fastpsr.interval_rule import IS_LINEAR, ONE_TERM, TWO_TERMS, IntervalRule
 from fastpsr.metrics.base import Metric, Summary
-from fastpsr.plans import Data, Part, Plan, Planned, begin, resolved, run
+from fastpsr.plans import Data, Part, begin, one_call, side_by_side
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.results import Result
 from fastpsr.rules import Brier, Log, ScoringRule
@@ -57,8 +57,8 @@ class _AfterCalibration(Metric[Summary]):
     def on_rows(self, data: Data, rows: Any) -> Self:
         return replace(self, train=self.train.on_rows(data, rows))
 
-    def fixed_to(self, data: Data) -> Plan[Self]:
-        return replace(self, train=(yield from resolved(self.train.fixed_to(self._fitter, data))))
+    def fixed_to(self, data: Data) -> Self:
+        return replace(self, train=self.train.fixed_to(self._fitter, data))
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,30 +135,33 @@ class CalibrationLoss(_AfterCalibration[tuple[ScoreTotals, ScoreTotals]]):
         metrics: list[Metric[Any]] = [cls(Log(), *pair) for pair in pairs]
         return [*metrics, *(cls(Brier(), *pair, relative=False) for pair in pairs[:2])]
 
-    def total(self, data: Data) -> Plan[tuple[ScoreTotals, ScoreTotals]]:
+    def total(self, data: Data) -> tuple[ScoreTotals, ScoreTotals]:
         data.require_posteriors("expected scores")
         self._fitter.check_accepts(data)
-        raw, calibrated, _ = yield [
-            summed_losses(self.rule, data),
-            self.calibrated_totals(data),
-            self.train.look_at(self._fitter, data),
-        ]
+        raw, calibrated, _ = side_by_side(
+            [
+                partial(summed_losses, self.rule, data),
+                partial(self.calibrated_totals, data),
+                partial(self.train.look_at, self._fitter, data),
+            ],
+            data,
+        )
         return raw, calibrated
 
-    def calibrated_totals(self, data: Data) -> Plan[ScoreTotals]:
-        """Plan: return the summed losses after calibration."""
+    def calibrated_totals(self, data: Data) -> ScoreTotals:
+        """Return the summed losses after calibration."""
         if self.train.refits:
-            folds = yield from resolved(self.train.folds_plan(data))
-            return (yield from self._fitter.losses_plan(self.rule, folds, data))
-        calibrated = yield from resolved(self.train.calibrated_plan(self._fitter, data))
-        return (yield from summed_losses(self.rule, calibrated))
+            folds = self.train.folds_of(data)
+            return self._fitter.losses_of_folds(self.rule, folds, data)
+        calibrated = self.train.calibrated(self._fitter, data)
+        return summed_losses(self.rule, calibrated)
 
-    def sums(self, data: Data) -> Plan[Sums | None]:
+    def sums(self, data: Data) -> Sums | None:
         data.require_posteriors("expected scores")
         if self.train.refits:
-            folds = yield from resolved(self.train.folds_plan(data))
-            return (yield from resolved(self._fitter.refit_sums(self.rule, folds, data)))
-        calibrated = yield from resolved(self.train.calibrated_plan(self._fitter, data))
+            folds = self.train.folds_of(data)
+            return self._fitter.refit_sums(self.rule, folds, data)
+        calibrated = self.train.calibrated(self._fitter, data)
         return _TwoLosses(data.n_classes, self.rule, data.given_priors, (calibrated,))
 
     def finish(self, summary: tuple[ScoreTotals, ScoreTotals]) -> float:
@@ -263,23 +266,26 @@ class ExpectedDivergence(_AfterCalibration[ReferenceMeans]):
     def examples(cls, data: Data) -> list[Metric[Any]]:
         return [cls(Log(), calibrator, train) for calibrator, train in _trained(data)]
 
-    def total(self, data: Data) -> Plan[ReferenceMeans]:
+    def total(self, data: Data) -> ReferenceMeans:
         data.require_posteriors("score divergences")
-        sums, _ = yield [
-            self._under_reference(data),
-            self.train.look_at(self._fitter, data),
-        ]
-        means: ReferenceMeans = yield from sums.total(data)
+        sums, _ = side_by_side(
+            [
+                partial(self._under_reference, data),
+                partial(self.train.look_at, self._fitter, data),
+            ],
+            data,
+        )
+        means: ReferenceMeans = sums.total(data)
         return means
 
-    def sums(self, data: Data) -> Planned[Sums | None]:
+    def sums(self, data: Data) -> Sums | None:
         if self.train.refits:  # the reference changes with the replicate
             return None
         return self._under_reference(data)
 
-    def _under_reference(self, data: Data) -> Plan[ReferenceSums]:
+    def _under_reference(self, data: Data) -> ReferenceSums:
         data.require_posteriors("score divergences")
-        reference = yield from resolved(self.train.calibrated_plan(self._fitter, data))
+        reference = self.train.calibrated(self._fitter, data)
         return _referenced(divergences, self.rule, data, reference)
 
     def finish(self, summary: ReferenceMeans) -> float:
@@ -288,17 +294,15 @@ class ExpectedDivergence(_AfterCalibration[ReferenceMeans]):
     def decompose(self, predictions: Data) -> SemiEmpiricalDecomposition:
         """Return score, divergence and refinement, all under the calibrated reference."""
         predictions.require_posteriors("score divergences")
-
-        def plan() -> Plan[SemiEmpiricalDecomposition]:
-            yield from begin(predictions)
-            reference = yield from resolved(self.train.calibrated_plan(self._fitter, predictions))
-            totals = yield [
-                _referenced(values, self.rule, predictions, reference).total(predictions)
+        with one_call():
+            begin(predictions)
+            reference = self.train.calibrated(self._fitter, predictions)
+            sums = [
+                _referenced(values, self.rule, predictions, reference)
                 for values in (expected_losses, divergences, _entropies)
             ]
-            return SemiEmpiricalDecomposition(*(each.mean for each in totals))
-
-        return run(plan)
+            totals = side_by_side([partial(each.total, predictions) for each in sums], predictions)
+        return SemiEmpiricalDecomposition(*(each.mean for each in totals))
 
 
 def _trained(data: Data) -> list[tuple[Calibrator, Training]]:

@@ -22,7 +22,7 @@ from fastpsr.metrics.detection_costs import DetectionCost, as_p_target, detectio
 from fastpsr.metrics.expected_score import normalize
 from fastpsr.metrics.operating_points import PointMetric
 from fastpsr.metrics.ranks import HullMetric, RankMetric
-from fastpsr.plans import Data, Part, Plan, begin, resolved
+from fastpsr.plans import Data, Part, begin
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Log
 from fastpsr.summaries.counts import ThresholdSums, error_rates, llrs_of
@@ -370,26 +370,26 @@ class AUC(RankMetric[list[float] | RankTable]):
     def label(self) -> str:
         return "AUC" if self.class_ is None else f"AUC({self.class_})"
 
-    def sums(self, data: Data) -> Plan[Sums | None]:
+    def sums(self, data: Data) -> Sums | None:
         if self.class_ is not None:
             return None
-        return (yield from resolved(super().sums(data)))
+        return super().sums(data)
 
-    def total(self, data: Data) -> Plan[list[float] | RankTable]:
-        """Plan: request the areas of the classes that are told from the rest."""
+    def total(self, data: Data) -> list[float] | RankTable:
+        """Return the areas of the classes that are told from the rest."""
         if self.class_ is None:
             checks.check_binary("an AUC", data.n_classes, takes_class=True)
-            return [(yield from rank_area(data))]
+            return [rank_area(data)]
         classes = range(data.n_classes) if self.class_ == "macro" else [self.class_]
         areas = []
         for k in classes:
             of_class = one_against_rest(data, k)
-            yield from begin(of_class)
+            begin(of_class)
             if not of_class.class_weights[1]:
                 remedy = "take classes that occur one by one, AUC(class_=c)"
                 rule = f"must have samples of class {k} for {self.label}, but none has weight"
                 raise ArgumentError("y_true", rule, remedy=remedy)
-            areas.append((yield from rank_area(of_class)))
+            areas.append(rank_area(of_class))
         return areas
 
     def finish(self, summary: list[float] | RankTable) -> float:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric
-from fastpsr.plans import Data, Plan
+from fastpsr.plans import Data, count
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.pav_blocks import require_both_classes
 from fastpsr.summaries.score_range import HighestInSteps
@@ -65,7 +65,7 @@ class DevPAV(Metric[_PavSteps]):
     binary_only = True
     value_range = (0.0, np.inf)
 
-    def total(self, data: Data) -> Plan[_PavSteps]:
+    def total(self, data: Data) -> _PavSteps:
         data.require_posteriors("distances between LLRs")
         checks.check_binary("devPAV", data.n_classes)
         require_both_classes("devPAV", data.class_weights)
@@ -77,8 +77,8 @@ class DevPAV(Metric[_PavSteps]):
                     "priors", f"must be positive to turn posteriors into LLRs, not {priors}"
                 )
             offset = float(np.log(data.priors[1]) - np.log(data.priors[0]))
-        blocks = yield from pav_blocks(data)
-        (highest,) = yield [HighestInSteps(blocks.lowest[1:]).over(data)]
+        blocks = pav_blocks(data)
+        highest = count(HighestInSteps(blocks.lowest[1:]).over(data))
         totals = data.class_weights
         frequencies = np.log(totals / totals.sum())
         odds = checks.log_of_rows(blocks.positives) - checks.log_of_rows(blocks.negatives)

@@ -8,7 +8,7 @@ import numpy as np
 from fastpsr import checks
 from fastpsr.interval_rule import IntervalRule
 from fastpsr.metrics.base import Metric, Statistic
-from fastpsr.plans import Data, Plan, Planned, Shared
+from fastpsr.plans import Data, shared
 from fastpsr.predictions import Floats
 from fastpsr.summaries.bins import (
     BinSums,
@@ -104,17 +104,16 @@ class ECE(Metric[BinTotals]):
         ]  # fmt: skip
         return metrics if data.n_classes > 2 else [cls(), cls(10, "class", 2, "quantile"), *metrics]
 
-    def total(self, data: Data) -> Plan[BinTotals]:
+    def total(self, data: Data) -> BinTotals:
         if self.binning == "uniform":
-            return (yield from super().total(data))
+            return super().total(data)
         data.require_posteriors("calibration errors")
         name = ("quantile bins", self.bins, self.on)
-        (totals,) = yield [Shared(name, data, lambda: self._quantile_totals(data))]
-        return totals  # type: ignore[no-any-return]
+        return shared(name, data, lambda: self._quantile_totals(data))
 
-    def _quantile_totals(self, data: Data) -> Plan[BinTotals]:
-        edges = yield from quantile_edges(self._events, self.bins, data)
-        totals: BinTotals = yield from self._sums_of(edges, data).total(data)
+    def _quantile_totals(self, data: Data) -> BinTotals:
+        edges = quantile_edges(self._events, self.bins, data)
+        totals: BinTotals = self._sums_of(edges, data).total(data)
         return totals
 
     def sums(self, data: Data) -> Sums | None:
@@ -157,10 +156,10 @@ class ErrorsOfBins(Statistic[BinTotals, Floats]):
     metric: ECE
     label = "errors of bins"
 
-    def total(self, data: Data) -> Plan[BinTotals]:
+    def total(self, data: Data) -> BinTotals:
         return self.metric.total(data)
 
-    def sums(self, data: Data) -> Planned[Sums | None]:
+    def sums(self, data: Data) -> Sums | None:
         return self.metric.sums(data)
 
     def finish(self, summary: BinTotals) -> Floats:

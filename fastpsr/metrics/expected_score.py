@@ -9,7 +9,7 @@ import numpy as np
 from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import OF_LOSSES, OF_MEANS
 from fastpsr.metrics.base import Metric
-from fastpsr.plans import Data, PartitionedPredictions, Plan, begin, check_data
+from fastpsr.plans import Data, PartitionedPredictions, begin, check_data
 from fastpsr.predictions import Floats
 from fastpsr.rules import Beta, Brier, Cost, Log, ScoringRule
 from fastpsr.rules.base import check_rule
@@ -254,8 +254,8 @@ class SemiEmpiricalScore(Metric[ReferenceMeans]):
             )
         return replace(self, reference=self.reference[rows].alone())
 
-    def sums(self, data: Data) -> Plan[Sums]:
-        yield from begin(data, self.reference)
+    def sums(self, data: Data) -> Sums:
+        begin(data, self.reference)
         return ReferenceSums(
             data.n_classes, data.given_priors, partial(expected_losses, self.rule),
             (self.reference,),

@@ -11,7 +11,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import AT_A_POINT, ONE_TERM, IntervalRule
 from fastpsr.metrics.base import Metric, Summary
 from fastpsr.metrics.ranks import RankMetric
-from fastpsr.plans import Data, Plan, begin, check_data, run
+from fastpsr.plans import Data, begin, check_data, count, one_call
 from fastpsr.results import Result
 from fastpsr.summaries.pav_blocks import PavBlocks
 from fastpsr.summaries.rank_table import RankTable, Resolution, rank_cells, rank_sums
@@ -80,10 +80,10 @@ class PointMetric(RankMetric[Summary]):
         """Return the vertex of the ROC's convex hull at which the operating point lies."""
         raise NotImplementedError
 
-    def point(self, data: Data) -> Plan[OperatingPoint]:
-        """Plan: return the operating point of data whose facts are known."""
-        blocks = yield from pav_blocks(data)
-        return (yield from _vertex(data, blocks, self.vertex_of(blocks)))
+    def point(self, data: Data) -> OperatingPoint:
+        """Return the operating point of data whose facts are known."""
+        blocks = pav_blocks(data)
+        return _vertex(data, blocks, self.vertex_of(blocks))
 
     def threshold_of(self, table: RankTable) -> float:
         """Return the lowest accepted score at the operating point of a table of scores."""
@@ -105,30 +105,27 @@ class PointMetric(RankMetric[Summary]):
             Counting the scores at or above its threshold gives its rates.
         """
         check_data(predictions)
-
-        def plan() -> Plan[OperatingPoint]:
-            yield from begin(predictions)
-            return (yield from self.point(predictions))
-
-        return run(plan)
+        with one_call():
+            begin(predictions)
+            return self.point(predictions)
 
 
-def _vertex(data: Data, blocks: PavBlocks, number: int) -> Plan[OperatingPoint]:
-    """Plan: return the operating point at a vertex of the ROC's convex hull."""
+def _vertex(data: Data, blocks: PavBlocks, number: int) -> OperatingPoint:
+    """Return the operating point at a vertex of the ROC's convex hull."""
     p_miss, p_fa = blocks.hull
     if number < blocks.lowest.size:
         threshold = float(blocks.lowest[number])
     else:
-        (highest,) = yield [HighestInSteps(np.empty(0)).over(data)]
+        highest = count(HighestInSteps(np.empty(0)).over(data))
         threshold = float("inf") if highest[0] < np.inf else float("nan")
-    return (yield from _point(data, threshold, float(p_miss[number]), float(p_fa[number])))
+    return _point(data, threshold, float(p_miss[number]), float(p_fa[number]))
 
 
-def _point(data: Data, score: float, p_miss: float, p_fa: float) -> Plan[OperatingPoint]:
-    """Plan: return the operating point at a score; its threshold is on the scale passed."""
+def _point(data: Data, score: float, p_miss: float, p_fa: float) -> OperatingPoint:
+    """Return the operating point at a score; its threshold is on the scale passed."""
     if data.kind != "posteriors":
         return OperatingPoint(score, p_miss, p_fa)
-    passed = yield from as_posteriors(data, np.array([-np.inf if np.isnan(score) else score]))
+    passed = as_posteriors(data, np.array([-np.inf if np.isnan(score) else score]))
     if passed is None:
         return OperatingPoint(score, p_miss, p_fa, score)
     threshold = np.inf if np.isnan(score) else float(passed[0])
@@ -159,16 +156,16 @@ class _StepMetric(PointMetric[PavBlocks | RankTable | RocStep]):
     interval_rule: Any = replace(AT_A_POINT, scale="log")
     value_range: Any = (0.0, 1.0)
 
-    def total(self, data: Data) -> Plan[PavBlocks | RankTable | RocStep]:
+    def total(self, data: Data) -> PavBlocks | RankTable | RocStep:
         if self.is_on_hull:
-            return (yield from pav_blocks(data))
+            return pav_blocks(data)
         if data.has_weights and not self.needs_scores:
-            return (yield from rank_cells(data))
-        return (yield from roc_step(data, self.criterion))
+            return rank_cells(data)
+        return roc_step(data, self.criterion)
 
-    def sums(self, data: Data) -> Plan[Sums | None]:
+    def sums(self, data: Data) -> Sums | None:
         resolution: Resolution = "scores" if self.needs_scores else "runs"
-        return (yield from rank_sums(data, resolution))
+        return rank_sums(data, resolution)
 
     def finish(self, summary: PavBlocks | RankTable | RocStep) -> float:
         if self.is_on_hull and not isinstance(summary, RocStep):
@@ -184,13 +181,13 @@ class _StepMetric(PointMetric[PavBlocks | RankTable | RocStep]):
         assert step.above is not None, "tables of scores know the next one"
         return step.above
 
-    def point(self, data: Data) -> Plan[OperatingPoint]:
+    def point(self, data: Data) -> OperatingPoint:
         if self.is_on_hull:
-            return (yield from super().point(data))
-        step = yield from roc_step(data, self.criterion)
+            return super().point(data)
+        step = roc_step(data, self.criterion)
         end = self.takes_end(step)
-        threshold = (yield from score_above(data, step)) if end else step.score
-        return (yield from _point(data, threshold, step.p_miss[end], step.p_fa[end]))
+        threshold = score_above(data, step) if end else step.score
+        return _point(data, threshold, step.p_miss[end], step.p_fa[end])
 
 
 @dataclass(frozen=True, eq=False)
@@ -527,11 +524,11 @@ class Threshold(RankMetric[OperatingPoint | RankTable]):
     def examples(cls, data: Data) -> list[Metric[Any]]:
         return [cls(EER()), cls(EER("crossing")), cls(MissRate(0.2)), cls(FalseAlarmRate(0.2))]
 
-    def total(self, data: Data) -> Plan[OperatingPoint | RankTable]:
-        return (yield from self.metric.point(data))
+    def total(self, data: Data) -> OperatingPoint | RankTable:
+        return self.metric.point(data)
 
-    def sums(self, data: Data) -> Plan[Sums | None]:
-        return (yield from rank_sums(data, "scores"))
+    def sums(self, data: Data) -> Sums | None:
+        return rank_sums(data, "scores")
 
     def finish(self, summary: OperatingPoint | RankTable) -> float:
         if isinstance(summary, OperatingPoint):

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 
 from fastpsr import checks
 from fastpsr.metrics.base import Metric, Statistic, Summary, Value
-from fastpsr.plans import Data, Plan
+from fastpsr.plans import Data
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.pav_blocks import PavBlocks
 from fastpsr.summaries.rank_table import RankTable, rank_sums
@@ -19,22 +19,22 @@ __all__ = ["HullMetric", "HullStatistic", "PavStatistic", "RankMetric", "RankSta
 class RankStatistic(Statistic[Summary, Value]):
     """A statistic of the runs of scores of one class."""
 
-    def sums(self, data: Data) -> Plan[Sums | None]:
-        return (yield from rank_sums(data, "runs"))
+    def sums(self, data: Data) -> Sums | None:
+        return rank_sums(data, "runs")
 
 
 class HullStatistic(RankStatistic[PavBlocks | RankTable, Value]):
     """A statistic of the isotonic fit, whose blocks are found faster than runs."""
 
-    def total(self, data: Data) -> Plan[PavBlocks | RankTable]:
-        return (yield from pav_blocks(data))
+    def total(self, data: Data) -> PavBlocks | RankTable:
+        return pav_blocks(data)
 
 
 class PavStatistic(HullStatistic[Value]):
     """A statistic of the isotonic fit at given scores: in a replicate a block begins at one."""
 
-    def sums(self, data: Data) -> Plan[Sums | None]:
-        return (yield from rank_sums(data, "cells"))
+    def sums(self, data: Data) -> Sums | None:
+        return rank_sums(data, "cells")
 
 
 class RankMetric(RankStatistic[Summary, float], Metric[Summary]):

@@ -11,7 +11,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import OF_LOSSES, OF_MINIMAL_COSTS
 from fastpsr.metrics.base import Metric
 from fastpsr.metrics.ranks import RankMetric
-from fastpsr.plans import Data, Plan, picked_ids
+from fastpsr.plans import Data, picked_ids
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.sums import Sums
 from fastpsr.summaries.trial_kinds import (
@@ -171,8 +171,8 @@ class MinADCF(_SpoofingCost, RankMetric[KindCounts]):
     def meaning(self) -> str:
         return f"normalized a-DCF at the best threshold, {self._priors}"
 
-    def sums(self, data: Data) -> Plan[Sums | None]:
-        return (yield from kind_cell_sums(data, self.spoof))
+    def sums(self, data: Data) -> Sums | None:
+        return kind_cell_sums(data, self.spoof)
 
     def finish(self, summary: KindCounts) -> float:
         return float(self._costs(summary).min())

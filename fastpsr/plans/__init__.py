@@ -1,5 +1,16 @@
-"""Plans over data in parts: their requests, and the runner that answers them."""
+"""Data in parts, steps over them, and how these are counted."""
 
+from fastpsr.plans.counting import (
+    Outcome,
+    begin,
+    count,
+    count_all,
+    find_facts,
+    one_call,
+    outcomes,
+    shared,
+    side_by_side,
+)
 from fastpsr.plans.part import Part
 from fastpsr.plans.partitioned import (
     Data,
@@ -13,31 +24,11 @@ from fastpsr.plans.partitioned import (
     picked_ids,
     takes_predictions,
 )
-from fastpsr.plans.runner import Outcome, begin, run, run_all
-from fastpsr.plans.steps import LABELS, ROWS, Plan, Planned, Request, Shared, Step, resolved
+from fastpsr.plans.steps import LABELS, ROWS, Request, Step
 
 __all__ = [
-    "LABELS",
-    "ROWS",
-    "Data",
-    "Outcome",
-    "Part",
-    "PartitionedPredictions",
-    "Plan",
-    "Planned",
-    "Request",
-    "Selection",
-    "Shared",
-    "Step",
-    "Transform",
-    "begin",
-    "check_data",
-    "check_ids",
-    "from_parts",
-    "mapped",
-    "picked_ids",
-    "resolved",
-    "run",
-    "run_all",
+    "LABELS", "ROWS", "Data", "Outcome", "Part", "PartitionedPredictions", "Request", "Selection",
+    "Step", "Transform", "begin", "check_data", "check_ids", "count", "count_all", "find_facts",
+    "from_parts", "mapped", "one_call", "outcomes", "picked_ids", "shared", "side_by_side",
     "takes_predictions",
-]
+]  # fmt: skip

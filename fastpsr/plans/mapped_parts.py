@@ -1,16 +1,16 @@
 """Data in parts: where parts come from, how they are mapped, and what is known of the whole."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError
-from fastpsr.plans.facts import CountRows, Facts, label_checksum
+from fastpsr.plans.facts import Facts, label_checksum
 from fastpsr.plans.part import Part
 from fastpsr.plans.sources import Source, naming
-from fastpsr.plans.steps import Plan
 from fastpsr.predictions import Floats, Kind, LabeledData, Predictions
 
 __all__ = ["MappedParts", "Selection", "Transform"]
@@ -26,6 +26,8 @@ class Transform(ABC):
     #: What comes out, where it differs from what goes in.
     kind: Kind | None = None
     n_classes: int | None = None
+    #: Whether posteriors of likelihoods stay, though frequencies change.
+    keeps_posteriors: bool = True
     #: Whether given priors stay those of the data.
     keeps_priors: bool = True
     #: Whether it is a function of the user's, who knows the part only, and whose errors name it.
@@ -39,7 +41,7 @@ class Transform(ABC):
 class Selection(Transform):
     """The rows of a group, as data of their own."""
 
-    keeps_rows = False
+    keeps_rows = keeps_posteriors = False
 
     @abstractmethod
     def rows(self, part: Part) -> NDArray[np.bool_]:
@@ -90,7 +92,7 @@ class MappedParts(LabeledData):
     def facts(self) -> Facts:
         """The table of facts."""
         facts = self.facts_or_none
-        assert facts is not None, "facts are asked for before a plan begins"
+        assert facts is not None, "facts are counted before rows are"
         return facts
 
     def as_known(self, other: Self) -> Self:
@@ -98,15 +100,12 @@ class MappedParts(LabeledData):
         self._facts = other.facts_or_none
         return self
 
-    def find_facts(self) -> Plan[None]:
-        """Ask for the facts, where they are not known."""
-        if self.facts_or_none is not None:
-            return
-        if self._parent is not None:
-            yield from self._parent.find_facts()
-        if self.facts_or_none is not None:
-            return
-        (self._facts,) = yield [CountRows(self.n_classes).over(self)]
+    def find_facts(self, facts_of: Callable[[Self], Facts]) -> None:
+        """Know the facts, which `facts_of` counts where none of the parents knows them."""
+        if self.facts_or_none is None and self._parent is not None:
+            self._parent.find_facts(facts_of)
+        if self.facts_or_none is None:
+            self._facts = facts_of(self)
 
     @property
     def class_weights(self) -> Floats:
@@ -127,6 +126,13 @@ class MappedParts(LabeledData):
     def common_weight(self) -> float | None:
         """Weight of all samples of positive weight; None if these have different weights."""
         return self.facts.common_weight
+
+    def _fix_posterior_priors(self) -> Floats:
+        parent, transform = self._parent, self._transform
+        if parent is None or transform is None:
+            return self.priors
+        keeps = transform.keeps_posteriors and parent.kind == self.kind
+        return parent._fix_posterior_priors() if keeps else self.priors
 
     # Parts
 

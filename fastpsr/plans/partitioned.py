@@ -11,11 +11,11 @@ from fastpsr.errors import ArgumentError
 from fastpsr.html import table, values
 from fastpsr.ids import as_ids
 from fastpsr.options import CALL_TO_MAKE
+from fastpsr.plans.counting import find_facts, one_call
 from fastpsr.plans.facts import Facts
 from fastpsr.plans.mapped_parts import MappedParts, Selection, Transform
 from fastpsr.plans.part import Part
 from fastpsr.plans.reading import parts_of
-from fastpsr.plans.runner import run
 from fastpsr.plans.sources import Given, GivenPart, same_priors
 from fastpsr.predictions import Predictions
 from fastpsr.wording import counted
@@ -90,7 +90,7 @@ class PartitionedPredictions(MappedParts):
     def facts(self) -> Facts:
         """The table of facts; labels and weights are read where they were not yet."""
         if self.facts_or_none is None:
-            run(self.find_facts)
+            find_facts(self)
         return super().facts
 
     def map(self, function: Callable[[Predictions], Predictions]) -> "PartitionedPredictions":
@@ -103,7 +103,7 @@ class PartitionedPredictions(MappedParts):
 
     def __iter__(self) -> Iterator[Predictions]:
         """Yield the predictions of each part in turn."""
-        run(self.find_facts)
+        find_facts(self)
         for part in parts_of(self):
             yield part.predictions
 
@@ -213,13 +213,14 @@ def check_data(data: object, name: str = "predictions") -> None:
 
 
 def takes_predictions(function: Callable[_P, _Result]) -> Callable[_P, _Result]:
-    """Wrap a function of predictions so that arrays raise an error with the call to make."""
+    """Wrap a function of predictions as one call; arrays raise an error with the call to make."""
 
     @wraps(function)
     def checked(*args: _P.args, **options: _P.kwargs) -> _Result:
         if args or "predictions" in options:
             check_data(args[0] if args else options["predictions"])
-        return function(*args, **options)
+        with one_call():
+            return function(*args, **options)
 
     return checked
 

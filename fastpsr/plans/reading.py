@@ -17,7 +17,7 @@ from fastpsr.plans.tree import Tree
 from fastpsr.plans.watching import tell
 from fastpsr.predictions import Predictions
 
-__all__ = ["Failed", "Reading", "count_all", "parts_of", "without_frames"]
+__all__ = ["Failed", "Reading", "answers_of", "parts_of", "without_frames"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +151,7 @@ class Reading:
         return 0 if self.steps[place].is_exact else number
 
 
-def count_all(requests: Sequence[Request]) -> list[Any]:
+def answers_of(requests: Sequence[Request]) -> list[Any]:
     """Return the answers to requests over data that are read together, each maybe `Failed`."""
     reading = Reading(requests)
     for source in reading.sources:

@@ -1,43 +1,12 @@
-"""Requests of plans: steps over the rows of data, and plans that are shared by several others.
-
-A *plan* is a generator. It yields lists of requests, is sent the list of their results, and returns
-its own result. A request is a step over data (:meth:`Step.over`) or another plan (:class:`Shared`).
-"""
+"""Steps: reductions over the rows of data."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Hashable, Iterable
-from dataclasses import dataclass
-from types import GeneratorType
-from typing import Any, NamedTuple, TypeAlias, TypeVar, overload
+from collections.abc import Hashable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = [
-    "LABELS", "ROWS", "SAMPLED_PARTS", "Plan", "Planned", "Request", "Shared", "Step",
-    "identity_of_fields", "resolved",
-]  # fmt: skip
-
-Result = TypeVar("Result")
-
-Plan = Generator[list[Any], list[Any], Result]
-#: A result, or the plan of one that depends on what must be read first.
-Planned: TypeAlias = Plan[Result] | Result
-
-
-@overload
-def resolved(result: Plan[Result]) -> Plan[Result]: ...
-
-
-@overload
-def resolved(result: Planned[Result]) -> Plan[Result]: ...
-
-
-def resolved(result: Any) -> Plan[Any]:
-    """Plan: return a result, or that of its plan."""
-    if isinstance(result, GeneratorType):
-        return (yield from result)
-    return result
-
+__all__ = ["LABELS", "ROWS", "SAMPLED_PARTS", "Request", "Step", "identity_of_fields"]
 
 #: What a step may read of a part, besides columns of ids.
 LABELS = frozenset({"labels", "weights"})
@@ -58,7 +27,7 @@ class Step(ABC):
 
     #: Numbers of the parts that it looks at, which are read first where few; None for all.
     only_parts: tuple[int, ...] | None = None
-    #: Whether the answer is kept for later plans: with predictions in memory, or until a run ends.
+    #: Whether the answer is kept: with predictions in memory, or until the call of the user ends.
     is_kept: bool = False
 
     @property
@@ -102,7 +71,7 @@ class Step(ABC):
         return accumulator
 
     def over(self, *data: Any) -> "Request":
-        """Ask for this step over data.
+        """Return the request for this step over data, which :func:`count` answers.
 
         Further data have the same rows as the first, or some of them. Parts in which the first has
         no weight are left out.
@@ -135,23 +104,3 @@ class Request(NamedTuple):
     def key(self) -> Hashable:
         """Identity of the request."""
         return (self.step.key, *map(id, self.data))
-
-
-@dataclass(frozen=True, eq=False)
-class Shared:
-    """A plan of one data set that several others ask for, by its key: it runs once for all.
-
-    Predictions in memory remember the result, unless `is_kept` is False.
-    """
-
-    name: Hashable
-    data: Any
-    plan: Callable[[], Planned[Any]]
-    is_kept: bool = True
-
-    def remembered(self) -> Plan[Any]:
-        """Plan: return the result, which predictions in memory keep."""
-        results = self.data.results
-        if self.name not in results:
-            results[self.name] = yield from resolved(self.plan())
-        return results[self.name]

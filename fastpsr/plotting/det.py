@@ -11,7 +11,6 @@ from fastpsr.curves import roc as roc_of
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import ActDCF, MinDCF
 from fastpsr.options import with_hints
-from fastpsr.plans import run
 from fastpsr.plotting.canvas import GRAY, Canvas
 from fastpsr.plotting.probit import LEAST, TICKS, ProbitScale
 from fastpsr.plotting.roc import all_equal
@@ -189,7 +188,7 @@ def _rates(
         raise ArgumentError(
             "systems", f"must be Predictions for {point.label}: a Roc has no Bayes decisions"
         )
-    rates = point.rates(run(lambda: point.total(given)))
+    rates = point.rates(point.total(given))
     return [(p_fa, p_miss) for p_miss, p_fa in rates]
 
 

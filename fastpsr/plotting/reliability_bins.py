@@ -1,7 +1,6 @@
 """Reliability diagrams by bins."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from matplotlib.patches import Rectangle
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import ECE
 from fastpsr.options import with_hints
-from fastpsr.plans import run
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.systems import as_mapping
 from fastpsr.predictions import Predictions
@@ -86,7 +84,7 @@ def reliability_bins(
     canvas: Canvas[BinTotals] = Canvas(ax, kwargs, Rectangle if single else Line2D)
     for name, value in named.items():
         try:
-            bins = run(partial(ece.total, value))
+            bins = ece.total(value)
             shares, hits, posteriors = bins.shares
         except ValueError as error:
             canvas.note(name, str(error))

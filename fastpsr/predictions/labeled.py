@@ -102,6 +102,10 @@ class LabeledData(ABC):
         if not self.class_sizes.any():
             raise ArgumentError("predictions", "must have a sample of positive weight")
 
+    def require_rows(self) -> None:
+        """Raise where rows cannot be counted, because they are not there yet."""
+        return
+
     def require_posteriors(self, what: str) -> None:
         """Raise if the data are raw scores."""
         if self.kind == "raw scores":

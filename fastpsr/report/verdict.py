@@ -9,7 +9,6 @@ from fastpsr.calibration import PAV, TrainOnTest
 from fastpsr.evaluation import Intervals, Row
 from fastpsr.evaluation.layout import counted_if_many, number
 from fastpsr.metrics import CalibrationLoss
-from fastpsr.plans import run
 from fastpsr.predictions import Predictions
 from fastpsr.report.content import Report, Result
 from fastpsr.report.tables import Cell, Table, value_cell, without_conditions
@@ -178,7 +177,7 @@ def _bound(result: Result, predictions: Mapping[str, Predictions]) -> float | No
         return None
     bound = CalibrationLoss(Log(), PAV(), TrainOnTest())
     try:
-        return run(lambda: bound.plan_from_start(samples))
+        return bound.value_on(samples)
     except ValueError:
         return None
 

@@ -11,7 +11,7 @@ from fastpsr import kernels
 from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
 from fastpsr.kernels.sizes import index_type
-from fastpsr.plans import Data, Plan
+from fastpsr.plans import Data
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.summaries.order_statistics import order_statistics, weighted_quantiles
@@ -126,18 +126,18 @@ def uniform_edges(bins: int) -> Floats:
     return np.arange(bins + 1) / bins
 
 
-def quantile_edges(events: Events, bins: int, data: Data) -> Plan[Floats]:
-    """Ask for the order statistics of the events' posteriors at the shares i / M of the weight."""
+def quantile_edges(events: Events, bins: int, data: Data) -> Floats:
+    """Return the quantiles of the events' posteriors at the shares i / M of the weight."""
     if data.n_classes > 2 and events.on == "class":
         events.refuse(data.n_classes)
     shares = uniform_edges(bins)[1:-1]
     values = _Posteriors(events)
     if data.has_weights or data.given_priors is not None:
-        inner = yield from weighted_quantiles(data, values, shares)
+        inner = weighted_quantiles(data, values, shares)
     else:
         n_rows = len(data)
         ranks = -(-np.arange(1, bins) * n_rows // bins) - 1
-        inner, _ = yield from order_statistics(data, values, ranks)
+        inner, _ = order_statistics(data, values, ranks)
     return np.concatenate([[0.0], inner, [1.0]])
 
 

@@ -4,6 +4,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.caching import cached_property
+from fastpsr.plans import count, shared
 from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.part import Part
 from fastpsr.plans.partitioned import Data, PartitionedPredictions
-from fastpsr.plans.steps import Plan, Shared, Step
+from fastpsr.plans.steps import Step
 from fastpsr.predictions import Floats
 
 __all__ = [
@@ -213,11 +215,13 @@ class CountBuckets(Step):
             kernels.add_to_buckets(values, y, *grid, accumulator)
             return accumulator
 
-        def count() -> NDArray[Any]:
+        def by_threads() -> NDArray[Any]:
             return kernels.count_into_buckets(values, y, *grid, self.grid.n_buckets)
 
-        by_thread = part.remember(self.histograms_key, count) if part.is_in_memory else count()
-        for counts in by_thread:
+        tables = by_threads
+        if part.is_in_memory:
+            tables = partial(part.remember, self.histograms_key, by_threads)
+        for counts in tables():
             accumulator += counts
         return accumulator
 
@@ -369,14 +373,14 @@ def _nothing() -> None:
 # Plans
 
 
-def find_grid(column: Column, data: Data) -> Plan[Grid]:
-    """Ask for a sample of the values, and return buckets that divide nearly all."""
+def find_grid(column: Column, data: Data) -> Grid:
+    """Return buckets that divide nearly all values, from a sample."""
     n_rows = len(data)
     room = max(_FEWEST_BUCKETS, memory_budget() // _BYTES_PER_PLACE)
     most = min(_BUCKETS_OF_MANY if n_rows > _MANY else _MOST_BUCKETS, room)
     wanted = n_rows // _PER_BUCKET
     n_buckets = 1 << min(max(wanted, _FEWEST_BUCKETS), most).bit_length() - 1
-    (sampled,) = yield [_sample_of(column, data).over(data)]
+    sampled = count(_sample_of(column, data).over(data))
     outside = sampled.size // _OUTSIDE
     if sampled.size:
         places = outside, sampled.size - 1 - outside
@@ -394,21 +398,17 @@ def _sample_of(column: Column, data: Data) -> _SampleValues:
     return _SampleValues(column, max(1, n_rows // _SAMPLED), chosen)
 
 
-def count(column: Column, data: Data) -> Plan[Counted]:
-    """Ask for a grid and the counts in it, once for all who ask at a time."""
-    (counted,) = yield [
-        Shared(("counted", column.key), data, lambda: _count(column, data), is_kept=False)
-    ]
-    few: Counted = counted
-    return few
+def count_in_grid(column: Column, data: Data) -> Counted:
+    """Return a grid and the counts in it, counted once for all who ask at a time."""
+    return shared(("counted", column.key), data, lambda: _count(column, data), is_kept=False)
 
 
-def _count(column: Column, data: Data) -> Plan[Counted]:
+def _count(column: Column, data: Data) -> Counted:
     if len(data) <= _FEW and 16 * len(data) <= memory_budget():  # all of them are looked at
         sizes = column.sizes(data)[None]
         return Counted(_ONE_BUCKET, np.zeros(1, np.int64), sizes, np.empty(0), np.empty(0))
-    grid = yield from find_grid(column, data)
-    (counts,) = yield [CountBuckets(column, grid).over(data)]
+    grid = find_grid(column, data)
+    counts = count(CountBuckets(column, grid).over(data))
     return Counted(grid, np.arange(grid.n_buckets), counts, np.empty(0), np.empty(0))
 
 
@@ -418,22 +418,22 @@ Needed = Callable[[Counted, Floats], NDArray[np.bool_]]
 
 def count_until_few(
     column: Column, data: Data, needed: Needed, has_weights: bool = False
-) -> Plan[tuple[Counted, Floats, NDArray[np.bool_]]]:
+) -> tuple[Counted, Floats, NDArray[np.bool_]]:
     """Count, and divide the buckets needed until the values in them fit the budget.
 
     Returns the counts, sums of weights (B, 2) if there are weights, and flags of needed buckets.
     """
-    counted = yield from count(column, data)
+    counted = count_in_grid(column, data)
     sums = np.empty((0, 2))
     if has_weights:
-        (sums,) = yield [WeighBuckets(column, counted.grid).over(data)]
+        sums = count(WeighBuckets(column, counted.grid).over(data))
     budget = memory_budget() // PICKED_SHARE
     while True:
         flags = needed(counted, sums)
         sizes = counted.counts[flags].sum(axis=1)
         if sizes.sum() * (16 if has_weights else 8) <= budget:
             return counted, sums, flags
-        counted, sums = yield from _refine(column, data, counted, sums, flags, budget)
+        counted, sums = _refine(column, data, counted, sums, flags, budget)
 
 
 def _refine(
@@ -443,7 +443,7 @@ def _refine(
     sums: Floats,
     flags: NDArray[np.bool_],
     budget: int,
-) -> Plan[tuple[Counted, Floats]]:
+) -> tuple[Counted, Floats]:
     """Divide the flagged buckets, and count them."""
     grid, has_weights = counted.grid, sums.size > 0
     before = np.flatnonzero(flags)
@@ -465,7 +465,7 @@ def _refine(
     nodes = np.concatenate([grid.nodes, np.column_stack([base, first_key, shift])])
     refined = Grid(grid.low, grid.per_unit, grid.n_buckets, divided, nodes)
     step = _CountPlaces(column, refined, first_place, has_weights)
-    (totals,) = yield [step.over(data)]
+    totals = count(step.over(data))
     # each divided bucket gives way to its parts
     spread = np.ones(flags.size, np.int64)
     spread[before] = n_parts
@@ -520,12 +520,12 @@ def _bit_lengths(values: NDArray[np.uint64]) -> NDArray[np.int64]:
 
 def pick(
     column: Column, data: Data, counted: Counted, flags: NDArray[np.bool_]
-) -> Plan[tuple[Floats, Floats]]:
-    """Ask for the values in flagged buckets: by class, or with their weights."""
+) -> tuple[Floats, Floats]:
+    """Return the values in flagged buckets: by class, or with their weights."""
     if not counted.counts[flags].any():
         return np.empty(0), np.empty(0)
     picked = np.zeros(counted.grid.n_places, bool)
     picked[counted.places[flags]] = True
-    (values,) = yield [PickValues(column, counted.grid, picked).over(data)]
+    values = count(PickValues(column, counted.grid, picked).over(data))
     one, other = values
     return one, other

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.plans import Data, Part, Plan, Step, begin
+from fastpsr.plans import Data, Part, Step, begin, count
 
 __all__ = ["count_infinite_losses"]
 
 
-def count_infinite_losses(data: Data) -> Plan[int]:
-    """Plan: return the number of samples with posterior 0 for their class, if its prior is > 0."""
-    yield from begin(data)
-    (counts,) = yield [CountInfinite(data.n_classes).over(data)]
+def count_infinite_losses(data: Data) -> int:
+    """Return the number of samples with posterior 0 for their class, if its prior is > 0."""
+    begin(data)
+    counts = count(CountInfinite(data.n_classes).over(data))
     return int(counts[data.priors > 0.0].sum())
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data, Part, Plan
+from fastpsr.plans import Data, Part
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.rules.base import ScoringRule, dot_or_zero
 from fastpsr.summaries.sums import ClassSums
@@ -131,9 +131,9 @@ class ReferenceSums(MeanSums):
         return ReferenceMeans(float(mean), np.array(reference) / sum(reference))
 
 
-def summed_losses(rule: ScoringRule, data: Data) -> Plan[ScoreTotals]:
-    """Plan: return the sums of the losses of data whose facts are known."""
-    totals: ScoreTotals = yield from LossSums(data.n_classes, rule, data.given_priors).total(data)
+def summed_losses(rule: ScoringRule, data: Data) -> ScoreTotals:
+    """Return the sums of the losses of data whose facts are known."""
+    totals: ScoreTotals = LossSums(data.n_classes, rule, data.given_priors).total(data)
     return totals
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import kernels
-from fastpsr.plans import Data, Plan
+from fastpsr.plans import Data
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.buckets import Column, Counted, count_until_few, pick
@@ -46,8 +46,8 @@ class _ValuesOf(Column):
 
 def order_statistics(
     data: Data, values: Values, ranks: ArrayLike
-) -> Plan[tuple[Floats, NDArray[np.int64]]]:
-    """Ask for the values at ranks, and how many values are less than each.
+) -> tuple[Floats, NDArray[np.int64]]:
+    """Return the values at ranks, and how many values are less than each.
 
     Parameters
     ----------
@@ -75,8 +75,8 @@ def order_statistics(
         flags[holding(counted)] = True
         return flags & ~counted.are_alike
 
-    counted, _, flags = yield from count_until_few(column, data, needed)
-    picked, _ = yield from pick(column, data, counted, flags)
+    counted, _, flags = count_until_few(column, data, needed)
+    picked, _ = pick(column, data, counted, flags)
     picked = np.sort(picked)
     if flags.size == 1 and flags[0]:  # few ranked, all of which were picked
         ranked = picked[wanted]
@@ -94,8 +94,8 @@ def order_statistics(
     return ranked, n_below
 
 
-def weighted_quantiles(data: Data, values: Values, shares: Floats) -> Plan[Floats]:
-    """Ask for the first values at which ascending shares of the balanced weight are reached."""
+def weighted_quantiles(data: Data, values: Values, shares: Floats) -> Floats:
+    """Return the first values at which ascending shares of the balanced weight are reached."""
     column = _ValuesOf(values, True)
 
     def targets(cumulated: Floats) -> Floats:
@@ -111,8 +111,8 @@ def weighted_quantiles(data: Data, values: Values, shares: Floats) -> Plan[Float
         flags[holding(sums)[1]] = True
         return flags & ~counted.are_alike
 
-    counted, sums, flags = yield from count_until_few(column, data, needed, has_weights=True)
-    picked, weights = yield from pick(column, data, counted, flags)
+    counted, sums, flags = count_until_few(column, data, needed, has_weights=True)
+    picked, weights = pick(column, data, counted, flags)
     order = np.argsort(picked, kind="stable")
     picked, weights = picked[order], weights[order]
     cumulated, buckets = holding(sums)

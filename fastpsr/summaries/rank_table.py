@@ -19,7 +19,7 @@ from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
 from fastpsr.kernels.sizes import index_type
-from fastpsr.plans import Data, Part, PartitionedPredictions, Plan, Shared, Step
+from fastpsr.plans import Data, Part, PartitionedPredictions, Step, count, count_all, shared
 from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats
 from fastpsr.summaries.buckets import PICKED_SHARE, Grid, PickValues, ScoresByClass
@@ -154,36 +154,36 @@ class RankSums(Sums):
         return replace(self.table, negatives=negatives, positives=positives)
 
 
-def rank_sums(data: Data, resolution: Resolution) -> Plan[RankSums]:
-    """Plan: request the table of a resolution, and return its sums."""
+def rank_sums(data: Data, resolution: Resolution) -> RankSums:
+    """Return the sums of the table of a resolution."""
     if resolution == "scores":
-        table = yield from distinct_scores(data, "replicates of thresholds")
-        table = replace(table, posteriors=(yield from as_posteriors(data, table.lowest)))
+        table = distinct_scores(data, "replicates of thresholds")
+        table = replace(table, posteriors=as_posteriors(data, table.lowest))
     else:
-        table = yield from (rank_runs(data) if resolution == "runs" else rank_cells(data))
+        table = rank_runs(data) if resolution == "runs" else rank_cells(data)
     return RankSums(resolution, table)
 
 
-def rank_runs(data: Data) -> Plan[RankTable]:
-    """Plan: return the runs of labeled binary data."""
-    return (yield from rank_cells(data)).runs
+def rank_runs(data: Data) -> RankTable:
+    """Return the runs of labeled binary data."""
+    return rank_cells(data).runs
 
 
-def rank_cells(data: Data) -> Plan[RankTable]:
-    """Plan: return the rank cells of labeled binary data; computed once."""
+def rank_cells(data: Data) -> RankTable:
+    """Return the rank cells of labeled binary data; computed once."""
     checks.check_binary("ranks", data.n_classes)
-    (cells,) = yield [Shared("rank cells", data, lambda: _count_cells(data))]
+    cells = shared("rank cells", data, lambda: _count_cells(data))
     table: RankTable = cells
     return table
 
 
-def distinct_scores(data: Data, what: str) -> Plan[RankTable]:
-    """Plan: return the distinct scores, computed once; raise if they exceed the memory budget.
+def distinct_scores(data: Data, what: str) -> RankTable:
+    """Return the distinct scores, computed once; raise if they exceed the memory budget.
 
     `what` names in the error what needs them.
     """
     checks.check_binary("ranks", data.n_classes)
-    (scores,) = yield [Shared("distinct scores", data, lambda: _count_scores(data, what))]
+    scores = shared("distinct scores", data, lambda: _count_scores(data, what))
     table: RankTable = scores
     return table
 
@@ -215,23 +215,23 @@ def _sorting_wins(data: Data) -> bool:
     return are_balanced(data) and n_bytes <= memory_budget()
 
 
-def _count_scores(data: Data, what: str) -> Plan[RankTable]:
+def _count_scores(data: Data, what: str) -> RankTable:
     steps = [CollectClass(k, data.has_weights, what=what).over(data) for k in (0, 1)]
-    (negatives, weights_0), (positives, weights_1) = yield steps
+    (negatives, weights_0), (positives, weights_1) = count_all(steps)
     columns = kernels.merge_classes(negatives, weights_0, positives, weights_1)
     return RankTable(*columns, data.given_priors)
 
 
-def _count_cells(data: Data) -> Plan[RankTable]:
+def _count_cells(data: Data) -> RankTable:
     """Sort both classes, or place the majority among the sorted scores of the minority."""
     minority = minority_of(data)
     if _sorting_wins(data):
         everything = PickValues(ScoresByClass(), _EVERYTHING, np.ones(1, bool))
-        (by_class,) = yield [everything.over(data)]
+        by_class = count(everything.over(data))
         kernels.sort_in_place(*by_class)
         lowest, members, others = kernels.merge_by_score(by_class[minority], by_class[1 - minority])
     else:
-        (collected,) = yield [CollectClass(minority, data.has_weights).over(data)]
+        collected = count(CollectClass(minority, data.has_weights).over(data))
         edges, weight_of_edges = collected
         n_bytes, budget = _BYTES_PER_EDGE * edges.size, memory_budget()
         if isinstance(data, PartitionedPredictions) and n_bytes > budget:
@@ -241,7 +241,7 @@ def _count_cells(data: Data) -> Plan[RankTable]:
                 f"distinct ones take {n_bytes:,} bytes, more than the budget of {budget:,}; "
                 f"{BEYOND_BUDGET}",
             )
-        (counted,) = yield [CountIntoCells(1 - minority, edges, data.has_weights).over(data)]
+        counted = count(CountIntoCells(1 - minority, edges, data.has_weights).over(data))
         others, lowest = counted
         members = np.zeros(others.size)
         members[1::2], lowest[1::2] = weight_of_edges, edges

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
-from fastpsr.plans import Data, Plan, Shared
+from fastpsr.plans import Data, count, shared
 from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats
 from fastpsr.summaries.buckets import (
@@ -25,31 +25,31 @@ from fastpsr.summaries.roc_steps import Criterion, RocStep, error_rates
 __all__ = ["pav_blocks", "rank_area", "roc_step"]
 
 
-def pav_blocks(data: Data) -> Plan[PavBlocks]:
-    """Plan: return the isotonic fit of labeled binary data; computed once."""
+def pav_blocks(data: Data) -> PavBlocks:
+    """Return the isotonic fit of labeled binary data; computed once."""
     checks.check_binary("ranks", data.n_classes)
-    (blocks,) = yield [Shared("PAV blocks", data, lambda: _fit(data))]
+    blocks = shared("PAV blocks", data, lambda: _fit(data))
     fitted: PavBlocks = blocks
     return fitted
 
 
-def rank_area(data: Data) -> Plan[float]:
-    """Plan: return the area under the ROC."""
+def rank_area(data: Data) -> float:
+    """Return the area under the ROC."""
     checks.check_binary("ranks", data.n_classes)
     if are_balanced(data) or not (data.has_weights or cells_fit(data)):
-        return (yield from _area_of_ranges(data))
-    return (yield from rank_cells(data)).area
+        return _area_of_ranges(data)
+    return rank_cells(data).area
 
 
-def roc_step(data: Data, criterion: Criterion) -> Plan[RocStep]:
-    """Plan: return the operating points around a criterion, and the score between them."""
+def roc_step(data: Data, criterion: Criterion) -> RocStep:
+    """Return the operating points around a criterion, and the score between them."""
     checks.check_binary("ranks", data.n_classes)
     if data.has_weights:
-        return (yield from _find_in_cells(data, criterion))
-    return (yield from _find_in_buckets(data, criterion))
+        return _find_in_cells(data, criterion)
+    return _find_in_buckets(data, criterion)
 
 
-def _find_in_buckets(data: Data, criterion: Criterion) -> Plan[RocStep]:
+def _find_in_buckets(data: Data, criterion: Criterion) -> RocStep:
     """Count the scores in buckets, and look into the one that holds the step."""
     require_both_classes("error rates", data.class_sizes.astype(np.float64))
     column = ScoresByClass()
@@ -62,8 +62,8 @@ def _find_in_buckets(data: Data, criterion: Criterion) -> Plan[RocStep]:
         flags[holding(counted)] = True
         return flags & ~counted.are_alike
 
-    counted, _, flags = yield from count_until_few(column, data, needed)
-    by_class = yield from pick(column, data, counted, flags)
+    counted, _, flags = count_until_few(column, data, needed)
+    by_class = pick(column, data, counted, flags)
     at = holding(counted)
     lowest, counts = counted.lowest[at : at + 1], counted.counts[at : at + 1]
     if flags[at]:
@@ -76,9 +76,9 @@ def _find_in_buckets(data: Data, criterion: Criterion) -> Plan[RocStep]:
     return RocStep.of(scores, negatives, positives, criterion)
 
 
-def _find_in_cells(data: Data, criterion: Criterion) -> Plan[RocStep]:
+def _find_in_cells(data: Data, criterion: Criterion) -> RocStep:
     """Find the rank cell of the step, and look into it if it is of one class."""
-    cells = yield from rank_cells(data)
+    cells = rank_cells(data)
     cells.class_totals("error rates")
     at = int(criterion.find(*error_rates(cells.negatives, cells.positives)))
     if cells.negatives[at] > 0.0 and cells.positives[at] > 0.0:  # one score
@@ -87,7 +87,7 @@ def _find_in_cells(data: Data, criterion: Criterion) -> Plan[RocStep]:
     after = cells.lowest[at + 1 : at + 2]
     highest = float(np.nextafter(after[0], -np.inf)) if after.size else np.inf
     bounds = float(cells.lowest[at]), highest
-    (members,) = yield [CollectClass(class_of_cell, True, bounds=bounds).over(data)]
+    members = count(CollectClass(class_of_cell, True, bounds=bounds).over(data))
     scores, weights = members
     nothing = np.zeros(scores.size)
 
@@ -102,17 +102,17 @@ def _find_in_cells(data: Data, criterion: Criterion) -> Plan[RocStep]:
     )
 
 
-def _fit(data: Data) -> Plan[PavBlocks]:
+def _fit(data: Data) -> PavBlocks:
     if data.has_weights:
-        return (yield from rank_cells(data)).blocks
+        return rank_cells(data).blocks
     column = ScoresByClass()
 
     def needed(counted: Counted, sums: Floats) -> NDArray[np.bool_]:
         undecided = kernels.find_undecided(counted.counts)
         return undecided & np.isnan(_known_starts(counted))
 
-    counted, _, flags = yield from count_until_few(column, data, needed)
-    picked = yield from pick(column, data, counted, flags)
+    counted, _, flags = count_until_few(column, data, needed)
+    picked = pick(column, data, counted, flags)
     kernels.sort_in_place(*picked)
     undecided = kernels.find_undecided(counted.counts) if counted.lowest.size else flags
     known = _known_starts(counted) if counted.lowest.size else np.empty(0)
@@ -128,7 +128,7 @@ def _known_starts(counted: Counted) -> Floats:
     return np.where(counted.are_alike | is_of_one_class, counted.lowest, np.nan)
 
 
-def _area_of_ranges(data: Data) -> Plan[float]:
+def _area_of_ranges(data: Data) -> float:
     """Count the scores in buckets, and sort those in buckets of both classes, some at a time."""
     totals = data.class_sizes
     require_both_classes("AUC", totals.astype(np.float64))
@@ -138,7 +138,7 @@ def _area_of_ranges(data: Data) -> Plan[float]:
         are_many: NDArray[np.bool_] = counted.counts.sum(axis=1) > at_once
         return _are_mixed(counted) & are_many
 
-    counted, _, _ = yield from count_until_few(column, data, are_too_large)
+    counted, _, _ = count_until_few(column, data, are_too_large)
     are_mixed = _are_mixed(counted)
     negatives, positives = counted.counts.T
     below = np.cumsum(negatives) - negatives
@@ -148,7 +148,7 @@ def _area_of_ranges(data: Data) -> Plan[float]:
     range_of_bucket = (np.cumsum(sizes) - sizes) // at_once
     for number in np.unique(range_of_bucket[are_mixed]).tolist():
         flags = are_mixed & (range_of_bucket == number)
-        by_class = yield from pick(column, data, counted, flags)
+        by_class = pick(column, data, counted, flags)
         kernels.sort_in_place(*by_class)
         wins += kernels.count_ordered_pairs(*by_class)
         outside = below[flags] - (np.cumsum(negatives[flags]) - negatives[flags])

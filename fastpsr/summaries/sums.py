@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
+from fastpsr.plans import count
 from fastpsr.plans.part import Part
-from fastpsr.plans.steps import ROWS, Plan, Step, identity_of_fields
+from fastpsr.plans.steps import ROWS, Step, identity_of_fields
 from fastpsr.predictions import Floats, weigh_groups
 
 __all__ = ["AddUp", "ClassSums", "Sums"]
@@ -94,11 +95,11 @@ class Sums(ABC):
             sums[:, place] = kernels.sum_by_class(column, codes, weights, self.n_groups)
         return weigh_groups(groups, weights, self.n_groups), sums
 
-    def total(self, data: Any) -> Plan[Any]:
-        """Plan: return the summary of data whose facts are known; computed once."""
+    def total(self, data: Any) -> Any:
+        """Return the summary of data whose facts are known; computed once."""
         if self.known_weight is not None and not self.n_columns:
             return self.assemble(self.known_weight, np.empty((self.n_groups, 0)))
-        (added,) = yield [AddUp(self).over(data, *self.beside)]
+        added = count(AddUp(self).over(data, *self.beside))
         return self.assemble(*added)
 
     @property

@@ -6,18 +6,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from fastpsr import kernels
-from fastpsr.plans import Data, Part, Plan, Step
+from fastpsr.plans import Data, Part, Step, count
 from fastpsr.predictions import Floats
 from fastpsr.summaries.roc_steps import RocStep
 
 __all__ = ["as_posteriors", "score_above"]
 
 
-def score_above(data: Data, step: RocStep) -> Plan[float]:
-    """Plan: return the lowest score that is accepted after a step."""
+def score_above(data: Data, step: RocStep) -> float:
+    """Return the lowest score that is accepted after a step."""
     if step.above is not None:
         return step.above
-    (score,) = yield [_LowestAbove(step.score).over(data)]
+    score = count(_LowestAbove(step.score).over(data))
     return float(score)
 
 
@@ -47,14 +47,14 @@ class _LowestAbove(Step):
         return min(one, other)
 
 
-def as_posteriors(data: Data, log_odds: Floats) -> Plan[Floats | None]:
-    """Plan: return the lowest posterior that each threshold accepts; inf where it accepts none.
+def as_posteriors(data: Data, log_odds: Floats) -> Floats | None:
+    """Return the lowest posterior that each threshold accepts; inf where it accepts none.
 
     Thresholds are ascending log-odds. None unless the samples were passed as posteriors.
     """
     if data.kind != "posteriors":
         return None
-    (lowest,) = yield [_LowestPosteriors(log_odds).over(data)]
+    lowest = count(_LowestPosteriors(log_odds).over(data))
     if lowest[0] == -np.inf:
         return None
     return np.minimum.accumulate(lowest[::-1])[::-1][1:]

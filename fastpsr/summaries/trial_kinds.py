@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.errors import ArgumentError
 from fastpsr.kernels.sizes import index_type
-from fastpsr.plans import ROWS, Data, Part, Plan, check_ids
+from fastpsr.plans import ROWS, Data, Part, check_ids
 from fastpsr.predictions import Floats
 from fastpsr.summaries.rank_table import minority_of, rank_cells
 from fastpsr.summaries.roc_steps import error_rates
@@ -133,10 +133,10 @@ class KindCellSums(KindSums):
         return kernels.cell_numbers(scores, self.edges, dtype) >> 1
 
 
-def kind_cell_sums(data: Data, spoof: Any) -> Plan[KindCellSums]:
-    """Plan: request the rank cells, and return sums of kinds at their edges."""
+def kind_cell_sums(data: Data, spoof: Any) -> KindCellSums:
+    """Return the sums of kinds at the edges of the rank cells."""
     spoof = as_spoof(spoof, data)
-    cells, minority = (yield from rank_cells(data)), minority_of(data)
+    cells, minority = rank_cells(data), minority_of(data)
     of_minority = cells.positives if minority else cells.negatives
     return KindCellSums(spoof, cells.lowest[of_minority > 0.0], minority == 1)
 

@@ -20,7 +20,6 @@ from fastpsr.evaluation.task import Progress
 from fastpsr.groups import Bins, SharedTargets
 from fastpsr.metrics import ActADCF, CalibrationLoss, MinADCF
 from fastpsr.metrics.base import AnyMetric
-from fastpsr.plans import run
 from fastpsr.predictions import Kind, Predictions, Scale
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.common import common_trials
@@ -271,7 +270,7 @@ def units_of(made: TrialSet, resampling: Resampling | None) -> Resampling:
 def _check_units(resampling: Resampling, name: Any, predictions: Predictions) -> None:
     """Raise where there are too few units to draw."""
     try:
-        run(lambda: resampling.units(predictions))
+        resampling.units(predictions)
     except ArgumentError as error:
         raise error.renamed(_place(name, error.name or error.argument)) from None
     except ValueError as error:

@@ -1,9 +1,10 @@
-"""The runner, steps and facts of `fastpsr.plans`; faults of parts."""
+"""Counting of steps side by side, and facts, of `fastpsr.plans`; faults of parts."""
 
 import functools
 import gc
 import math
 import pickle
+import threading
 import weakref
 from dataclasses import dataclass, field
 
@@ -11,18 +12,23 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
+from fastpsr.errors import Subject, warn, warnings_about
 from fastpsr.plans import (
     LABELS,
     ROWS,
-    Shared,
     Step,
     Transform,
     begin,
     budget,
+    count,
+    count_all,
+    counting,
     mapped,
-    run,
-    run_all,
-)
+    one_call,
+    outcomes,
+    shared,
+    side_by_side,
+)  # fmt: skip
 from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.watching import watched
 
@@ -83,150 +89,177 @@ class CountAll(Step):
         return accumulator + prepared * len(parts[0].predictions)
 
 
-def count(data, step, n_rounds=1):
-    total = 0
-    for _ in range(n_rounds):
-        (found,) = yield [step.over(data)]
-        total += found
-    return total
+def repeatedly(data, step, n_times=1):
+    return sum(count(step.over(data)) for _ in range(n_times))
 
 
-# Rounds
+# Reads
 
 
-def test_plans_advance_in_lockstep_with_a_read_per_round():
+def test_functions_advance_in_lockstep_with_a_read_for_all():
     source = Reads(predictions())
-    run(source.data.find_facts)
+    assert len(source.data) == 40
     assert source.n_reads == 1
-    found = run_all([
-        lambda: count(source.data, CountAll("a"), 3),
-        lambda: count(source.data, CountAll("b"), 2),
-        lambda: count(source.data, CountAll("c"), 1),
-    ])  # fmt: skip
-    assert [outcome.get() for outcome in found] == [120, 80, 40]
+    found = side_by_side([
+        lambda: repeatedly(source.data, CountAll("a"), 3),
+        lambda: repeatedly(source.data, CountAll("b"), 2),
+        lambda: repeatedly(source.data, CountAll("c"), 1),
+    ], source.data)  # fmt: skip
+    assert found == [120, 80, 40]
     assert source.n_reads == 1 + 3
+
+
+def test_more_functions_than_run_at_a_time(monkeypatch):
+    monkeypatch.setattr(counting, "_MOST_TASKS", 3)
+    source = Reads(predictions())
+    assert len(source.data) == 40
+
+    def both(i):
+        def one():
+            return repeatedly(source.data, CountAll(f"{i}"), 2)
+
+        return sum(side_by_side([one, one], source.data))
+
+    found = side_by_side([lambda i=i: both(i) for i in range(10)], source.data)
+    assert found == [160] * 10
+    assert source.n_reads > 1 + 2
+
+
+def test_functions_keep_the_context_of_their_caller():
+    """And warnings come from the line of the caller, in the order in which functions warn."""
+    data = Reads(predictions()).data
+
+    def warns(name):
+        repeatedly(data, CountAll())
+        warn(name)
+
+    with warnings_about(Subject("it")), pytest.warns(RuntimeWarning) as caught:
+        side_by_side([lambda: warns("a"), lambda: warns("b")], data)
+    assert [str(each.message) for each in caught] == ["it: a", "it: b"]
+    assert {each.filename for each in caught} == {__file__}
 
 
 def test_equal_keys_are_computed_once():
     source = Reads(predictions())
     steps = [CountAll("same"), CountAll("same"), CountAll("other")]
-
-    def plan():
-        return (yield [step.over(source.data) for step in steps])
-
-    assert run(plan) == [40, 40, 40]
+    assert count_all(step.over(source.data) for step in steps) == [40, 40, 40]
     assert steps[0].log == ["prepare", 0, 1, 2, 3, 4]
     assert steps[1].log == []
     assert steps[2].log == steps[0].log
 
 
 def test_equal_keys_over_other_data_are_not():
-    one, other = Reads(predictions(40)), Reads(predictions(30))
+    one, other = Reads(predictions(40)).data, Reads(predictions(30)).data
     step = CountAll("same")
-    found = run_all([lambda: count(one.data, step), lambda: count(other.data, step)])
-    assert [outcome.get() for outcome in found] == [40, 30]
+    functions = [lambda: repeatedly(one, step), lambda: repeatedly(other, step)]
+    assert side_by_side(functions, one, other) == [40, 30]
 
 
-def test_shared_plans_run_once():
+def test_what_is_shared_runs_once():
     source = Reads(predictions())
+    begin(source.data)
     begun = []
 
-    def plan():
+    def make():
         begun.append(1)
-        return (yield from count(source.data, CountAll(), 2))
+        return repeatedly(source.data, CountAll(), 2)
 
     def ask():
-        (found,) = yield [Shared("it", source.data, plan)]
-        return found
+        return shared("it", source.data, make)
 
-    found = run_all([ask, ask, ask])
-    assert [outcome.get() for outcome in found] == [80, 80, 80]
+    assert side_by_side([ask, ask, ask], source.data) == [80, 80, 80]
     assert len(begun) == 1
-    assert source.n_reads == 2
+    assert source.n_reads == 1 + 2
+    with one_call():
+        assert [ask(), ask()] == [80, 80]
+    assert len(begun) == 2
 
 
-def test_shared_plans_are_kept_by_predictions_in_memory():
+def test_what_is_shared_is_kept_by_predictions_in_memory():
     whole, begun = predictions(), []
 
-    def plan():
+    def make():
         begun.append(1)
-        return (yield from count(whole, CountAll()))
+        return repeatedly(whole, CountAll())
 
-    def ask(is_kept):
-        return (yield [Shared("it", whole, plan, is_kept)])[0]
-
-    assert [run(lambda: ask(True)) for _ in range(2)] == [40, 40]
+    assert [shared("it", whole, make) for _ in range(2)] == [40, 40]
     assert len(begun) == 1
-    assert [run(lambda: ask(False)) for _ in range(2)] == [40, 40]
+    assert [shared("it", whole, make, is_kept=False) for _ in range(2)] == [40, 40]
     assert len(begun) == 3
 
 
-def test_plans_ask_for_plans():
+def test_functions_side_by_side_in_functions():
     source = Reads(predictions())
+    begin(source.data)
 
-    def plan():
-        one, two = yield [
-            count(source.data, CountAll("a"), 2),
-            count(source.data, CountAll("b"), 1),
-        ]
-        (three,) = yield [count(source.data, CountAll("c"))]
-        return one, two, three
+    def function():
+        one, two = side_by_side([
+            lambda: repeatedly(source.data, CountAll("a"), 2),
+            lambda: repeatedly(source.data, CountAll("b"), 1),
+        ], source.data)  # fmt: skip
+        return one, two, repeatedly(source.data, CountAll("c"))
 
-    assert run(plan) == (80, 40, 40)
-    assert source.n_reads == 3
-    whole = predictions()
-    assert run(lambda: count(whole, CountAll(), 3)) == 120
+    assert side_by_side([function, function], source.data) == [(80, 40, 40)] * 2
+    assert source.n_reads == 1 + 3
+    assert repeatedly(predictions(), CountAll(), 3) == 120
 
 
 @pytest.mark.parametrize("in_parts", [True, False])
-def test_errors_are_thrown_into_plans(in_parts):
+def test_errors_are_raised_where_was_asked(in_parts):
     data = Reads(predictions()).data if in_parts else predictions()
 
     def fails():
-        yield [CountAll().over(data)]
+        count(CountAll().over(data))
         raise ValueError("no")
 
     def recovers():
         try:
-            yield [fails(), CountAll("b").over(data)]
+            side_by_side([fails, lambda: count(CountAll("b").over(data))], data)
         except ValueError as error:
-            (found,) = yield [CountAll("c").over(data)]
-            return str(error), found
+            return str(error), count(CountAll("c").over(data))
 
     def passes():
-        yield [Shared("fails", data, fails)]
+        shared("fails", data, fails)
 
-    found = run_all([recovers, passes, lambda: count(data, CountAll("d"))])
+    found = outcomes([recovers, passes, lambda: repeatedly(data, CountAll("d"))], data)
     assert found[0].get() == ("no", 40)
     with pytest.raises(ValueError, match=r"^no$"):
         found[1].get()
     assert found[2].get() == 40
 
 
-def test_other_errors_stop_the_run():
-    source = Reads(predictions())
+@pytest.mark.parametrize("kind", [KeyError, KeyboardInterrupt])
+def test_other_errors_stop_all(kind):
+    source, ended = Reads(predictions()), []
 
     def fails():
-        yield [CountAll().over(source.data)]
-        raise KeyError("bug")
+        count(CountAll().over(source.data))
+        raise kind("bug")
 
-    with pytest.raises(KeyError):
-        run_all([fails, lambda: count(source.data, CountAll("b"), 3)])
+    def waits():
+        try:
+            repeatedly(source.data, CountAll("b"), 3)
+        finally:
+            ended.append(1)
+
+    n_threads = threading.active_count()
+    with pytest.raises(kind):
+        side_by_side([waits, fails, waits], source.data)
+    assert len(ended) == 2
+    assert threading.active_count() == n_threads
 
 
 def test_only_parts_are_read():
     source = Reads(predictions())
+    assert len(source.data) == 40
+    source.calls.clear()
     step = CountAll(only_parts=(1, 3))
-    assert run(lambda: count(source.data, step)) == 16
+    assert count(step.over(source.data)) == 16
     assert step.log == ["prepare", 1, 3]
     assert source.calls == [1, 3]
     both = [CountAll("a", only_parts=(1,)), CountAll("b")]
     source.calls.clear()
-
-    def plan():
-        return (yield [step.over(source.data) for step in both])
-
-    assert run(plan) == [8, 40]
+    assert count_all(step.over(source.data) for step in both) == [8, 40]
     assert source.calls == [0, 1, 2, 3, 4]
 
 
@@ -236,14 +269,14 @@ def test_few_parts_are_read_before_all_are():
     data = fp.from_parts([whole[np.arange(i, len(whole), n)] for i in range(n)])
     few, every = CountAll("few", only_parts=(1, 3)), CountAll("every")
     seen = []
+    begin(data)
 
-    def plan():
-        (found,) = yield [few.over(data)]
-        (again,) = yield [CountAll(f"{found} rows").over(data)]
-        return again
+    def again():
+        found = count(few.over(data))
+        return count(CountAll(f"{found} rows").over(data))
 
     with watched(lambda progress: seen.append((progress.read, progress.is_sample))):
-        counts = [outcome.get() for outcome in run_all([plan, lambda: count(data, every)])]
+        counts = side_by_side([again, lambda: repeatedly(data, every)], data)
     assert counts == [len(whole), len(whole)]
     assert seen == [(0, True)] * 2 + [(1, False)] * n
 
@@ -269,9 +302,10 @@ def test_errors_hold_no_parts():
             return super().add(accumulator, prepared, *parts)
 
     data = Reads(predictions()).data
-    outcomes = run_all([lambda: count(data, Refuse("a")), lambda: count(data, Look("b"))])
-    assert str(outcomes[0].error) == "refused"
-    assert outcomes[1].get() == 40
+    functions = [lambda: repeatedly(data, Refuse("a")), lambda: repeatedly(data, Look("b"))]
+    refused, looked = outcomes(functions, data)
+    assert str(refused.error) == "refused"
+    assert looked.get() == 40
     assert len(held) == 5
 
 
@@ -286,26 +320,19 @@ def test_two_sources_are_read_side_by_side():
             a, b = (part.predictions.scores for part in parts)
             return accumulator + float(np.abs(a - b).sum())
 
-    def plan():
-        yield from begin(one.data, other.data)
-        return (yield [Differences().over(one.data, other.data)])[0]
-
-    assert run(plan) == 0.0
+    begin(one.data, other.data)
+    assert count(Differences().over(one.data, other.data)) == 0.0
     assert one.n_reads == other.n_reads == 2
 
 
 def test_sources_of_other_rows_are_refused():
     one = Reads(predictions(40)).data
-
-    def both(other):
-        return lambda: begin(one, other)
-
     with pytest.raises(fp.ArgumentError, match="parts of the same lengths"):
-        run(both(Reads(predictions(30)).data))
+        begin(one, Reads(predictions(30)).data)
     with pytest.raises(fp.ArgumentError, match=r"labels or weights differ in parts\[0\]"):
-        run(both(Reads(predictions(40, seed=1)).data))
+        begin(one, Reads(predictions(40, seed=1)).data)
     with pytest.raises(fp.ArgumentError, match="both be in parts, or both in memory"):
-        run(both(predictions(40)))
+        begin(one, predictions(40))
 
 
 # Order
@@ -344,11 +371,7 @@ def joined_in_pairs(numbers):
 @pytest.mark.parametrize("n_parts", [1, 2, 7, 16, 17, 70])
 def test_sums_are_joined_in_one_tree(n_parts):
     data = Reads(predictions(2 * n_parts), n_parts).data
-    assert run(lambda: count_tree(data)) == joined_in_pairs(range(n_parts))
-
-
-def count_tree(data):
-    return (yield [Tree().over(data)])[0]
+    assert count(Tree().over(data)) == joined_in_pairs(range(n_parts))
 
 
 def test_parts_without_weight_are_skipped():
@@ -357,7 +380,7 @@ def test_parts_without_weight_are_skipped():
     empty = fp.Predictions.from_llrs([], [], sample_weight=[])
     some = fp.Predictions.from_llrs([0, 1], [0.0, 1.0], sample_weight=[1.0, 0.5])
     data = fp.from_parts([nothing, some, empty, some, some])
-    assert run(lambda: count_tree(data)) == joined_in_pairs([1, 3, 4])
+    assert count(Tree().over(data)) == joined_in_pairs([1, 3, 4])
     assert len(data) == 8
 
 
@@ -382,7 +405,6 @@ class Big(Step):
 
 def test_counts_and_row_numbers_beyond_32_bits():
     source = Reads(predictions(40))
-    run(source.data.find_facts)
     facts = source.data.facts
     n_rows = facts.n_rows.copy()
     facts.n_rows[:] = 3_000_000_000
@@ -393,18 +415,13 @@ def test_counts_and_row_numbers_beyond_32_bits():
     assert source.data.class_sizes.tolist() == [7_500_000_000] * 2
     facts.n_rows[:] = n_rows  # which are checked when parts are read
     firsts = [8 * i for i in range(5)]
-
-    def plan():
-        return (yield [Big().over(source.data)])[0]
-
     ranks = 1_500_000_000 * 10
-    assert run(plan).tolist() == [sum(firsts) + ranks + 5 * (1 << 33)] * 2
+    assert count(Big().over(source.data)).tolist() == [sum(firsts) + ranks + 5 * (1 << 33)] * 2
 
 
 def test_first_rows_and_ranks():
     whole = predictions(50, weights=True)
     data = Reads(whole, 7).data
-    run(data.find_facts)
     seen = {}
 
     class Look(CountAll):
@@ -412,7 +429,7 @@ def test_first_rows_and_ranks():
             seen[part.number] = part.first_row, part.ranks.tolist(), len(part.predictions)
             return 0
 
-    run(lambda: count(data, Look()))
+    count(Look().over(data))
     cuts = np.linspace(0, 50, 8).astype(int)
     for i in range(7):
         before = whole.y_true[: cuts[i]]
@@ -614,7 +631,7 @@ class CountIds(Step):
 def test_columns_of_ids():
     data = predictions(6)
     parts = [(data, {"speaker": list("abcabc")}), (data, {"speaker": list("cdcdcd")})]
-    assert run(lambda: (yield [CountIds("speaker").over(fp.from_parts(parts))]))[0] == set("abcd")
+    assert count(CountIds("speaker").over(fp.from_parts(parts))) == set("abcd")
 
 
 # A matrix of scores
