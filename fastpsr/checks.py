@@ -10,44 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr import kernels
 from fastpsr.errors import ArgumentError
 
-__all__ = [
-    "SUM_TOLERANCE",
-    "as_column",
-    "as_floats",
-    "as_floor",
-    "as_inner_points",
-    "as_labels",
-    "as_level",
-    "as_list_if_wide",
-    "as_log_posterior_rows",
-    "as_log_rows",
-    "as_matching_rows",
-    "as_number",
-    "as_posterior_rows",
-    "as_posteriors",
-    "as_priors",
-    "as_rows",
-    "as_scores",
-    "as_weights",
-    "as_words",
-    "check_binary",
-    "check_bins",
-    "check_choice",
-    "check_instance",
-    "check_integer",
-    "check_length",
-    "check_names",
-    "check_number",
-    "clip_log_rows",
-    "is_missing",
-    "label_type",
-    "log_of_rows",
-    "log_softmax",
-    "read",
-    "require",
-    "tolerance_of",
-]
-
 Floats = NDArray[np.float64]
 
 SUM_TOLERANCE = 1e-6  # largest deviation of the sum of priors, or of a row of posteriors, from 1

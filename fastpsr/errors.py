@@ -12,21 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
-__all__ = [
-    "ArgumentError",
-    "LooksLike",
-    "PackageWarning",
-    "ResultWarning",
-    "Subject",
-    "SuspicionWarning",
-    "in_one_call",
-    "kept_warnings",
-    "show",
-    "warn",
-    "warnings_about",
-    "warnings_go_to",
-]
-
 _KEPT: ContextVar[dict[str, "PackageWarning"] | None] = ContextVar("kept warnings", default=None)
 _SUBJECT: ContextVar["Subject | None"] = ContextVar("subject of warnings", default=None)
 _PACKAGE = f"{Path(__file__).parent}{os.sep}"

@@ -7,10 +7,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = [
-    "STDIN", "can_be_read_again", "check_names", "check_place", "whole_file", "write_text",
-]  # fmt: skip
-
 STDIN = Path("/dev/stdin")  # its name here, also where there is no such file
 _LONGEST_ENDING = 16  # longer file extensions are unknown, and may not fit in a temporary name
 

@@ -8,11 +8,6 @@ from numpy.typing import ArrayLike
 
 from fastpsr.errors import ArgumentError
 
-__all__ = [
-    "RowOrder", "names_of", "require_class_order", "require_same_order", "row_order_of",
-    "row_out_of_order",
-]  # fmt: skip
-
 #: An argument, and the index of its rows; None if they have none.
 RowOrder = tuple[str, Any] | None
 

@@ -5,8 +5,6 @@ from html import escape
 
 import numpy as np
 
-__all__ = ["FEW", "in_short", "table", "values"]
-
 _STYLES = {
     "l": ' style="text-align: left"',
     "r": ' style="text-align: right; white-space: nowrap"',

@@ -10,8 +10,6 @@ from fastpsr.errors import ArgumentError
 from fastpsr.frames import RowOrder, require_same_order
 from fastpsr.kernels.sizes import index_type
 
-__all__ = ["SPEAKER_COLUMNS", "as_ids", "coded", "numbered", "type_of"]
-
 #: Columns of tables that name the speakers of both sides.
 SPEAKER_COLUMNS = ("enroll_speaker", "test_speaker")
 

@@ -3,20 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = [
-    "AT_A_POINT",
-    "IS_LINEAR",
-    "NO_BIAS",
-    "OF_LOSSES",
-    "OF_MEANS",
-    "OF_MINIMAL_COSTS",
-    "ONE_TERM",
-    "TWO_TERMS",
-    "Center",
-    "IntervalRule",
-    "RuleMethod",
-]
-
 #: What covered best in the study of coverage, docs/reference/coverage.md.
 RuleMethod = Literal["percentile", "jackknife", "bca", "subsampling", "inverted test"]
 

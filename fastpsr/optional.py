@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from polars import DataFrame
 
-__all__ = ["frame", "load"]
-
 
 def load(name: str, advice: str) -> Any:
     """Return a module; raise an error with `advice` if it is not installed."""

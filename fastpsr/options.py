@@ -13,8 +13,6 @@ import numpy as np
 from fastpsr.errors import ArgumentError
 from fastpsr.wording import counted
 
-__all__ = ["CALL_TO_MAKE", "Options", "declared", "with_hints"]
-
 #: How predictions are made of arrays, for messages.
 CALL_TO_MAKE = (
     "make them first, fp.Predictions.from_posteriors(y_true, posteriors), or from_logits, "

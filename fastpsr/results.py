@@ -12,8 +12,6 @@ from fastpsr.strict_json import strict
 if TYPE_CHECKING:
     from polars import DataFrame
 
-__all__ = ["Result"]
-
 
 class Result:
     """A frozen dataclass of arrays and numbers."""

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["as_json", "strict"]
-
 
 def as_json(content: Any) -> str:
     """Return strict JSON of a file: null for nan, strings for infinities."""

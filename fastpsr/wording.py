@@ -1,7 +1,5 @@
 """Helpers for messages: counted nouns and shortened lines."""
 
-__all__ = ["counted", "shorten"]
-
 
 def counted(n: int, noun: str, rest: str = "") -> str:
     """Return a number with a noun in the singular or plural.

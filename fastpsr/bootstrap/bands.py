@@ -25,8 +25,6 @@ from fastpsr.version import __version__
 if TYPE_CHECKING:
     from fastpsr.curves.at_points import AtPoints
 
-__all__ = ["Band", "band"]
-
 
 @dataclass(frozen=True, eq=False)
 class Band(Result):

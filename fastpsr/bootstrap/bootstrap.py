@@ -25,8 +25,6 @@ from fastpsr.plans import Data, PartitionedPredictions, begin, check_data, side_
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.suspicion import look_at_llrs
 
-__all__ = ["bootstrap", "check_same_samples", "compare", "values_of"]
-
 _DEFAULT_RESAMPLES = 1000
 _FOR_STANDARD_ERROR = 200  # replicates, where intervals are not computed from them
 

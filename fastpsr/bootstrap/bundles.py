@@ -18,8 +18,6 @@ from fastpsr.plans import Data, PartitionedPredictions, side_by_side
 from fastpsr.predictions import Floats
 from fastpsr.summaries.sums import Sums
 
-__all__ = ["Bundle", "bundled"]
-
 
 @dataclass(frozen=True, eq=False)
 class Bundle:

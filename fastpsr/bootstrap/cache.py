@@ -6,8 +6,6 @@ from typing import Any
 from fastpsr.caching import ByIdentity
 from fastpsr.plans.part import Part
 
-__all__ = ["BootstrapCache"]
-
 
 class BootstrapCache:
     """Cache of the units or the sums of a bootstrap; it is not sent to other processes.

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from fastpsr.plans import Data, PartitionedPredictions
 from fastpsr.plans.budget import memory_budget
 
-__all__ = ["chunks_of", "numbers_of_samples", "ranges"]
-
 _DRAWS_PER_CHUNK = 200_000_000  # samples times replicates between looks at the clock: under 0.5 s
 _BYTES_PER_CHUNK = 1 << 27
 _MOST_PER_READ = 2048  # replicates

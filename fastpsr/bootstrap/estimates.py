@@ -6,8 +6,6 @@ from typing import NamedTuple, Self
 from fastpsr.bootstrap.intervals import Interval
 from fastpsr.interval_rule import IntervalRule
 
-__all__ = ["Estimate"]
-
 
 class Estimate(NamedTuple):
     """A value, corrected for its bias, with its standard error and scale.

@@ -12,8 +12,6 @@ from fastpsr.errors import Subject
 from fastpsr.interval_rule import NO_BIAS, IntervalRule
 from fastpsr.predictions import Floats
 
-__all__ = ["Estimand", "Evidence", "Input", "Term", "signed_sum"]
-
 #: What intervals are computed from, besides the value on the data.
 Input = Literal["replicates", "subsets", "left out", "left out by stratum", "signed errors"]
 

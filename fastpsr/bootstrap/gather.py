@@ -19,8 +19,6 @@ from fastpsr.bootstrap.subsampling import subset_values
 from fastpsr.bootstrap.units import Units
 from fastpsr.plans import one_call, side_by_side
 
-__all__ = ["gather"]
-
 _OF_UNITS: dict[Input, Any] = {
     "subsets": subset_values,
     "left out": left_out_values,

@@ -19,8 +19,6 @@ from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats
 from fastpsr.summaries.sums import AddUp
 
-__all__ = ["GroupDraws"]
-
 _WHOLE = 1 << 62  # rows: groups are not cut
 
 Counts = NDArray[np.int64]

@@ -17,8 +17,6 @@ from fastpsr.kernels.sizes import index_type
 from fastpsr.plans import LABELS, Data, Step, check_ids, count
 from fastpsr.plans.part import Part
 
-__all__ = ["FindIds", "FindNested", "IdUnits", "NestedUnits"]
-
 
 @dataclass(frozen=True, eq=False)
 class _RowIds:

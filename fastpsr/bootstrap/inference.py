@@ -16,8 +16,6 @@ from fastpsr.errors import Subject, warn
 from fastpsr.metrics.base import Metric
 from fastpsr.predictions import Floats
 
-__all__ = ["intervals_of", "results_of"]
-
 _FEW = 8.0  # degrees of freedom
 
 

@@ -11,11 +11,6 @@ from fastpsr.predictions import Floats
 if TYPE_CHECKING:
     from statistics import NormalDist
 
-__all__ = [
-    "METHODS", "N_DEALS", "N_SUBSETS", "Interval", "Method", "UsedMethod", "basic", "bca",
-    "described", "drawn_for", "normal", "percentile", "simultaneous_level",
-]  # fmt: skip
-
 #: What may be requested; "auto" takes what covers best for each metric.
 Method = Literal["auto", "percentile", "basic", "bca", "normal", "subsampling"]
 METHODS: tuple[Method, ...] = get_args(Method)

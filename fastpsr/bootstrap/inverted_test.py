@@ -11,8 +11,6 @@ import numpy as np
 from fastpsr.bootstrap.intervals import Interval
 from fastpsr.predictions import Floats
 
-__all__ = ["SignedErrors", "interval_of_difference", "inverted_interval"]
-
 _N_STEPS = 80  # on the way to the largest errors
 
 

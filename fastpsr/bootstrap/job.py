@@ -15,8 +15,6 @@ from fastpsr.plans import Data, begin, mapped
 from fastpsr.predictions import Floats
 from fastpsr.summaries.sums import Sums
 
-__all__ = ["Job", "Progress", "as_number"]
-
 Progress = Callable[[int, int], object]
 
 

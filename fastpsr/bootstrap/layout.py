@@ -15,8 +15,6 @@ from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.sums import Sums
 
-__all__ = ["Layout", "Rows", "present_rows"]
-
 
 @dataclass(frozen=True, eq=False)
 class Rows:

@@ -12,15 +12,6 @@ from fastpsr.bootstrap.units import Units
 from fastpsr.interval_rule import IntervalRule
 from fastpsr.predictions import Floats
 
-__all__ = [
-    "centered",
-    "degrees_of_freedom",
-    "jackknife",
-    "left_out_by_stratum",
-    "left_out_values",
-    "standard_error",
-]
-
 _MOST_GROUPS = 400  # that are left out in turn, if there are more units
 _LEAST_SHARE = 0.5  # of the groups without which a mean must be defined
 

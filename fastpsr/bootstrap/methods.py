@@ -13,8 +13,6 @@ from fastpsr.bootstrap.inverted_test import interval_of_difference, inverted_int
 from fastpsr.bootstrap.left_out import centered, jackknife
 from fastpsr.bootstrap.subsampling import subsampling
 
-__all__ = ["METHODS", "IntervalMethod", "Outcome", "interval_of"]
-
 
 class IntervalMethod(NamedTuple):
     """What an interval is computed from, and how, at a confidence level.

@@ -9,8 +9,6 @@ import numpy as np
 from fastpsr.bootstrap.job import Progress
 from fastpsr.errors import ArgumentError
 
-__all__ = ["as_progress"]
-
 _QUIET_SECONDS = 1.0  # before a line that nobody asked for
 _SECONDS_BETWEEN = 0.2
 

@@ -17,8 +17,6 @@ from fastpsr.bootstrap.units import IndependentRows, Units
 from fastpsr.plans import Data, PartitionedPredictions, count, side_by_side
 from fastpsr.predictions import Floats
 
-__all__ = ["draw_replicates", "values_under"]
-
 _N_REPORTS = 10  # of progress, at least
 
 

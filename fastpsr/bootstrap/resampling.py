@@ -9,8 +9,6 @@ from fastpsr.bootstrap.units import Units
 from fastpsr.options import Options
 from fastpsr.plans import Data
 
-__all__ = ["Resampling", "names_of_ids", "with_ids"]
-
 
 class Resampling(Options, ABC):
     """A way to draw replicates."""

@@ -17,8 +17,6 @@ from fastpsr.version import __version__
 if TYPE_CHECKING:
     from polars import DataFrame
 
-__all__ = ["BootstrapResult", "described_results"]
-
 
 @dataclass(frozen=True, eq=False)
 class BootstrapResult(Result):

@@ -7,8 +7,6 @@ from fastpsr.plans import Transform
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats, Predictions
 
-__all__ = ["Reweighted", "RowCounts"]
-
 
 class RowCounts(ABC):
     """A count for each row and replicate: plain data."""

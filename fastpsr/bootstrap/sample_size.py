@@ -29,8 +29,6 @@ from fastpsr.plans import Data, check_data
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
 
-__all__ = ["SampleSize", "sample_size"]
-
 _MOST = 1e15  # samples
 _N_POINTS = 41  # of the curve
 

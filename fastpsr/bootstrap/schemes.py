@@ -10,8 +10,6 @@ from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.units import IndependentRows, Units
 from fastpsr.plans import Data, picked_ids
 
-__all__ = ["IID", "Clusters", "Nested", "Stratified", "TwoWay"]
-
 
 @dataclass(frozen=True, eq=False)
 class IID(Resampling):

@@ -14,8 +14,6 @@ from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import IntervalRule
 from fastpsr.plans import Data
 
-__all__ = ["Intervals", "least_resamples"]
-
 
 @dataclass(frozen=True, eq=False)
 class Intervals:

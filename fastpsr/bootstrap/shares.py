@@ -17,8 +17,6 @@ from fastpsr.plans import Step
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats
 
-__all__ = ["SubsetDraws"]
-
 _BYTES_OF_TABLES = 1 << 27
 _MOST_AT_ONCE = 64  # replicates, each of which adds up as many tables
 

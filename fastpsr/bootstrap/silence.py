@@ -8,8 +8,6 @@ import numpy as np
 
 from fastpsr.errors import kept_warnings, warnings_go_to
 
-__all__ = ["in_silence", "without_warnings"]
-
 
 @contextmanager
 def without_warnings() -> Iterator[None]:

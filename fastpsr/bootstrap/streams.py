@@ -4,8 +4,6 @@ import hashlib
 
 import numpy as np
 
-__all__ = ["seed_of"]
-
 
 def seed_of(seed: int, stream: tuple[str | int, ...]) -> int:
     """Return a 64-bit seed for a stream, so that different streams are independent.

@@ -21,8 +21,6 @@ from fastpsr.bootstrap.units import Units
 from fastpsr.interval_rule import ONE_TERM, Center, IntervalRule
 from fastpsr.predictions import Floats
 
-__all__ = ["FEWEST", "SPLITS", "halves_and_quarters", "subsampling", "subset_values"]
-
 FEWEST = 8  # samples of a class, clusters or speakers
 _N_SHARES = 8
 _N_HALVES = 7  # complementary pairs

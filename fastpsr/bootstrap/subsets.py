@@ -10,8 +10,6 @@ from fastpsr.plans import Data, Selection
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Predictions
 
-__all__ = ["Subset"]
-
 
 @dataclass(frozen=True, eq=False)
 class Subset:

@@ -22,8 +22,6 @@ from fastpsr.predictions import Floats
 if TYPE_CHECKING:
     from fastpsr.bootstrap.units import RowUnits, Units
 
-__all__ = ["CountedTotals", "DrawnIds", "DrawnRows", "UnitCounts"]
-
 _MOST_AT_ONCE = 64  # replicates, whose counts of a unit lie side by side
 _FEWEST_AT_ONCE = 4
 _BYTES_OF_COUNTS = 1 << 27  # for each thread

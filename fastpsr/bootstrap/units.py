@@ -17,8 +17,6 @@ from fastpsr.plans import LABELS, Data, PartitionedPredictions
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats
 
-__all__ = ["IndependentRows", "Ints", "RowUnits", "RowsOfParts", "Units"]
-
 Ints = NDArray[Any]
 
 

@@ -23,8 +23,6 @@ from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Log, ScoringRule
 from fastpsr.rules.base import check_rule
 
-__all__ = ["DirectionPreserving", "TemperatureScaling"]
-
 _SQUARES = 4  # arrays of K x K that any fit with biases holds
 _STEEP = 0.1  # least slope of maps beside which losses of the identity are known to 1e-6
 _LARGEST = 1e307  # so that values stay finite when biases are added

@@ -17,8 +17,6 @@ from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats
 from fastpsr.rules.base import ScoringRule
 
-__all__ = ["Axis", "AxisTotals", "most_cells", "totals_on_axis"]
-
 _WIDTH = 0.25  # of a cell, in log-odds after calibration as planned: errors of 1e-13
 _FEW_CELLS = 4096  # for any number of rows
 _SHARE = 32  # of the memory budget, for more cells: sums of several parts are held at a time

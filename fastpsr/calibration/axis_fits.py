@@ -22,8 +22,6 @@ from fastpsr.summaries.losses import ScoreTotals
 from fastpsr.summaries.score_range import ScoreRange
 from fastpsr.summaries.sums import Sums
 
-__all__ = ["fits_by_sums", "losses_by_sums", "refit_sums"]
-
 _STEEPNESS = 32.0  # of the first axis, by the range of the scores: about 128 cells
 _NARROWEST = 1e-290
 _MOST_AXES = 3  # before the samples are used

@@ -32,20 +32,6 @@ from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.sums import Sums
 from fastpsr.summaries.suspicion import look_at_llrs
 
-__all__ = [
-    "Apply",
-    "AsPosteriors",
-    "Calibrator",
-    "as_posteriors",
-    "check_training_set",
-    "log_odds_of",
-    "log_prior_of",
-    "output_kind",
-    "prior_log_odds",
-    "require_squares",
-    "require_weights",
-]
-
 
 class Calibrator(Fittable, ABC):
     """A map from the output of a classifier to calibrated output, trained on labeled predictions.

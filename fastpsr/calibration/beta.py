@@ -8,8 +8,6 @@ from fastpsr import kernels
 from fastpsr.calibration.smooth import SmoothCalibrator
 from fastpsr.predictions import Floats
 
-__all__ = ["BetaCalibration"]
-
 _TIE = 1e-14  # weight of (b - a)^2 / 2: decides b only where the data do not
 
 

@@ -21,8 +21,6 @@ from fastpsr.plans import PartitionedPredictions, check_data
 from fastpsr.predictions import Predictions
 from fastpsr.wording import counted
 
-__all__ = ["ByCondition"]
-
 _MOST_NAMED = 5  # conditions in a warning
 
 

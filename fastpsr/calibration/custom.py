@@ -10,8 +10,6 @@ from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data
 from fastpsr.predictions import Predictions
 
-__all__ = ["FitTransform", "as_calibrator"]
-
 
 class FitTransform(Protocol):
     """Interface of a custom calibrator, for data in memory."""

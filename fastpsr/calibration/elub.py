@@ -14,8 +14,6 @@ from fastpsr.results import Result
 from fastpsr.summaries.class_counts import ClassCounts
 from fastpsr.summaries.rank_table import distinct_scores
 
-__all__ = ["LLRBounds", "elub"]
-
 
 @dataclass(frozen=True, eq=False)
 class LLRBounds(Result):

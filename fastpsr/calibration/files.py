@@ -17,8 +17,6 @@ from fastpsr.errors import ArgumentError
 from fastpsr.files import write_text
 from fastpsr.strict_json import strict
 
-__all__ = ["load_calibrator", "save_calibrator", "scales_in", "write_calibrator"]
-
 _FORMAT = "fastpsr calibrator 1"
 _CLASSES: dict[str, type[Fittable]] = {
     each.__name__: each for each in (*CALIBRATORS.values(), LinearFusion, ByCondition)

@@ -10,8 +10,6 @@ from fastpsr.html import in_short, table, values
 from fastpsr.options import Options
 from fastpsr.predictions import Kind
 
-__all__ = ["Fittable", "require_fitted"]
-
 
 class Fittable(Options):
     """A map whose ``fit`` returns a fitted copy."""

@@ -10,15 +10,6 @@ from fastpsr.plans import Data, Part, Transform, mapped
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.score_range import Span
 
-__all__ = [
-    "LOG_FLOOR",
-    "clip_log_odds",
-    "floor_of",
-    "floored",
-    "has_common_floor",
-    "with_floor",
-]
-
 LOG_FLOOR = float(np.log(1e-30))
 
 

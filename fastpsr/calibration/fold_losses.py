@@ -15,8 +15,6 @@ from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.losses import ScoreTotals
 from fastpsr.summaries.sums import Sums
 
-__all__ = ["CellLossSums", "FoldLossSums", "FoldLosses", "summed_by_fold"]
-
 
 @dataclass(frozen=True, eq=False)
 class FoldLosses(ScoreTotals):

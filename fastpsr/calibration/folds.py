@@ -14,19 +14,6 @@ from fastpsr.errors import ArgumentError
 from fastpsr.ids import numbered
 from fastpsr.plans import LABELS, Data, Part, PartitionedPredictions, Step, count
 
-__all__ = [
-    "Assignment",
-    "Folds",
-    "RowFolds",
-    "deal_groups",
-    "deal_pairs",
-    "deal_samples",
-    "given_folds",
-    "one_fold",
-    "spec_key",
-    "training_runs",
-]
-
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 

@@ -19,8 +19,6 @@ from fastpsr.errors import ArgumentError, warn
 from fastpsr.plans import Data, Part, PartitionedPredictions, one_call
 from fastpsr.predictions import Floats, Predictions, Refitted
 
-__all__ = ["LinearFusion", "Systems", "systems_by_name"]
-
 #: Predictions of the same samples by several systems, and quality measures of these samples.
 Systems = (
     Mapping[str, Data]

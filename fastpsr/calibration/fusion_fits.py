@@ -18,8 +18,6 @@ from fastpsr.calibration.stacks import Stack
 from fastpsr.errors import ArgumentError
 from fastpsr.predictions import Floats
 
-__all__ = ["FusionFits", "fit_fusions"]
-
 _THIN = 1 << 15  # samples of a class that find a starting point
 _COLLINEAR = 1e-12  # share of the largest variance below which a direction is rounding
 _NEAR_IN_REPLICATES = 1e-3  # gradient before the last step of a search in a replicate

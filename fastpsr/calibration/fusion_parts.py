@@ -17,8 +17,6 @@ from fastpsr.plans.reading import Reading
 from fastpsr.plans.sources import Source
 from fastpsr.predictions import Floats, Kind, Predictions
 
-__all__ = ["HeldColumns", "fused_data", "held_columns"]
-
 
 @dataclass(frozen=True, eq=False)
 class HeldColumns:

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.predictions import Floats
 
-__all__ = ["Fusions"]
-
 
 @dataclass(frozen=True, eq=False)
 class Fusions:

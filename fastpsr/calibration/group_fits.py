@@ -15,8 +15,6 @@ from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Part, Transform
 from fastpsr.predictions import Floats, Kind, Predictions
 
-__all__ = ["FusedRows", "GroupFits", "counts_of", "has_no_fit", "taken"]
-
 Ints = NDArray[np.int64]
 
 

@@ -25,8 +25,6 @@ from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.bins import BinSums, Events, uniform_edges
 from fastpsr.summaries.sums import Sums
 
-__all__ = ["HistogramBinning"]
-
 
 @dataclass(frozen=True, eq=False)
 class HistogramBinning(Calibrator):

@@ -14,8 +14,6 @@ from fastpsr.calibration.newton import NEAR, newton
 from fastpsr.calibration.separability import binary_margins
 from fastpsr.predictions import Floats
 
-__all__ = ["LinearRows", "TrainingSet"]
-
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:

@@ -14,8 +14,6 @@ from fastpsr import kernels
 from fastpsr.errors import ArgumentError
 from fastpsr.predictions import Floats
 
-__all__ = ["NEAR", "ByProducts", "Sums", "newton", "newton_by_products"]
-
 _MOST_STEPS = 200
 # before the last step: gradient, and what a step wins
 NEAR, _ALL_WON = 1e-8, 1e-14

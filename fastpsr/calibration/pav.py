@@ -33,8 +33,6 @@ from fastpsr.summaries.score_range import ScoreRange
 from fastpsr.summaries.settled_ranks import pav_blocks
 from fastpsr.summaries.sums import Sums
 
-__all__ = ["PAV"]
-
 
 @dataclass(frozen=True, eq=False)
 class PAV(Calibrator):
@@ -126,8 +124,10 @@ class PAV(Calibrator):
             return None
         table = rank_runs(data) if folds.n_calibrators == 1 else rank_cells(data)
         edges = table.lowest[table.positives > 0.0]
-        return _PavSums(rule, folds, data.kind, data.given_priors, data.log_odds_offset, edges, self.floor,
-                        self.laplace)  # fmt: skip
+        return _PavSums(
+            rule, folds, data.kind, data.given_priors, data.log_odds_offset, edges, self.floor,
+            self.laplace,
+        )  # fmt: skip
 
     def _fit_data(self, data: Data, start: Self | None) -> dict[str, Any]:
         blocks = _with_four_more(data) if self.laplace else pav_blocks(data)

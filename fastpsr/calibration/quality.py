@@ -12,8 +12,6 @@ from fastpsr.errors import ArgumentError
 from fastpsr.plans import Part
 from fastpsr.predictions import Floats
 
-__all__ = ["TERMS", "Quality", "column_names", "columns_of"]
-
 #: How measures of both sides make columns that do not depend on which side is which.
 TERMS = ("min,max", "bilinear", "scale")
 

@@ -23,14 +23,6 @@ from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats, Predictions
 
-__all__ = [
-    "fit_class_rows",
-    "fit_rows",
-    "held_rows",
-    "needs_every_class",
-    "require_memory",
-]
-
 _LARGEST = 1e150  # score whose square is finite in sums
 _BYTES_OF_NODE = 64  # of a score in a fit that is made beside others
 

@@ -10,8 +10,6 @@ from fastpsr import kernels
 from fastpsr.predictions import Floats
 from fastpsr.rules.base import ScoringRule
 
-__all__ = ["MeanLoss", "fit_under_rule"]
-
 _FLAT = 1e-9  # gradient per sample at which a search ends
 _NEARBY = 0.1  # how far a root of the gradient may lie from there, by coordinate
 _ROUNDING = 1e-14  # share of a loss

@@ -5,8 +5,6 @@ import numpy as np
 from fastpsr.errors import ArgumentError
 from fastpsr.predictions import Floats
 
-__all__ = ["NoOptimumError", "are_separated", "binary_margins", "check_margins", "no_optimum"]
-
 _ROUNDING = 1e-13  # of the largest margin: possible effect of rounding in normalizing rows
 _LARGE = 1e280  # sums of lengths above may overflow
 

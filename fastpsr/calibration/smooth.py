@@ -24,8 +24,6 @@ from fastpsr.summaries.score_range import ScoreRange, Span
 from fastpsr.summaries.sums import Sums
 from fastpsr.wording import counted
 
-__all__ = ["SmoothCalibrator"]
-
 
 class SmoothCalibrator(Calibrator, SmoothMap):
     """A smooth map of the scores, fitted by the log rule.

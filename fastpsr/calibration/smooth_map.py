@@ -13,8 +13,6 @@ from fastpsr.calibration.axis import Axis
 from fastpsr.calibration.training_priors import TrainingPriors
 from fastpsr.predictions import Floats
 
-__all__ = ["Fits", "SmoothMap", "WeightedScores"]
-
 
 @dataclass(frozen=True, eq=False)
 class Fits:

@@ -18,8 +18,6 @@ from fastpsr.plans import Data, Part, Transform, count, mapped, shared
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.score_range import ScoreRange, Span
 
-__all__ = ["Spline"]
-
 _KNOTS = 20
 _FEWEST_CELLS = 128  # over the range of the scores; knots lie on the edges of cells
 _MOST_CELLS = 8192

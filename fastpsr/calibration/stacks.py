@@ -15,8 +15,6 @@ from fastpsr.plans import ROWS, Data, Part, PartitionedPredictions, begin
 from fastpsr.plans.sources import same_priors
 from fastpsr.predictions import Predictions
 
-__all__ = ["Stack", "check_differ"]
-
 _LARGEST = 1e140  # number whose squares are finite in sums
 
 

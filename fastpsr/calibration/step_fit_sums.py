@@ -12,8 +12,6 @@ from fastpsr.calibration.fold_losses import CellLossSums, FoldLosses
 from fastpsr.predictions import Floats, Kind, class_factors
 from fastpsr.summaries.losses import ScoreTotals
 
-__all__ = ["StepFitSums"]
-
 
 @dataclass(frozen=True, eq=False)
 class StepFitSums(CellLossSums):

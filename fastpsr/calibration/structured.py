@@ -28,8 +28,6 @@ from fastpsr.plans import Data, count, mapped, side_by_side
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.summaries.class_counts import ClassCounts
 
-__all__ = ["MatrixScaling", "VectorScaling"]
-
 _SQUARES = 12  # arrays of K x K that a search holds
 _LEAST = -1e200  # instead of -inf, so that products with it are defined
 _CHUNK = 1 << 17  # numbers of a chunk of rows, which stay in the second-level cache

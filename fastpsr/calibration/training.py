@@ -34,16 +34,6 @@ from fastpsr.plans import (
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.suspicion import look_at_llrs
 
-__all__ = [
-    "CrossFit",
-    "HeldOut",
-    "TrainOnTest",
-    "Training",
-    "as_training",
-    "cross_fit",
-    "refitted_training",
-]
-
 
 class Training(Options, ABC):
     """A way to train a calibrator for the predictions that are evaluated."""

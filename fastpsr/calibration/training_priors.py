@@ -9,8 +9,6 @@ from fastpsr.calibration.base import log_prior_of
 from fastpsr.plans import Data
 from fastpsr.predictions import Floats, Kind, class_factors
 
-__all__ = ["TrainingPriors"]
-
 
 @dataclass(frozen=True, eq=False)
 class TrainingPriors:

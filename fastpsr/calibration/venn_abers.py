@@ -21,8 +21,6 @@ from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.rank_table import distinct_scores
 from fastpsr.summaries.sums import Sums
 
-__all__ = ["VennAbers"]
-
 
 @dataclass(frozen=True, eq=False)
 class PosteriorInterval(Result):

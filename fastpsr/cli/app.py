@@ -20,8 +20,6 @@ from fastpsr.cli.wording import in_options
 from fastpsr.files import check_names
 from fastpsr.version import __version__
 
-__all__ = ["COMMANDS", "app", "load", "run"]
-
 _BY_SIGNAL = 128  # the exit code of a command that a signal ended is this and its number
 
 #: The commands with their help in a line, as `fastpsr --help` lists them.

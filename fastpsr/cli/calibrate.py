@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from fastpsr.calibration.base import Calibrator
     from fastpsr.cli.training_scores import LabeledScores
 
-__all__ = ["calibrate"]
-
 
 @dataclass(frozen=True)
 class _Files:

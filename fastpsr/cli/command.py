@@ -8,8 +8,6 @@ from typing import Any, get_type_hints
 
 from typer.core import TyperCommand
 
-__all__ = ["Command", "in_groups"]
-
 
 class Command(TyperCommand):
     """A command that refuses repeated options, except those that take several values."""

@@ -10,8 +10,6 @@ from fastpsr.cli.options.evaluation import OptionsOfDifferences
 from fastpsr.cli.options.files import named_files
 from fastpsr.cli.options.scores import Scores
 
-__all__ = ["compare"]
-
 
 @in_groups
 def compare(

@@ -14,8 +14,6 @@ from fastpsr.kernels.signatures import Signature, compile_signature, listed
 if TYPE_CHECKING:
     from subprocess import Popen
 
-__all__ = ["compile_all", "compiling_ahead"]
-
 
 @contextmanager
 def compiling_ahead(command: str) -> Iterator[None]:

@@ -15,8 +15,6 @@ from fastpsr.cli.show import Steps, console, off_the_bar, steps
 if TYPE_CHECKING:
     from fastpsr.bootstrap import Resampling
 
-__all__ = ["demo"]
-
 # the SITW rows of Table 2 in Ferrer and Ramos (2024), as printed, ECE as a fraction
 _PRINTED = {
     "uncalibrated": (0.324, 0.225, 0.191, 0.189, 16.7, 0.002, 0.002),

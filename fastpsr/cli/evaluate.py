@@ -9,8 +9,6 @@ from fastpsr.cli.command import in_groups
 from fastpsr.cli.options.evaluation import EvaluationOptions
 from fastpsr.cli.options.scores import Scores
 
-__all__ = ["evaluate"]
-
 
 @in_groups
 def evaluate(

@@ -39,8 +39,6 @@ from fastpsr.predictions import Predictions
 from fastpsr.tables.table import Table
 from fastpsr.wording import counted
 
-__all__ = ["evaluate_tables"]
-
 _MOST_COSTS = 36  # that are listed one by one
 
 

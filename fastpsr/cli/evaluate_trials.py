@@ -29,8 +29,6 @@ from fastpsr.trials.common import common_trials
 from fastpsr.trials.conditions import conditions, spoofed_trials
 from fastpsr.trials.evaluate import predictions_of, weights_of
 
-__all__ = ["evaluate_trials"]
-
 _OF_FIGURES = ("predictions", "by_condition", "resampling", "spoof")
 
 

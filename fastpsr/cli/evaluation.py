@@ -15,8 +15,6 @@ from fastpsr.cli.reports import require_report
 from fastpsr.evaluation import Pairs
 from fastpsr.tables import is_table
 
-__all__ = ["evaluate_systems"]
-
 
 def evaluate_systems(
     context: typer.Context,

@@ -13,8 +13,6 @@ from fastpsr.cli.options.fusion import FusionOptions
 from fastpsr.cli.options.scores import Scores
 from fastpsr.cli.reports import require_report
 
-__all__ = ["fuse"]
-
 #: Options that are of use with a saved fusion.
 _WITH_LOAD = {
     "--load", "--apply", "--output", "--scores-are", "--quality", "--quality-columns",

@@ -40,8 +40,6 @@ from fastpsr.predictions import Scale
 from fastpsr.trials import TrialSet
 from fastpsr.trials.evaluate import metrics_of, units_of
 
-__all__ = ["apply_fusion", "train_fusion"]
-
 _FIXED = "intervals hold the fits fixed: --refits adds what other training data would change"
 
 

@@ -18,8 +18,6 @@ from fastpsr.cli.options.sources import (
 from fastpsr.cli.show import console, print_line, steps
 from fastpsr.cli.wording import note_in_options, worded
 
-__all__ = ["join"]
-
 
 @in_groups
 def join(

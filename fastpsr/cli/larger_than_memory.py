@@ -24,8 +24,6 @@ from fastpsr.trials.names import KIND, WITH_SPOOF
 from fastpsr.trials.optional import polars
 from fastpsr.trials.size import least_memory
 
-__all__ = ["evaluated_in_parts", "size_of"]
-
 #: Options of `fastpsr join`; the others are for the evaluation.
 _OF_JOIN = (
     "--key", "--targets", "--nontargets", "--key-format", "--key-columns", "--format", "--in-order",

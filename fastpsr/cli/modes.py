@@ -4,16 +4,6 @@ from collections.abc import Iterable
 
 import typer
 
-__all__ = [
-    "FOR_RCL",
-    "FOR_TRIALS",
-    "NEED_KEY",
-    "SPEAKERS",
-    "given",
-    "refuse",
-    "refuse_for_mode",
-]
-
 #: Options that define the speakers.
 SPEAKERS = ("--speakers", "--speaker-columns", "--speaker-pattern")
 #: Options for keys, and for differences between a key and scores.

@@ -11,8 +11,6 @@ from fastpsr.cli.show import Steps
 if TYPE_CHECKING:
     from fastpsr.evaluation import Evaluation
 
-__all__ = ["require_report", "write_report"]
-
 
 def require_report(path: Path | None) -> None:
     """Raise, before any computation, if a report is requested and its libraries are missing."""

@@ -16,8 +16,6 @@ from fastpsr.metrics.defaults import common_kind, operating_points
 if TYPE_CHECKING:
     from fastpsr.cli.trial_files import Clock
 
-__all__ = ["Figures", "show_evaluation", "shown_names"]
-
 #: What figures show: arguments of a report, by name of the system.
 Figures = Mapping[str, Mapping[str, Any]]
 

@@ -18,8 +18,6 @@ from fastpsr.errors import ArgumentError
 from fastpsr.files import whole_file
 from fastpsr.tables import Table, open_table
 
-__all__ = ["ReadTable", "read_scores", "write_columns"]
-
 
 @dataclass(frozen=True, eq=False)
 class ReadTable:

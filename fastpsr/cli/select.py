@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from fastpsr.cli.training_scores import LabeledScores
     from fastpsr.plans import Data
 
-__all__ = ["select"]
-
 _NONE = "none"
 _FEW = ("none", "temperature", "dp", "beta", "spline", "pav-laplace", "venn-abers")
 _OF_CLASSES = ("none", "temperature", "dp", "vector", "matrix")

@@ -17,21 +17,6 @@ if TYPE_CHECKING:
 
     from fastpsr.plans import Data
 
-__all__ = [
-    "Steps",
-    "console",
-    "errors",
-    "off_the_bar",
-    "print_error",
-    "print_line",
-    "print_line_once",
-    "print_suspicions",
-    "print_written",
-    "recorded_lines",
-    "steps",
-    "warnings_as_lines",
-]
-
 # each message is one line, which a terminal wraps
 console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
 errors = Console(stderr=True, highlight=False, markup=False, emoji=False)

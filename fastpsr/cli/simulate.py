@@ -17,8 +17,6 @@ from fastpsr.files import check_place, whole_file
 if TYPE_CHECKING:
     from polars import DataFrame
 
-__all__ = ["app"]
-
 app = typer.Typer(no_args_is_help=True, help="Write simulated data to files.")
 
 Output = Annotated[Path, typer.Argument(help="File to write: .npz, .csv or .parquet.")]

@@ -19,8 +19,6 @@ from fastpsr.trials.common import common_trials, lacking_trial
 from fastpsr.trials.conditions import grouping
 from fastpsr.trials.evaluate import predictions_of, trial_of
 
-__all__ = ["Systems", "read_systems"]
-
 
 @dataclass(frozen=True, eq=False)
 class Systems:

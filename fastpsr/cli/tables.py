@@ -17,13 +17,6 @@ from fastpsr.strict_json import as_json
 from fastpsr.tables import parquet_files
 from fastpsr.version import __version__
 
-__all__ = [
-    "described",
-    "print_evaluation",
-    "short_names",
-    "write_evaluation",
-]
-
 
 def print_evaluation(evaluation: Evaluation) -> None:
     """Print a line per metric with its meaning, or a column per system and condition."""

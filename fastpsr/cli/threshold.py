@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from fastpsr.bootstrap.settings import Intervals
     from fastpsr.metrics.detection_costs import DetectionCost
 
-__all__ = ["threshold"]
-
 _CHOICES = ("--dcf", "--fa", "--miss")
 
 

@@ -21,8 +21,6 @@ from fastpsr.trials import TrialSet
 from fastpsr.trials.conditions import grouping
 from fastpsr.trials.evaluate import predictions_of, units_of
 
-__all__ = ["LabeledScores", "TableScores", "TrialScores"]
-
 
 @dataclass(frozen=True, eq=False)
 class LabeledScores:

@@ -21,8 +21,6 @@ from fastpsr.trials.request import CLASSES, Label, Request, Wanted
 from fastpsr.trials.several import open_as_one
 from fastpsr.trials.speakers import AS_SPEAKERS, taken_as_conditions
 
-__all__ = ["Clock", "TrialReader", "check_ending", "columns_by_role"]
-
 _POLICIES = ("missing", "extra", "duplicates", "nan")
 
 

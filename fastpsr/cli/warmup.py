@@ -10,8 +10,6 @@ from fastpsr.cli.compiling import compile_all
 from fastpsr.cli.show import console, steps
 from fastpsr.kernels.signatures import listed
 
-__all__ = ["warmup"]
-
 
 def warmup(
     as_json: Annotated[

@@ -11,8 +11,6 @@ from fastpsr.errors import ArgumentError, LooksLike, SuspicionWarning
 if TYPE_CHECKING:
     from fastpsr.evaluation import Evaluation
 
-__all__ = ["in_options", "in_words", "note_in_options", "warning_in_options", "worded"]
-
 #: Options of the commands for arguments of the library.
 _OPTIONS = {
     "bins": "--bins",

@@ -10,8 +10,6 @@ from fastpsr.plans import Data, side_by_side
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
 
-__all__ = ["AtPoints"]
-
 
 @dataclass(frozen=True, eq=False)
 class AtPoints:

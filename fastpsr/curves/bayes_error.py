@@ -18,8 +18,6 @@ from fastpsr.summaries.counts import ThresholdSums, error_rates, llrs_of
 from fastpsr.summaries.pav_blocks import PavBlocks, require_both_classes
 from fastpsr.summaries.rank_table import RankTable
 
-__all__ = ["BayesErrorCurve", "bayes_error", "bayes_error_at"]
-
 _FARTHEST = 600.0  # log-odds whose priors are still represented with full precision
 
 

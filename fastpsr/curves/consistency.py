@@ -15,8 +15,6 @@ from fastpsr.summaries.counts import ThresholdSums
 from fastpsr.summaries.order_statistics import order_statistics
 from fastpsr.summaries.pav_blocks import require_both_classes
 
-__all__ = ["ConsistencyBand", "consistency_band"]
-
 _MOST_GROUPS = 20_000  # of samples with similar posteriors
 
 

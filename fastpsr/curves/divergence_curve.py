@@ -16,8 +16,6 @@ from fastpsr.results import Result
 from fastpsr.rules import ScoringRule
 from fastpsr.summaries.losses import MeanSums
 
-__all__ = ["DivergenceCurve", "divergence_curve"]
-
 Distance = Callable[[Floats, Floats], ArrayLike]
 
 

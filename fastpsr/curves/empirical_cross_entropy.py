@@ -28,8 +28,6 @@ from fastpsr.summaries.score_range import ScoreRange
 from fastpsr.summaries.settled_ranks import pav_blocks
 from fastpsr.summaries.sums import ClassSums
 
-__all__ = ["CrossEntropyCurve", "empirical_cross_entropy"]
-
 _FARTHEST = 600.0  # log-odds whose priors are still represented with full precision
 _MANY = 10_000_000  # samples times points, from which sums on an axis replace passes
 

@@ -19,8 +19,6 @@ from fastpsr.summaries.rank_table import RankTable
 from fastpsr.summaries.score_range import HighestInSteps
 from fastpsr.summaries.settled_ranks import pav_blocks
 
-__all__ = ["PavMap", "PavSteps", "pav_steps", "pav_steps_at"]
-
 _MOST_STEPS = 100  # whose ends are points by default
 
 

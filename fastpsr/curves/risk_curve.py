@@ -18,8 +18,6 @@ from fastpsr.results import Result
 from fastpsr.summaries.counts import ThresholdSums
 from fastpsr.summaries.sums import ClassSums
 
-__all__ = ["RiskCurve", "risk_curve", "risk_curve_at"]
-
 
 @dataclass(frozen=True, eq=False)
 class RiskCurve(Result):

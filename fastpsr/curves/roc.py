@@ -19,8 +19,6 @@ from fastpsr.summaries.rank_table import RankTable, rank_cells
 from fastpsr.summaries.roc_steps import error_rates, limit_of_fa
 from fastpsr.summaries.thresholds import as_posteriors
 
-__all__ = ["MissRateCurve", "Roc", "roc", "roc_at"]
-
 _N_RATES = 199  # by default, besides 0 and 1
 
 

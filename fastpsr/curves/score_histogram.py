@@ -15,8 +15,6 @@ from fastpsr.results import Result
 from fastpsr.summaries.class_scores import Scores
 from fastpsr.summaries.score_range import ScoreRange
 
-__all__ = ["ScoreHistogram", "score_histogram"]
-
 
 @dataclass(frozen=True, eq=False)
 class ScoreHistogram(Result):

@@ -12,8 +12,6 @@ from fastpsr.results import Result
 from fastpsr.summaries.class_scores import CollectClass, Scores
 from fastpsr.summaries.pav_blocks import require_both_classes
 
-__all__ = ["TippettCurves", "tippett"]
-
 
 @dataclass(frozen=True, eq=False)
 class TippettCurves(Result):

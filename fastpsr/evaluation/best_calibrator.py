@@ -14,8 +14,6 @@ from fastpsr.plans import Data, begin, side_by_side
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.losses import ScoreTotals, summed_losses
 
-__all__ = ["BestCalibrator", "savings_of_others"]
-
 # what shares a pass over the samples, or takes less than a second: `select` compares others, too
 _BINARY = ("temperature", "dp", "beta")
 _OF_CLASSES = ("temperature", "dp", "vector", "matrix")

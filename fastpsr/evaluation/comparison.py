@@ -11,8 +11,6 @@ from fastpsr.errors import ArgumentError
 from fastpsr.evaluation.layout import POOLED
 from fastpsr.evaluation.table import Row
 
-__all__ = ["Difference", "GroupPairs", "Pairs", "group_pairs_of", "pairs_of"]
-
 #: Which systems are compared: the first with each other, or all pairs.
 Pairs = Literal["first", "all"]
 #: Which groups are compared: each with all samples, or all pairs.

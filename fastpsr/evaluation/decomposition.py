@@ -32,8 +32,6 @@ from fastpsr.results import Result
 from fastpsr.rules import Log, ScoringRule
 from fastpsr.summaries.losses import ScoreTotals, summed_losses
 
-__all__ = ["Decomposition", "decompose"]
-
 #: The parts of a decomposition as signed sums of the terms (score, calibrated score, uncertainty).
 _SIGNS = {
     "score": (1.0, 0.0, 0.0),

@@ -39,8 +39,6 @@ from fastpsr.options import with_hints
 from fastpsr.plans import Data, check_data, outcomes
 from fastpsr.predictions import Kind, Predictions
 
-__all__ = ["Metrics", "evaluate", "evaluate_systems", "named_metrics"]
-
 Metrics = NamedMetric | Mapping[str, NamedMetric] | Sequence[NamedMetric]
 _Sides = tuple[Task, Task]
 _MOST_SECONDS = 20.0  # of an interval in a default table

@@ -14,8 +14,6 @@ from fastpsr.strict_json import as_json
 if TYPE_CHECKING:
     from fastpsr.evaluation.table import Evaluation
 
-__all__ = ["as_csv", "as_latex", "as_markdown", "write"]
-
 _Lines = list[list[str]]
 _INTERVAL = re.compile(r"\[.*\]|no interval")
 _ENDINGS = {

@@ -20,8 +20,6 @@ from fastpsr.metrics.defaults import default_metrics
 from fastpsr.options import with_hints
 from fastpsr.plans import Data
 
-__all__ = ["FUSED", "WITHOUT", "cross_fitted_rows", "evaluate_fusion", "metrics_of_fusion"]
-
 #: The row of the fusion of all systems.
 FUSED = "fused"
 #: The beginning of the rows of fusions of less than all.

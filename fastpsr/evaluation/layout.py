@@ -10,25 +10,6 @@ if TYPE_CHECKING:
     from fastpsr.evaluation.comparison import Difference
     from fastpsr.evaluation.table import Evaluation, Row
 
-__all__ = [
-    "POOLED",
-    "as_tables",
-    "compared",
-    "corrected",
-    "counted_if_many",
-    "difference_with_interval",
-    "differences_as_lines",
-    "gaps",
-    "headings_of_differences",
-    "in_columns",
-    "number",
-    "pivot",
-    "remarks",
-    "values_as_lines",
-    "with_differences",
-    "with_interval",
-]
-
 #: Name of all samples of a system in tables.
 POOLED = "pooled"
 _BETWEEN = 2  # blanks between columns

@@ -23,8 +23,6 @@ from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import ScoringRule
 from fastpsr.summaries.sums import Sums
 
-__all__ = ["NestedLosses", "NoCalibration", "draw_losses", "nested_losses"]
-
 
 @dataclass(frozen=True, eq=False)
 class NestedLosses:

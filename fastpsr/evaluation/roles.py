@@ -7,8 +7,6 @@ from fastpsr.metrics import EER, ActDCF, CalibrationLoss, Cllr, CrossEntropy, Mi
 from fastpsr.metrics.defaults import LossOfTable
 from fastpsr.rules import Log
 
-__all__ = ["role_of"]
-
 _ROLES = {EER: "EER", MinDCF: "minDCF", ActDCF: "actDCF", Cllr: "Cllr", MinCllr: "minCllr"}
 
 

@@ -25,8 +25,6 @@ from fastpsr.results import Result
 from fastpsr.rules import Log, ScoringRule
 from fastpsr.rules.base import check_rule
 
-__all__ = ["Candidate", "Selection", "select"]
-
 #: By name; None for no calibration.
 Candidates = Mapping[str, Calibrator | FitTransform | ByCondition | None]
 

@@ -16,8 +16,6 @@ from fastpsr.plans import Data, Part, Step, begin, count
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.suspicion import FEWEST, are_like_posteriors, like_posteriors
 
-__all__ = ["CountCoarsely", "CountDecisions", "suspicions"]
-
 _ERRORS = 3.0  # number of standard errors for a warning
 _LARGE_SCALE = 3.0  # cosine similarities need a larger scale, LLRs a smaller one
 _N_CODES = 1 << 16  # bfloat16 numbers

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from fastpsr.predictions import Predictions
 from fastpsr.groups import Bins, By, groups_of
 
-__all__ = ["Evaluation", "Group", "Row"]
-
 
 @dataclass(frozen=True, eq=False)
 class Row:

@@ -38,8 +38,6 @@ from fastpsr.rules import Log
 from fastpsr.summaries.infinite_losses import count_infinite_losses
 from fastpsr.wording import counted
 
-__all__ = ["NoIntervalsWarning", "Progress", "Task", "tasks_of"]
-
 
 class NoIntervalsWarning(ResultWarning):
     """A group has no confidence intervals, because it has too few units to resample.

@@ -15,18 +15,6 @@ from fastpsr.plans import Data, Part, PartitionedPredictions, Transform, find_fa
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.order_statistics import weighted_quantiles
 
-__all__ = [
-    "Binner",
-    "Binning",
-    "Bins",
-    "NegatedColumn",
-    "as_numbers",
-    "negated",
-    "number_of",
-    "quantile_edges",
-    "ranks_of",
-]
-
 OwnBins = int | Sequence[float] | Literal["each"]
 
 #: For all columns of numbers, or by name of the column: the number of quantile bins, edges, or

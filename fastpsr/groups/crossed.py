@@ -20,8 +20,6 @@ from fastpsr.groups.groups import (
 )
 from fastpsr.predictions import Predictions
 
-__all__ = ["Crossed", "GroupOfRows"]
-
 
 @dataclass(frozen=True, eq=False)
 class GroupOfRows:

@@ -36,19 +36,6 @@ from fastpsr.plans import (
 )
 from fastpsr.predictions import Floats, Predictions
 
-__all__ = [
-    "By",
-    "Grouping",
-    "Rows",
-    "SharedTargets",
-    "Subgroup",
-    "binning_in_memory",
-    "combined",
-    "groups_of",
-    "named",
-    "rows_of_each",
-]
-
 _MOST_COLLECTED = 100_000  # values of data in parts, from which on they may be too many
 
 

@@ -17,8 +17,6 @@ from fastpsr.predictions import Predictions
 from fastpsr.summaries.sums import Sums
 from fastpsr.summaries.suspicion import look_at_llrs
 
-__all__ = ["AnyMetric", "Metric", "Statistic", "Summary", "Value", "check_metric", "name_of"]
-
 Summary = TypeVar("Summary")
 Value = TypeVar("Value")
 

@@ -26,8 +26,6 @@ from fastpsr.summaries.losses import (
 )
 from fastpsr.summaries.sums import ClassSums, Sums
 
-__all__ = ["CalibrationLoss", "ExpectedDivergence", "SemiEmpiricalDecomposition"]
-
 
 @dataclass(frozen=True, eq=False)
 class _AfterCalibration(Metric[Summary]):

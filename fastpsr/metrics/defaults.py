@@ -33,11 +33,6 @@ from fastpsr.plans import Data
 from fastpsr.predictions import Kind
 from fastpsr.rules import Log
 
-__all__ = [
-    "NamedMetric", "common_kind", "default_metrics", "metrics_named", "named_metric",
-    "operating_points",
-]  # fmt: skip
-
 Metrics = dict[str, Metric[Any]]
 #: A metric, a function of predictions, or a name in default tables.
 NamedMetric = AnyMetric | str

@@ -33,8 +33,6 @@ from fastpsr.summaries.rank_table import RankTable
 from fastpsr.summaries.settled_ranks import rank_area
 from fastpsr.summaries.sums import Sums
 
-__all__ = ["AUC", "ActDCF", "Cllr", "MinCllr", "MinDCF"]
-
 
 @dataclass(frozen=True, eq=False)
 class _MeanCost:

@@ -8,8 +8,6 @@ import numpy as np
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
 
-__all__ = ["PRESETS", "DetectionCost", "Preset", "as_p_target", "detection_costs"]
-
 
 @dataclass(frozen=True)
 class DetectionCost:

@@ -15,8 +15,6 @@ from fastpsr.summaries.pav_blocks import require_both_classes
 from fastpsr.summaries.score_range import HighestInSteps
 from fastpsr.summaries.settled_ranks import pav_blocks
 
-__all__ = ["DevPAV"]
-
 
 @dataclass(frozen=True, eq=False)
 class _PavSteps:

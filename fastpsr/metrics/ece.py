@@ -19,8 +19,6 @@ from fastpsr.summaries.bins import (
 )
 from fastpsr.summaries.sums import Sums
 
-__all__ = ["ECE"]
-
 
 @dataclass(frozen=True, eq=False)
 class ECE(Metric[BinTotals]):

@@ -22,8 +22,6 @@ from fastpsr.summaries.losses import (
 )
 from fastpsr.summaries.sums import Sums
 
-__all__ = ["BrierScore", "CrossEntropy", "ExpectedScore", "SemiEmpiricalScore"]
-
 
 @dataclass(frozen=True, eq=False)
 class ExpectedScore(Metric[ScoreTotals]):

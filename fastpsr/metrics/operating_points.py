@@ -27,8 +27,6 @@ from fastpsr.summaries.settled_ranks import pav_blocks, roc_step
 from fastpsr.summaries.sums import Sums
 from fastpsr.summaries.thresholds import as_posteriors, score_above
 
-__all__ = ["EER", "FalseAlarmRate", "MissRate", "OperatingPoint", "PointMetric", "Threshold"]
-
 
 @dataclass(frozen=True, eq=False)
 class OperatingPoint(Result):

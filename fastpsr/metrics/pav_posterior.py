@@ -13,8 +13,6 @@ from fastpsr.plans import Data
 from fastpsr.summaries.pav_blocks import PavBlocks
 from fastpsr.summaries.rank_table import RankTable
 
-__all__ = ["PavPosterior"]
-
 
 @dataclass(frozen=True, eq=False)
 class PavPosterior(PavStatistic[float], Metric[PavBlocks | RankTable]):

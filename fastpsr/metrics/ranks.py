@@ -13,8 +13,6 @@ from fastpsr.summaries.rank_table import RankTable, rank_sums
 from fastpsr.summaries.settled_ranks import pav_blocks
 from fastpsr.summaries.sums import Sums
 
-__all__ = ["HullMetric", "HullStatistic", "PavStatistic", "RankMetric", "RankStatistic"]
-
 
 class RankStatistic(Statistic[Summary, Value]):
     """A statistic of the runs of scores of one class."""

@@ -13,8 +13,6 @@ from fastpsr.plans import Data
 from fastpsr.summaries.counts import BayesDecisionSums, DecisionCounts
 from fastpsr.summaries.sums import Sums
 
-__all__ = ["BayesRisk"]
-
 
 @dataclass(frozen=True, eq=False)
 class BayesRisk(Metric[DecisionCounts]):

@@ -21,8 +21,6 @@ from fastpsr.summaries.trial_kinds import (
     kind_cell_sums,
 )
 
-__all__ = ["ActADCF", "MinADCF"]
-
 
 @dataclass(frozen=True, eq=False)
 class _SpoofingCost(Metric[KindCounts]):

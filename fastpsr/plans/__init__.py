@@ -11,12 +11,11 @@ from fastpsr.plans.counting import (
     shared,
     side_by_side,
 )
+from fastpsr.plans.mapped_parts import Selection, Transform
 from fastpsr.plans.part import Part
 from fastpsr.plans.partitioned import (
     Data,
     PartitionedPredictions,
-    Selection,
-    Transform,
     check_data,
     check_ids,
     from_parts,

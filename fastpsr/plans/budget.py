@@ -3,8 +3,6 @@
 import os
 import re
 
-__all__ = ["memory_budget", "memory_of_data"]
-
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
           "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}  # fmt: skip
 _DEFAULT = 10**9

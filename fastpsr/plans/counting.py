@@ -24,11 +24,6 @@ from fastpsr.plans.reading import Failed, answers_of
 from fastpsr.plans.steps import SAMPLED_PARTS, Request
 from fastpsr.predictions import LabeledData, Predictions
 
-__all__ = [
-    "Outcome", "begin", "count", "count_all", "find_facts", "one_call", "outcomes", "shared",
-    "side_by_side",
-]  # fmt: skip
-
 Result = TypeVar("Result")
 
 _MOST_TASKS = 1000  # at a time

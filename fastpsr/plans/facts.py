@@ -11,8 +11,6 @@ from fastpsr.plans.part import Part
 from fastpsr.plans.steps import LABELS, SAMPLED_PARTS, Step
 from fastpsr.predictions import Floats
 
-__all__ = ["CountRows", "Facts"]
-
 
 @dataclass(frozen=True, eq=False)
 class Facts:

@@ -13,8 +13,6 @@ from fastpsr.plans.part import Part
 from fastpsr.plans.sources import Source, naming
 from fastpsr.predictions import Floats, Kind, LabeledData, Predictions
 
-__all__ = ["MappedParts", "Selection", "Transform"]
-
 
 class Transform(ABC):
     """A map of the predictions of a part: plain data, which can be sent to another process."""

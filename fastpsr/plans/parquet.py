@@ -12,8 +12,6 @@ from fastpsr.errors import ArgumentError
 from fastpsr.plans.partitioned import PartitionedPredictions
 from fastpsr.plans.tables import ColumnNames, Columns, TableSource, names_columns
 
-__all__ = ["ParquetFiles", "scan_parquet"]
-
 _FUSED_BYTES = 1 << 23  # of the columns of a part that tiny row groups are fused to,
 _PART_BYTES = 1 << 25  # and of those that a huge one is split into, about
 

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from fastpsr.ids import as_ids
 from fastpsr.predictions import Predictions
 
-__all__ = ["Part"]
-
 
 class Part:
     """Predictions of some rows, and where these lie in the whole.

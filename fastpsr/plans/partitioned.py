@@ -13,25 +13,12 @@ from fastpsr.ids import as_ids
 from fastpsr.options import CALL_TO_MAKE
 from fastpsr.plans.counting import find_facts, one_call
 from fastpsr.plans.facts import Facts
-from fastpsr.plans.mapped_parts import MappedParts, Selection, Transform
+from fastpsr.plans.mapped_parts import MappedParts, Transform
 from fastpsr.plans.part import Part
 from fastpsr.plans.reading import parts_of
 from fastpsr.plans.sources import Given, GivenPart, same_priors
 from fastpsr.predictions import Predictions
 from fastpsr.wording import counted
-
-__all__ = [
-    "Data",
-    "PartitionedPredictions",
-    "Selection",
-    "Transform",
-    "check_data",
-    "check_ids",
-    "from_parts",
-    "mapped",
-    "picked_ids",
-]
-
 
 _P = ParamSpec("_P")
 _Result = TypeVar("_Result")

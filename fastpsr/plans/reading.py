@@ -17,8 +17,6 @@ from fastpsr.plans.tree import Tree
 from fastpsr.plans.watching import tell
 from fastpsr.predictions import Predictions
 
-__all__ = ["Failed", "Reading", "answers_of", "parts_of", "without_frames"]
-
 
 @dataclass(frozen=True, eq=False)
 class Failed:

@@ -11,8 +11,6 @@ from fastpsr.errors import ArgumentError
 from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats, Kind, Predictions
 
-__all__ = ["Given", "GivenPart", "Source", "naming", "same_priors"]
-
 #: What a user may give as a part.
 GivenPart = Predictions | tuple[Predictions, Mapping[str, Any]]
 

@@ -6,8 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["LABELS", "ROWS", "SAMPLED_PARTS", "Request", "Step", "identity_of_fields"]
-
 #: What a step may read of a part, besides columns of ids.
 LABELS = frozenset({"labels", "weights"})
 ROWS = LABELS | {"scores"}

@@ -15,8 +15,6 @@ from fastpsr.options import with_hints
 from fastpsr.plans.sources import Source
 from fastpsr.predictions import KINDS, Floats, Predictions, ScoreKind
 
-__all__ = ["ColumnNames", "Columns", "TableSource", "names_columns"]
-
 Names = str | Sequence[str]
 _P = ParamSpec("_P")
 _Result = TypeVar("_Result")

@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Tree"]
-
 
 class Tree:
     """A binary tree over runs of parts, whose sums have the same bits for any number of workers.

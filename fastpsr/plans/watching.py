@@ -5,8 +5,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-__all__ = ["Progress", "tell", "watched"]
-
 
 @dataclass(frozen=True)
 class Progress:

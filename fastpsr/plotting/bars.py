@@ -17,8 +17,6 @@ from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.limits import common_end
 from fastpsr.plotting.systems import as_mapping
 
-__all__ = ["metric_bars"]
-
 Table = (
     BootstrapResult | Sequence[BootstrapResult] | Evaluation | Sequence[Row] | Mapping[str, float]
 )

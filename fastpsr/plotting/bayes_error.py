@@ -15,8 +15,6 @@ from fastpsr.plotting.shading import Bands, bands_of, shade
 from fastpsr.plotting.systems import as_mapping
 from fastpsr.predictions import Predictions
 
-__all__ = ["ape", "bayes_error"]
-
 Systems = BayesErrorCurve | Predictions | Mapping[str, BayesErrorCurve | Predictions]
 _HIGHEST = 1.5  # normalized errors above it lie beyond the axes
 

@@ -13,8 +13,6 @@ from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import LLR, Canvas
 from fastpsr.predictions import Predictions, ScoreKind
 
-__all__ = ["calibration_map"]
-
 #: Kind of the scores that a calibrator of such predictions is given, and labels of the axes.
 _AXES: dict[str, tuple[ScoreKind, str, str]] = {
     "posteriors": ("logits", "Log-odds", "Log-odds after calibration"),

@@ -20,9 +20,6 @@ from fastpsr.plotting.notes import INDENT, write_notes
 from fastpsr.plotting.systems import as_mapping, check_system
 from fastpsr.predictions import Floats, Predictions
 
-__all__ = ["COLORS", "GRAY", "LLR", "PRIOR", "Canvas", "is_guide", "legend_columns", "reaches",
-           "second"]  # fmt: skip
-
 #: Okabe and Ito's colors, told apart with any kind of color vision, then three of Tol's.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255",
           "#999933", "#332288")  # fmt: skip

@@ -13,8 +13,6 @@ from fastpsr.plotting.canvas import PRIOR, Canvas, second
 from fastpsr.plotting.limits import common_end
 from fastpsr.predictions import Predictions
 
-__all__ = ["empirical_cross_entropy"]
-
 _HIGHEST = 1.5  # bits; higher cross-entropies lie beyond the axes
 
 

@@ -19,8 +19,6 @@ from fastpsr.plotting.systems import as_mapping, of_class
 from fastpsr.plotting.thinning import rate_grid, thin
 from fastpsr.predictions import Floats, Predictions
 
-__all__ = ["det"]
-
 _LOWEST = 1e-5  # of the axes' lower ends, however many samples there are
 _TOP, _TOP_OF_CHANCE = 0.5, 0.99  # upper ends of the axes
 _MARKERS = ("o", "s", "^", "D", "v", "P")

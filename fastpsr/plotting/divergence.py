@@ -10,8 +10,6 @@ from fastpsr.curves import DivergenceCurve
 from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import Canvas
 
-__all__ = ["divergence_curve"]
-
 
 @with_hints
 def divergence_curve(

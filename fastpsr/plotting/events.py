@@ -8,8 +8,6 @@ from fastpsr.plotting.systems import is_multiclass
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.bins import Events
 
-__all__ = ["On", "events_of"]
-
 On = Literal["class", "confidence"]
 
 

@@ -16,8 +16,6 @@ from fastpsr.plotting.spoofs import SPOOFED, Spoof, spoofed_apart
 from fastpsr.plotting.systems import as_mapping, percent
 from fastpsr.predictions import Predictions
 
-__all__ = ["score_histogram"]
-
 
 @with_hints
 def score_histogram(

@@ -2,8 +2,6 @@
 
 from collections.abc import Collection, Mapping
 
-__all__ = ["common_end", "common_span"]
-
 _MOST = 3.0  # times what is usual
 
 

@@ -5,8 +5,6 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.text import Annotation
 
-__all__ = ["INDENT", "notes_of", "take_notes", "write_notes"]
-
 _GID = "fastpsr notes"
 #: Of the lines that continue a note.
 INDENT = "  "

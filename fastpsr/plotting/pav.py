@@ -16,8 +16,6 @@ from fastpsr.plotting.systems import as_mapping, of_class
 from fastpsr.plotting.thinning import span_grid, thin
 from fastpsr.predictions import Predictions
 
-__all__ = ["pav_map"]
-
 
 @with_hints
 def pav_map(

@@ -10,8 +10,6 @@ from matplotlib.scale import ScaleBase
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from matplotlib.transforms import Transform
 
-__all__ = ["LEAST", "TICKS", "ProbitScale"]
-
 LEAST = 1e-12  # rates nearer to 0 or 1 lie here
 _LOW = (1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
 _HIGH = tuple(1.0 - rate for rate in reversed(_LOW) if rate not in (0.005, 0.02))  # less crowded

@@ -20,8 +20,6 @@ from fastpsr.plotting.shading import Bands, bands_of, shade
 from fastpsr.plotting.systems import as_mapping, is_multiclass
 from fastpsr.predictions import Floats, Predictions
 
-__all__ = ["reliability"]
-
 _POINTS = np.arange(1, 200) / 200
 
 

@@ -16,8 +16,6 @@ from fastpsr.plotting.systems import as_mapping
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.bins import BinTotals
 
-__all__ = ["reliability_bins"]
-
 _GAP = "#D55E00"
 
 

@@ -16,8 +16,6 @@ from fastpsr.plotting.systems import as_mapping
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Beta, Brier, Log, ScoringRule, Weighted
 
-__all__ = ["risk_curve"]
-
 _LOG_ODDS = np.linspace(-10.0, 10.0, 401)
 
 

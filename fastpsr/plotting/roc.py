@@ -16,8 +16,6 @@ from fastpsr.plotting.systems import as_mapping, of_class
 from fastpsr.plotting.thinning import rate_grid, thin
 from fastpsr.predictions import Predictions
 
-__all__ = ["all_equal", "roc"]
-
 _ENDS = (0.05, 0.1, 0.2, 0.5, 1.0)  # of the false-alarm rates that are drawn
 
 

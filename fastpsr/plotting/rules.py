@@ -10,8 +10,6 @@ from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import Canvas, second
 from fastpsr.rules import ScoringRule
 
-__all__ = ["rule_losses"]
-
 
 @with_hints
 def rule_losses(

@@ -12,8 +12,6 @@ from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.systems import as_mapping
 
-__all__ = ["sample_size"]
-
 
 @with_hints
 def sample_size(

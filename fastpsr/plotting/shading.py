@@ -10,8 +10,6 @@ from fastpsr.errors import ArgumentError
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.predictions import Floats
 
-__all__ = ["Bands", "bands_of", "shade"]
-
 #: A band of a single system, or bands by the names of the systems.
 Bands = Band | Mapping[str, Band] | None
 

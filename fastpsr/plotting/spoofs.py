@@ -10,8 +10,6 @@ from fastpsr.errors import ArgumentError
 from fastpsr.plotting.systems import as_mapping
 from fastpsr.predictions import Predictions
 
-__all__ = ["SPOOFED", "Spoof", "spoofed_apart"]
-
 #: Line of spoofed trials.
 SPOOFED = (0.0, (1.0, 1.5))
 #: Which trials of a system are spoofed, or of systems by name.

@@ -8,8 +8,6 @@ from fastpsr.options import CALL_TO_MAKE
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.one_class import one_against_rest
 
-__all__ = ["as_mapping", "check_system", "is_multiclass", "of_class", "percent"]
-
 
 def as_mapping(given: Any) -> dict[str, Any]:
     """Return systems by name; a single one has no name."""

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from fastpsr.predictions import Floats
 
-__all__ = ["rate_grid", "span_grid", "thin"]
-
 _FINEST = 1 << 13  # cells across linear axes: finer than the pixels of any screen
 _PROBITS = 8.0  # probit of the smallest rate that is told from 0
 

@@ -16,8 +16,6 @@ from fastpsr.plotting.systems import percent
 from fastpsr.plotting.thinning import rate_grid, span_grid, thin
 from fastpsr.predictions import Floats, Predictions
 
-__all__ = ["tippett"]
-
 
 @with_hints
 def tippett(

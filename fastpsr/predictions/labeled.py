@@ -8,11 +8,6 @@ from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError
 
-__all__ = [
-    "KINDS", "KINDS_OF_SCALES", "Floats", "Kind", "LabeledData", "Scale", "ScoreKind",
-    "log_prior_ratio",
-]  # fmt: skip
-
 Floats = NDArray[np.float64]
 Kind = Literal["posteriors", "likelihoods", "raw scores"]
 ScoreKind = Literal[

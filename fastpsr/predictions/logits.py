@@ -10,8 +10,6 @@ from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
 from fastpsr.predictions.labeled import Floats
 
-__all__ = ["Logits"]
-
 
 class Logits:
     """Rows of logits (N, K), and what is made of them on demand.

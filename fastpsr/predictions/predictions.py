@@ -17,8 +17,6 @@ from fastpsr.predictions.labeled import KINDS, Floats, Kind, ScoreKind
 from fastpsr.predictions.logits import Logits
 from fastpsr.predictions.representation import ScoredLabels
 
-__all__ = ["Predictions"]
-
 _FEWEST_TO_JUDGE = 10  # rows, to say what logits look like
 
 

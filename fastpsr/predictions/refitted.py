@@ -6,8 +6,6 @@ from typing import Self
 from fastpsr.predictions.labeled import Floats
 from fastpsr.predictions.predictions import Predictions
 
-__all__ = ["Refitted"]
-
 
 class Refitted(Predictions):
     """Predictions with other scores where samples weigh differently.

@@ -14,8 +14,6 @@ from fastpsr.predictions.labeled import Floats, log_prior_ratio
 from fastpsr.predictions.logits import Logits
 from fastpsr.predictions.weighting import WeightedLabels
 
-__all__ = ["ScoredLabels"]
-
 _FINITE = float(np.finfo(np.float64).max)
 _WORTH_A_THREAD = 1 << 16  # scores, to find their range
 

@@ -11,8 +11,6 @@ from fastpsr.errors import ArgumentError
 from fastpsr.frames import RowOrder
 from fastpsr.predictions.labeled import Floats, LabeledData
 
-__all__ = ["WeightedLabels", "class_factors", "weigh_groups"]
-
 _FEW_CODES = 8  # which comparisons count faster than NumPy does
 _ROWS_TO_COUNT = 1 << 16  # at once; NumPy makes int64 of them
 

@@ -14,8 +14,6 @@ from fastpsr.evaluation.layout import POOLED
 from fastpsr.metrics import MinDCF
 from fastpsr.predictions import Predictions
 
-__all__ = ["UNNAMED", "Report", "Result"]
-
 #: Name of a system that has none.
 UNNAMED = "predictions"
 

@@ -8,8 +8,6 @@ from fastpsr.evaluation.layout import difference_with_interval, simultaneous
 from fastpsr.report.content import Report
 from fastpsr.report.tables import Cell, Table, narrow_tables, small_print
 
-__all__ = ["difference_tables", "differences"]
-
 
 def differences(report: Report) -> Mapping[str, Any] | None:
     """Return the section of differences, None if there are none."""

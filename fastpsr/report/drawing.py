@@ -23,8 +23,6 @@ from fastpsr.report.fusion import gains
 from fastpsr.report.names import by_column, shorten
 from fastpsr.report.svg import inline_svg, legend_above, new_axes
 
-__all__ = ["Drawn", "draw", "figures"]
-
 _MOST_SYSTEMS = 20  # in a figure: as many as differ in color or line
 _MOST_CURVES = 6  # of the classes of a system in a figure
 _MOST_CLASSES = 12  # whose reliability is drawn one by one

@@ -8,8 +8,6 @@ from fastpsr.evaluation.fusion_gains import WITHOUT
 from fastpsr.report.content import Report
 from fastpsr.report.tables import Cell, Table
 
-__all__ = ["fusion", "gains"]
-
 
 def fusion(report: Report) -> Mapping[str, Any] | None:
     """Return the section of the fusion, None if the report is of none."""

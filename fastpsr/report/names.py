@@ -4,8 +4,6 @@ from collections.abc import Sequence
 
 from fastpsr.report.svg import clean
 
-__all__ = ["by_column", "shorten"]
-
 _LONGEST = 32  # characters of a name in a legend
 _LONGEST_CONDITION = 24  # characters of a condition: a column with a bin
 

@@ -9,8 +9,6 @@ from fastpsr import __version__
 from fastpsr.report.content import Report
 from fastpsr.wording import counted
 
-__all__ = ["made", "read"]
-
 _LIBRARIES = ("numpy", "scipy", "numba", "polars", "matplotlib")
 _WARNING = "warning: "
 

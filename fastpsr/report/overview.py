@@ -10,8 +10,6 @@ from fastpsr.report.content import Report, Result
 from fastpsr.report.names import by_column
 from fastpsr.report.tables import Cell, Table, narrow_tables
 
-__all__ = ["overview"]
-
 _ROLES = ("EER", "minDCF", "actDCF", "Cllr")  # all better where lower
 _OTHERS = ("EER", "minCllr", "NCE")  # where there are none of these but the EER
 

@@ -24,8 +24,6 @@ from fastpsr.report.svg import clean
 from fastpsr.report.tables import metrics
 from fastpsr.report.verdict import calibration
 
-__all__ = ["render", "write_report"]
-
 
 def write_report(
     path: str | os.PathLike[str], report: Report, progress: Progress | None = None

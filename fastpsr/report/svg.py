@@ -14,8 +14,6 @@ from matplotlib.figure import Figure
 
 from fastpsr.plotting.canvas import legend_columns
 
-__all__ = ["clean", "inline_svg", "legend_above", "new_axes"]
-
 _LOOK: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],

@@ -10,19 +10,6 @@ from fastpsr.evaluation import Row
 from fastpsr.evaluation.layout import number, with_interval
 from fastpsr.report.content import Report, Result
 
-__all__ = [
-    "Cell",
-    "Table",
-    "metric_tables",
-    "metrics",
-    "narrow_tables",
-    "normalized",
-    "operating_points",
-    "small_print",
-    "value_cell",
-    "without_conditions",
-]
-
 _MOST_COLUMNS = 6  # of numbers in a table, which is what a printed page has room for
 
 

@@ -14,8 +14,6 @@ from fastpsr.report.content import Report, Result
 from fastpsr.report.tables import Cell, Table, value_cell, without_conditions
 from fastpsr.rules import Log
 
-__all__ = ["Verdict", "calibration", "verdict_table", "verdicts"]
-
 _SLIGHT = 1.0  # percent of the cross-entropy: less is hardly worth a calibrator
 _LARGE = 5.0
 

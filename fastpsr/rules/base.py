@@ -12,8 +12,6 @@ from fastpsr.caching import ByIdentity
 from fastpsr.options import Options, declared
 from fastpsr.predictions import Predictions
 
-__all__ = ["Floats", "ScoringRule", "check_rule", "dot_or_zero"]
-
 Floats = NDArray[np.float64]
 
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.errors import ArgumentError
 
-__all__ = ["Integrand", "TailTables"]
-
 Floats = NDArray[np.float64]
 
 _DEGREE = 12

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 
-__all__ = ["losses_of_classes", "spread_points"]
-
 Floats = NDArray[np.float64]
 
 _LOG2_NODES = 11

@@ -11,8 +11,6 @@ from fastpsr import checks, kernels
 from fastpsr.costs import CostMatrix
 from fastpsr.rules.base import Floats, ScoringRule, dot_or_zero
 
-__all__ = ["Brier", "Cost", "Log", "l1_distance"]
-
 
 @dataclass(frozen=True, eq=False)
 class Log(ScoringRule):

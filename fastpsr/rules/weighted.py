@@ -14,8 +14,6 @@ from fastpsr.rules import simplex
 from fastpsr.rules.base import Floats, ScoringRule
 from fastpsr.rules.panels import Integrand, TailTables
 
-__all__ = ["Beta", "Weighted"]
-
 _LARGEST = float(np.finfo(np.float64).max)
 _BRIER = 4.0  # a + b of the Brier rule: with more, weight is concentrated
 

@@ -17,8 +17,6 @@ from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.summaries.order_statistics import order_statistics, weighted_quantiles
 from fastpsr.summaries.sums import Sums
 
-__all__ = ["BinSums", "BinTotals", "Events", "quantile_edges", "uniform_edges"]
-
 
 @dataclass(frozen=True, eq=False)
 class BinTotals:

@@ -19,20 +19,6 @@ from fastpsr.plans.partitioned import Data, PartitionedPredictions
 from fastpsr.plans.steps import Step
 from fastpsr.predictions import Floats
 
-__all__ = [
-    "PICKED_SHARE",
-    "Column",
-    "CountBuckets",
-    "Counted",
-    "Grid",
-    "PickValues",
-    "ScoresByClass",
-    "WeighBuckets",
-    "count_until_few",
-    "joined_by_number",
-    "pick",
-]
-
 #: This share of the budget is for values picked, which are collected, joined and sorted.
 PICKED_SHARE = 4
 

@@ -7,8 +7,6 @@ import numpy as np
 from fastpsr.plans import LABELS, Part, Step
 from fastpsr.predictions import Floats
 
-__all__ = ["ClassCounts"]
-
 
 @dataclass(frozen=True, eq=False)
 class ClassCounts(Step):

@@ -12,8 +12,6 @@ from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.buckets import joined_by_number
 
-__all__ = ["BEYOND_BUDGET", "CollectClass", "Scores"]
-
 #: What to do where ranks exceed the budget.
 BEYOND_BUDGET = "set FASTPSR_MEMORY to more, take a sample, or compute values alone (n_resamples=0)"
 

@@ -15,14 +15,6 @@ from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.pav_blocks import require_both_classes
 from fastpsr.summaries.sums import Sums
 
-__all__ = [
-    "BayesDecisionSums",
-    "DecisionCounts",
-    "ThresholdSums",
-    "error_rates",
-    "llrs_of",
-]
-
 _FEW_STEPS = 8  # with which comparisons are faster than a search in the steps
 
 

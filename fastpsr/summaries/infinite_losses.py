@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from fastpsr.plans import Data, Part, Step, begin, count
 
-__all__ = ["count_infinite_losses"]
-
 
 def count_infinite_losses(data: Data) -> int:
     """Return the number of samples with posterior 0 for their class, if its prior is > 0."""

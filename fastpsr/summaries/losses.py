@@ -13,16 +13,6 @@ from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.rules.base import ScoringRule, dot_or_zero
 from fastpsr.summaries.sums import ClassSums
 
-__all__ = [
-    "LossSums",
-    "MeanSums",
-    "ReferenceMeans",
-    "ReferenceSums",
-    "ScoreTotals",
-    "expected_losses",
-    "summed_losses",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class ScoreTotals:

@@ -11,8 +11,6 @@ from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Part, Transform, mapped
 from fastpsr.predictions import Kind, Predictions
 
-__all__ = ["check_class", "one_against_rest"]
-
 Floats = NDArray[np.float64]
 
 _TINY = 1e-290  # sums below it lose digits

@@ -13,8 +13,6 @@ from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.buckets import Column, Counted, count_until_few, pick
 
-__all__ = ["order_statistics", "weighted_quantiles"]
-
 Values = Callable[[Predictions], Floats]
 
 

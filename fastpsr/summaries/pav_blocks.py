@@ -12,8 +12,6 @@ from fastpsr.errors import ArgumentError
 from fastpsr.predictions import Floats, class_factors
 from fastpsr.summaries.roc_steps import Criterion, RocStep, error_rates
 
-__all__ = ["ClassTotals", "PavBlocks", "require_both_classes"]
-
 
 class ClassTotals:
     """What rank cells and PAV blocks derive from the weights of both classes."""

@@ -28,20 +28,6 @@ from fastpsr.summaries.pav_blocks import ClassTotals, PavBlocks
 from fastpsr.summaries.sums import Sums
 from fastpsr.summaries.thresholds import as_posteriors
 
-__all__ = [
-    "CountIntoCells",
-    "RankSums",
-    "RankTable",
-    "Resolution",
-    "are_balanced",
-    "cells_fit",
-    "distinct_scores",
-    "minority_of",
-    "rank_cells",
-    "rank_runs",
-    "rank_sums",
-]
-
 Resolution = Literal["runs", "cells", "scores"]
 
 _BALANCED = 1 / 16  # share of the minority from which sorting both classes beats looking up

@@ -7,15 +7,6 @@ import numpy as np
 
 from fastpsr.predictions import Floats
 
-__all__ = [
-    "EQUAL_RATES",
-    "Criterion",
-    "RocStep",
-    "error_rates",
-    "limit_of_fa",
-    "limit_of_miss",
-]
-
 
 @dataclass(frozen=True)
 class Criterion:

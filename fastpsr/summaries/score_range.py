@@ -10,8 +10,6 @@ from fastpsr import kernels
 from fastpsr.plans import Part, Step
 from fastpsr.predictions import Floats
 
-__all__ = ["HighestInSteps", "ScoreRange", "Span"]
-
 
 @dataclass(frozen=True, eq=False)
 class Span:

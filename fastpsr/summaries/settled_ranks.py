@@ -22,8 +22,6 @@ from fastpsr.summaries.pav_blocks import PavBlocks, require_both_classes
 from fastpsr.summaries.rank_table import are_balanced, cells_fit, rank_cells
 from fastpsr.summaries.roc_steps import Criterion, RocStep, error_rates
 
-__all__ = ["pav_blocks", "rank_area", "roc_step"]
-
 
 def pav_blocks(data: Data) -> PavBlocks:
     """Return the isotonic fit of labeled binary data; computed once."""

@@ -14,8 +14,6 @@ from fastpsr.plans.part import Part
 from fastpsr.plans.steps import ROWS, Step, identity_of_fields
 from fastpsr.predictions import Floats, weigh_groups
 
-__all__ = ["AddUp", "ClassSums", "Sums"]
-
 
 class Sums(ABC):
     """Groups of samples, and the terms that are summed over each group besides the weight.

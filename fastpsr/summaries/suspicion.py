@@ -9,8 +9,6 @@ from fastpsr.errors import SuspicionWarning, warn
 from fastpsr.plans import Data
 from fastpsr.predictions import Predictions
 
-__all__ = ["FEWEST", "are_like_posteriors", "like_posteriors", "look_at_llrs"]
-
 #: Smallest number of samples for the check.
 FEWEST = 10
 _FIRST = 100  # rows that are checked first, since they usually decide

@@ -10,8 +10,6 @@ from fastpsr.plans import Data, Part, Step, count
 from fastpsr.predictions import Floats
 from fastpsr.summaries.roc_steps import RocStep
 
-__all__ = ["as_posteriors", "score_above"]
-
 
 def score_above(data: Data, step: RocStep) -> float:
     """Return the lowest score that is accepted after a step."""

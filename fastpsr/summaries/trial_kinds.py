@@ -16,15 +16,6 @@ from fastpsr.summaries.rank_table import minority_of, rank_cells
 from fastpsr.summaries.roc_steps import error_rates
 from fastpsr.summaries.sums import Sums
 
-__all__ = [
-    "KindCellSums",
-    "KindCounts",
-    "KindDecisionSums",
-    "KindSums",
-    "as_spoof",
-    "kind_cell_sums",
-]
-
 _KINDS = ("non-targets", "spoofed trials", "targets")  # those of a class are consecutive
 
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from fastpsr.wording import counted, shorten
 
-__all__ = ["line_of", "what_is_wrong"]
-
 _GZIP = b"\x1f\x8b"
 
 

@@ -22,8 +22,6 @@ from fastpsr.tables.table import OpenTable
 if TYPE_CHECKING:
     from polars import DataFrame, Series
 
-__all__ = ["is_table", "open_table"]
-
 _ENDINGS = (".npz", ".npy", ".csv", ".parquet", ".pq")
 _ADVICE = 'CSV and Parquet files need polars: pip install "fastpsr[cli]"'
 

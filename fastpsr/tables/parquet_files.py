@@ -6,8 +6,6 @@ from pathlib import Path
 from fastpsr.errors import ArgumentError
 from fastpsr.files import check_names
 
-__all__ = ["parquet_files"]
-
 
 def parquet_files(path: Path) -> list[str]:
     """Return the Parquet files that a path, a folder or a pattern means; none for other tables."""

@@ -14,8 +14,6 @@ from fastpsr.plans import PartitionedPredictions
 from fastpsr.predictions import KINDS, Predictions, ScoreKind
 from fastpsr.tables.opening import open_table
 
-__all__ = ["read_table"]
-
 
 @overload
 def read_table(

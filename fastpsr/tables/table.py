@@ -20,8 +20,6 @@ from fastpsr.predictions import Predictions, ScoreKind
 from fastpsr.tables.lines import line_of
 from fastpsr.wording import shorten
 
-__all__ = ["OpenTable", "Table"]
-
 #: Usual names of columns of labels and of weights.
 LABELS = ("y_true", "label", "labels", "target", "targets")
 WEIGHTS = ("sample_weight", "weight", "weights")

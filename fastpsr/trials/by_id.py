@@ -19,8 +19,6 @@ from fastpsr.wording import counted
 if TYPE_CHECKING:
     from polars import Series
 
-__all__ = ["ById", "check_none_lacks"]
-
 _MOST_EXAMPLES = 3
 
 

@@ -12,8 +12,6 @@ from fastpsr.trials.optional import polars
 if TYPE_CHECKING:
     from polars import Series
 
-__all__ = ["Coded", "Column", "as_column", "categories", "encode", "pick", "recode"]
-
 
 class Coded:
     """A column of N strings: each row's place in a table of the distinct ones.

@@ -10,8 +10,6 @@ from fastpsr.trials.coded import Coded, recode
 from fastpsr.trials.optional import polars
 from fastpsr.trials.trial_set import TrialSet
 
-__all__ = ["common_trials", "lacking_trial"]
-
 
 def common_trials(systems: Mapping[Any, TrialSet]) -> tuple[dict[Any, TrialSet], str]:
     """Return the trials that all systems have, in the order of the first, and what is left out.

@@ -13,8 +13,6 @@ from fastpsr.trials.labels import VOCABULARIES
 from fastpsr.trials.names import KIND, WITH_SPOOF
 from fastpsr.trials.trial_set import TrialSet
 
-__all__ = ["Conditions", "conditions", "grouping", "known_column", "spoofed_trials"]
-
 #: Columns of conditions; those of a tuple are combined.
 Conditions = str | Sequence[str | tuple[str, ...]]
 

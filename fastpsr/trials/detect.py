@@ -13,8 +13,6 @@ from fastpsr.trials.sample import Sample, look
 from fastpsr.trials.unknown import unknown_words, what_was_seen
 from fastpsr.wording import shorten
 
-__all__ = ["detect", "first_look", "is_of_matrices"]
-
 _KINDS = {format.magic: format.kind for format in REGISTRY if format.magic}
 _EVERY_LINE = (Tolerance(1.0, any_ids=False), Tolerance(1.0, any_ids=True))
 _MOST_LINES = (Tolerance(0.5, any_ids=False), Tolerance(0.5, any_ids=True))

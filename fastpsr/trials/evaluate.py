@@ -26,15 +26,6 @@ from fastpsr.trials.common import common_trials
 from fastpsr.trials.conditions import Conditions, conditions, known_column, spoofed_trials
 from fastpsr.trials.trial_set import TrialSet
 
-__all__ = [
-    "evaluate",
-    "metrics_of",
-    "predictions_of",
-    "trial_of",
-    "units_of",
-    "weights_of",
-]
-
 _SPOOF = "spoof"  # the column of costs of spoofed trials that every list with such trials has
 
 

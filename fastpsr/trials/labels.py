@@ -9,8 +9,6 @@ from fastpsr.trials.text import Where
 if TYPE_CHECKING:
     from polars import Series
 
-__all__ = ["VOCABULARIES", "LabelWords", "unknown_label", "vocabularies_of"]
-
 #: The word for target, then those for non-targets, of each vocabulary by its name.
 VOCABULARIES: dict[str, tuple[str, ...]] = {
     "/".join(words): words

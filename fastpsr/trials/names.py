@@ -13,16 +13,6 @@ if TYPE_CHECKING:
 
     from fastpsr.trials.text import Where
 
-__all__ = [
-    "KIND",
-    "NORM_COLUMNS",
-    "WITH_SPOOF",
-    "check_roles",
-    "find_roles",
-    "has_usual_names",
-    "header_hint",
-]
-
 #: The four columns that wespeaker's score normalization appends.
 NORM_COLUMNS = ("norm_1", "norm_2", "norm_3", "norm_4")
 #: Words for labels of which the last is a kind of non-target that has a column of its own.

@@ -4,8 +4,6 @@ from typing import Any
 
 from fastpsr.optional import load
 
-__all__ = ["duckdb", "h5py", "polars", "pyarrow"]
-
 
 def polars() -> Any:
     """Return the module polars, or say how to install it."""

@@ -14,8 +14,6 @@ from typing import Any, BinaryIO, TypeVar
 
 from fastpsr.trials.sample import Sample, broken_gzip
 
-__all__ = ["PIECE_BYTES", "Piece", "pieces", "rows_by_piece", "side_by_side"]
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

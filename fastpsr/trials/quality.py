@@ -17,8 +17,6 @@ from fastpsr.trials.optional import polars
 if TYPE_CHECKING:
     from polars import Series
 
-__all__ = ["quality_of_columns", "quality_of_ids"]
-
 _MOST = np.finfo(np.float64).max
 
 

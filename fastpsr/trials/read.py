@@ -23,8 +23,6 @@ from fastpsr.trials.several import AnyPath, Files, files_of, open_as_one, transp
 from fastpsr.trials.speakers import AS_SPEAKERS, SpeakerFinder, taken_as_conditions
 from fastpsr.trials.trial_set import Source, TrialSet
 
-__all__ = ["read"]
-
 
 def read(
     key: Files | None,

@@ -20,8 +20,6 @@ from fastpsr.trials.trial_file import TrialFile
 if TYPE_CHECKING:
     from polars import DataFrame, Series
 
-__all__ = ["Progress", "Reading", "collect", "open_file", "read_file"]
-
 #: Is called with the name of a step, the rows done and about how many there are.
 Progress = Callable[[str, int, int], object]
 

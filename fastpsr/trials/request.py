@@ -7,8 +7,6 @@ from typing import Literal
 
 from fastpsr.errors import ArgumentError
 
-__all__ = ["CLASSES", "ROLES", "Label", "Request", "Wanted"]
-
 #: What a column can be.
 ROLES = ("enroll", "test", "side", "label", "score")
 

@@ -13,8 +13,6 @@ from pathlib import Path
 
 from fastpsr.files import STDIN, can_be_read_again
 
-__all__ = ["Sample", "broken_gzip", "fields_of", "look"]
-
 _SIZE = 1 << 16
 _MOST_LINES = 500
 _PACKERS = {b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}

@@ -12,17 +12,6 @@ from fastpsr.trials.reading import Progress, Reading, collect, open_file, read_f
 from fastpsr.trials.request import CLASSES, Label, Request, Wanted
 from fastpsr.trials.trial_file import TrialFile, TrialFiles
 
-__all__ = [
-    "AnyPath",
-    "Files",
-    "files_of",
-    "open_as_one",
-    "read_classes",
-    "read_key",
-    "read_scores",
-    "transposes",
-]
-
 AnyPath = str | os.PathLike[str]
 #: A file, several that make one, or those of both classes.
 Files = AnyPath | Reading | Sequence[AnyPath | Reading] | Mapping[Label, AnyPath]

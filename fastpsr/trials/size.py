@@ -7,8 +7,6 @@ from pathlib import Path
 from fastpsr.files import can_be_read_again
 from fastpsr.trials.detect import first_look
 
-__all__ = ["least_memory"]
-
 _BYTES_PER_TRIAL = 100  # of short ids in the key's order; others take more, up to about 300
 _PACKED_BYTES = 1 << 20  # that show how well a file is packed
 

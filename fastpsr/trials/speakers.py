@@ -18,14 +18,6 @@ from fastpsr.trials.optional import polars
 if TYPE_CHECKING:
     from polars import DataFrame, Series
 
-__all__ = [
-    "AS_SPEAKERS",
-    "Agreement",
-    "SpeakerFinder",
-    "Speakers",
-    "taken_as_conditions",
-]
-
 #: How columns become speakers in memory; the braces are a pair of names.
 AS_SPEAKERS = "with_speakers(column={})"
 _MANY = 0.02  # of the target trials, of two speakers: more than a few wrong labels

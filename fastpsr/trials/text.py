@@ -15,8 +15,6 @@ from fastpsr.wording import shorten
 if TYPE_CHECKING:
     from polars import DataFrame, LazyFrame
 
-__all__ = ["Progress", "Where", "is_number", "places_in", "split_lines", "utf8_error"]
-
 #: Names the file and the line of some rows.
 Where = Callable[[Sequence[int]], list[str]]
 #: Is called with the rows so far and about how many there are.

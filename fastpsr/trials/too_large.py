@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from fastpsr.trials.text import Where
 
-__all__ = ["check_scores", "first_too_large", "has_large", "is_too_large"]
-
 Column = TypeVar("Column", bound=Any)  # a Series, or an expression
 
 

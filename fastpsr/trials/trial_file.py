@@ -15,8 +15,6 @@ from fastpsr.trials.text import Progress, Where
 if TYPE_CHECKING:
     from polars import DataFrame, Series
 
-__all__ = ["PieceFile", "TrialFile", "TrialFiles"]
-
 _FIRST_BYTES = 1 << 16
 _CLASSES = {"target": "targets", "nontarget": "non-targets"}
 

@@ -23,8 +23,6 @@ from fastpsr.trials.speakers import (
 )
 from fastpsr.trials.weights import equalized_weights
 
-__all__ = ["Source", "TrialSet"]
-
 
 @dataclass(frozen=True)
 class Source:

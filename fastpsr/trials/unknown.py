@@ -11,8 +11,6 @@ from fastpsr.trials.request import Request
 from fastpsr.trials.sample import Sample
 from fastpsr.wording import counted, shorten
 
-__all__ = ["unknown_words", "what_was_seen"]
-
 _FEW_WORDS = 3  # that a column of labels has
 
 _SEPARATORS = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError
 
-__all__ = ["equalized_weights"]
-
 
 def equalized_weights(
     y_true: NDArray[np.uint8], columns: Mapping[str, tuple[list[str], NDArray[np.int64]]]

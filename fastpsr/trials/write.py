@@ -11,8 +11,6 @@ from fastpsr.files import whole_file
 from fastpsr.trials.formats import REGISTRY, check_format
 from fastpsr.trials.trial_set import TrialSet
 
-__all__ = ["write_scores"]
-
 
 def write_scores(
     path: str | os.PathLike[str],

@@ -8,8 +8,6 @@ import typer
 import fastpsr as fp
 from fastpsr.cli.options.sources import Binned, parse_bins, parse_by
 
-__all__ = ["CONDITIONS", "ConditionOptions"]
-
 #: The options.
 CONDITIONS = ("--by", "--bins", "--min-per-class")
 

@@ -28,8 +28,6 @@ from fastpsr.cli.options.sources import (
 if TYPE_CHECKING:
     from fastpsr.evaluation import GroupPairs
 
-__all__ = ["EvaluationOptions", "OptionsOfDifferences"]
-
 
 @dataclass(frozen=True)
 class EvaluationOptions:

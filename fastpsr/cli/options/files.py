@@ -17,18 +17,6 @@ from fastpsr.cli.options.panels import FILES, of
 from fastpsr.cli.show import console
 from fastpsr.files import STDIN, check_place
 
-__all__ = [
-    "OutputOptions",
-    "Report",
-    "arrays_beside",
-    "check_inputs",
-    "check_outputs",
-    "check_written_ending",
-    "from_stdin",
-    "named_files",
-    "to_stdout",
-]
-
 Report = Annotated[
     Path | None,
     typer.Option(

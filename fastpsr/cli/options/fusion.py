@@ -23,8 +23,6 @@ from fastpsr.wording import counted
 if TYPE_CHECKING:
     from fastpsr.trials import TrialSet
 
-__all__ = ["FusionOptions", "Measure", "QualityOptions"]
-
 _TREATED = "[:log][:cap=N]"
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from fastpsr.tables import OpenTable
     from fastpsr.trials import TrialSet
 
-__all__ = ["ComparisonOptions", "IntervalOptions", "arguments", "check_method", "drawn_name"]
-
 _SPEAKERS, _NESTED = "speaker", "nested:"  # the latter before the name of a column of cluster ids
 _TELL_SPEAKERS = "--speakers, --speaker-columns or --speaker-pattern"
 

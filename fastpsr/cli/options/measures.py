@@ -39,16 +39,6 @@ Names = Annotated[
     ),
 ]
 
-__all__ = [
-    "CalibratorOptions",
-    "Costs",
-    "MeasureOptions",
-    "Names",
-    "parse_dcf",
-    "parse_priors",
-    "read_costs",
-]
-
 
 class Equal(StrEnum):
     """Definitions of the EER."""

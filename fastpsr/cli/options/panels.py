@@ -4,8 +4,6 @@ from typing import Any
 
 import typer
 
-__all__ = ["FILES", "INTERVALS", "METRICS", "TABLES", "TRIALS", "of"]
-
 TABLES, TRIALS, INTERVALS = "Tables", "Trial lists", "Intervals"
 METRICS, FILES = "Metrics and calibration", "Files"
 

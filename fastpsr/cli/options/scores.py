@@ -9,18 +9,6 @@ import typer
 if TYPE_CHECKING:
     from fastpsr.predictions import Scale, ScoreKind
 
-__all__ = [
-    "OF_POSTERIORS",
-    "KindsOfScores",
-    "Scores",
-    "ScoresAre",
-    "ScoresMean",
-    "kind_of",
-    "kinds_of",
-    "table_scale",
-    "trial_scale",
-]
-
 
 class ScoresAre(StrEnum):
     """Kinds of scores."""

@@ -13,24 +13,6 @@ from fastpsr.cli.options.files import from_stdin, named_files
 from fastpsr.cli.options.panels import FILES, METRICS, TABLES, TRIALS, of
 from fastpsr.exports import FORMATS
 
-__all__ = [
-    "Binned",
-    "By",
-    "Columns",
-    "FormatOptions",
-    "GroupDifferences",
-    "KeyOptions",
-    "PolicyOptions",
-    "SpeakerOptions",
-    "SystemColumns",
-    "TableOptions",
-    "TrialOptions",
-    "parse_bins",
-    "parse_by",
-    "parse_columns",
-    "parse_systems",
-]
-
 Columns = Annotated[
     str | None,
     of(

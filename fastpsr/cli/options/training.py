@@ -22,8 +22,6 @@ from fastpsr.cli.options.sources import (
 if TYPE_CHECKING:
     from fastpsr.cli.training_scores import TableScores, TrialScores
 
-__all__ = ["TrainingOptions"]
-
 TrainingTrials = Annotated[
     Path | None,
     typer.Option(

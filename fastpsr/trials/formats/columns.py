@@ -25,8 +25,6 @@ from fastpsr.trials.trial_set import TrialSet
 if TYPE_CHECKING:
     from polars import DataFrame, LazyFrame
 
-__all__ = ["Npz", "Parquet"]
-
 _BYTES_PER_ROW = 100  # of a piece: about what text has
 
 

@@ -22,8 +22,6 @@ from fastpsr.trials.trial_set import TrialSet
 if TYPE_CHECKING:
     from polars import DataFrame
 
-__all__ = ["Columns", "Format", "Tolerance", "frame_of"]
-
 Columns = dict[str, Coded | NDArray[Any]]
 
 

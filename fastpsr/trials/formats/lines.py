@@ -25,8 +25,6 @@ from fastpsr.trials.trial_set import TrialSet
 if TYPE_CHECKING:
     from polars import DataFrame
 
-__all__ = ["Lines", "fields", "is_number", "usual_length"]
-
 
 @dataclass(frozen=True)
 class Lines(Format):

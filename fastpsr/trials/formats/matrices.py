@@ -24,8 +24,6 @@ from fastpsr.wording import counted
 if TYPE_CHECKING:
     from polars import DataFrame, Series
 
-__all__ = ["Matrices"]
-
 _BLOCK = 1 << 18  # entries of a matrix read at a time
 _BYTES_PER_TRIAL = 100  # as strings
 _ROWS_ARE_MODELS = "fastpsr_rows_are_models"  # an attribute that settles square matrices

@@ -14,8 +14,6 @@ from fastpsr.trials.formats.matrices import Matrices
 from fastpsr.trials.formats.separated import Csv, Nist
 from fastpsr.trials.names import NORM_COLUMNS, WITH_SPOOF
 
-__all__ = ["FORMATS", "REGISTRY", "check_format", "endings_of", "may_end_in"]
-
 _ANY_TEXT = (".txt", ".tsv")
 _COMMAS = (".csv", ".txt")
 _HDF5 = (".h5", ".hdf5")

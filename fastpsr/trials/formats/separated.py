@@ -28,8 +28,6 @@ from fastpsr.wording import counted, shorten
 if TYPE_CHECKING:
     from polars import DataFrame
 
-__all__ = ["Csv", "Nist", "SeparatedFile", "write_text"]
-
 
 @dataclass(frozen=True)
 class _Separated(Format):

@@ -9,8 +9,6 @@ from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.trials.speakers import SpeakerFinder
 from fastpsr.trials.trial_file import TrialFile
 
-__all__ = ["column_names", "named"]
-
 AnyPath = str | os.PathLike[str]
 
 

@@ -25,8 +25,6 @@ from fastpsr.trials.trial_file import TrialFile
 if TYPE_CHECKING:
     from polars import DataFrame
 
-__all__ = ["Database"]
-
 _BYTES_PER_THREAD = 1 << 28  # threads sort and join in memory of their own
 
 

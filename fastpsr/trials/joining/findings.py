@@ -12,21 +12,6 @@ from fastpsr.errors import ArgumentError
 from fastpsr.trials.text import Where
 from fastpsr.wording import counted
 
-__all__ = [
-    "EXAMPLES",
-    "OF_SCORES",
-    "Found",
-    "Mask",
-    "Mismatches",
-    "Policies",
-    "Some",
-    "Verdict",
-    "check_as_many",
-    "check_classes",
-    "check_ids",
-    "check_without_ids",
-]
-
 EXAMPLES = 3
 _FEW = 0.5  # share of the key's trials below which leaving the others out is not offered
 _ALLOWING = {"missing": "drop", "extra": "ignore", "duplicates": "first", "nan": "drop"}

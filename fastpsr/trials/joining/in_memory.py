@@ -27,8 +27,6 @@ from fastpsr.trials.joining.why_ids_differ import (
 )
 from fastpsr.trials.reading import Reading
 
-__all__ = ["Joined", "Rows", "join", "keep_numbers"]
-
 Rows = NDArray[np.int64] | slice
 
 

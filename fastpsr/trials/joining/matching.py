@@ -14,8 +14,6 @@ from fastpsr.trials.optional import polars
 if TYPE_CHECKING:
     from polars import Series
 
-__all__ = ["Matched", "match", "repeated"]
-
 _MAX_PAIRS = 2**62
 _ROWS = 1 << 20
 

@@ -26,8 +26,6 @@ from fastpsr.trials.speakers import SpeakerFinder, taken_as_conditions
 from fastpsr.trials.text import Progress as Told
 from fastpsr.trials.trial_file import TrialFile
 
-__all__ = ["JoinedFile", "join"]
-
 AnyPath = str | os.PathLike[str]
 
 _PIECE_BYTES = 1 << 24

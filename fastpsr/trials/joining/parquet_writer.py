@@ -12,8 +12,6 @@ from fastpsr.trials.optional import polars, pyarrow
 if TYPE_CHECKING:
     from polars import DataFrame
 
-__all__ = ["ParquetWriter"]
-
 _GROUP_ROWS = 10**6
 _BYTES_PER_ROW = 300  # of a row group, while it is made
 

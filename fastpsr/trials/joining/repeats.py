@@ -13,8 +13,6 @@ from fastpsr.trials.optional import polars
 if TYPE_CHECKING:
     from polars import DataFrame, Series
 
-__all__ = ["Repeats", "distinct_hashes", "hashes_of"]
-
 _BUCKET_BITS = 8
 Hashes = NDArray[np.uint64]
 

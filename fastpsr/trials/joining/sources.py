@@ -13,9 +13,6 @@ from fastpsr.trials.trial_file import TrialFile
 if TYPE_CHECKING:
     from polars import DataFrame
 
-__all__ = ["FromDatabase", "InOrder", "WithIdsOf"]
-
-
 _MANY = 1 << 20
 
 

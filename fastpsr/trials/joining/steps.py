@@ -25,8 +25,6 @@ from fastpsr.trials.trial_file import TrialFile
 if TYPE_CHECKING:
     from polars import DataFrame
 
-__all__ = ["Job", "System"]
-
 Sources = dict["System", Any]
 
 

@@ -3,8 +3,6 @@
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 
-__all__ = ["both_interrupts", "started_thread"]
-
 
 def both_interrupts() -> nullcontext[None]:
     """Return a block in which Ctrl-C ends, inside of one that cleans up.

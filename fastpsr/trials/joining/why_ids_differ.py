@@ -14,8 +14,6 @@ from fastpsr.trials.optional import polars
 if TYPE_CHECKING:
     from polars import Series
 
-__all__ = ["MOST", "Unmatched", "nothing_in_common", "why_ids_differ"]
-
 #: Trials of a list that are looked at.
 MOST = 300_000
 _ENOUGH = 0.5  # of the trials that could match, for a reason to be named
