@@ -8,11 +8,6 @@ def sums_of(metric, data):
     return metric.sums(data)
 
 
-def fixed(metric, data):
-    """The metric with its folds dealt."""
-    return metric.fixed_to(data)
-
-
 def units_of(resampling, data):
     return resampling.units(data)
 

@@ -9,7 +9,7 @@ import fastpsr as fp
 from fastpsr.plans import Part, count
 from tests import reference_bootstrap as reference
 from tests import samples
-from tests.drawn import fixed, group_draws, layout_of, sums_of, units_of
+from tests.drawn import group_draws, layout_of, sums_of, units_of
 
 LOG, BRIER = fp.rules.Log(), fp.rules.Brier()
 KINDS = ("posteriors", "log-posteriors", "likelihoods", "llrs", "raw")
@@ -77,7 +77,7 @@ def by_sums(metric, predictions, times):
 
 def weighted(metric, predictions, times):
     own = predictions.weights if predictions.weights.size else 1.0
-    return fixed(metric, predictions)(predictions.reweighted(own * times, times))
+    return metric(predictions.reweighted(own * times, times))
 
 
 def repeated(metric, predictions, times):

@@ -1,7 +1,7 @@
 """What replicates are drawn of: a metric of some data."""
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,6 @@ class Job:
     subset: Subset | None = None
     sums: Sums | None = None
     shape: tuple[int, ...] = ()
-    _pinned: list[AnyMetric | Statistic[Any, Floats]] = field(default_factory=list)
 
     @cached_property
     def name(self) -> str:
@@ -64,22 +63,12 @@ class Job:
             if sums is not None and sums.are_reweightable:
                 self.sums = sums
 
-    def pin(self) -> AnyMetric | Statistic[Any, Floats]:
-        """Return the metric with fixed folds."""
-        if not self._pinned:
-            metric: Any = self.metric
-            if isinstance(metric, Metric):
-                metric = metric.fixed_to(self.data)
-            self._pinned.append(metric)
-        return self._pinned[0]
-
     def value_under(self, draws: RowCounts, replicate: int, views: dict[Hashable, Any]) -> Any:
         """Return the value for given draw counts of the rows; nan if it is undefined.
 
         `views` are draws of rows, and data under these, which jobs share: what is computed once for
         several metrics of the same data is computed once here, too.
         """
-        pinned = self.pin()
         key = ByIdentity(self.data), self.subset, replicate
         try:
             if key not in views:
@@ -88,11 +77,11 @@ class Job:
                     views[drawn] = Reweighted(draws, replicate, self.subset)
                 views[key] = mapped(self.data, views[drawn])
             view: Any = views[key]
-            if isinstance(pinned, Statistic):
-                value: Any = pinned.value_on(view)
+            if isinstance(self.metric, Statistic):
+                value: Any = self.metric.value_on(view)
             else:
                 view.require_samples()  # two-way: possibly no trial with both speakers drawn
-                value = pinned(view)
+                value = self.metric(view)
         except ValueError:
             return np.full(self.shape, np.nan)[()]
         except Exception as error:

@@ -180,8 +180,6 @@ def _go_to_samples(
     """Write the replicates of jobs without sums, each computed from the samples."""
     n_replicates = out[0].shape[0]
     data = next(iter(jobs.values())).whole
-    for job in jobs.values():
-        job.pin()
 
     def one(replicate: int) -> None:
         views: dict[Hashable, Any] = {}

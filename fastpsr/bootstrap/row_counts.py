@@ -28,6 +28,7 @@ class Reweighted(Transform):
     """
 
     keeps_rows = False
+    is_replicate = True
 
     def __init__(self, draws: RowCounts, replicate: int, subset: Subset | None = None) -> None:
         self._draws, self._replicate, self._subset = draws, replicate, subset

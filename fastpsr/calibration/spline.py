@@ -149,7 +149,7 @@ class Spline(SmoothCalibrator):
         fewest = int(np.min(data.class_sizes))
         if folds.n_folds == 1 and fewest > 1:
             n_folds = min(_FOLDS, fewest)
-            name = ("folds", n_folds, 0)  # those of CrossFit()
+            name = ("inner folds", n_folds)  # those of CrossFit()
             dealt = shared(name, data, lambda: deal_samples(data, n_folds, 0))
             return dealt.inner()
         # those that train a calibrator, and may train others on which it is not trained

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
+from fastpsr.caching import ByIdentity
 from fastpsr.calibration import folds as dealing
 from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.by_condition import ByCondition
@@ -59,10 +60,6 @@ class Training(Options, ABC):
     @abstractmethod
     def calibrated(self, calibrator: Calibrator, data: Data) -> Any:
         """Fit calibrators, and return the calibrated data."""
-
-    @abstractmethod
-    def fixed_to(self, calibrator: Calibrator, data: Data) -> "Training":
-        """Return the training with everything fixed that replicates share."""
 
     def calibrate(self, calibrator: Calibrator | FitTransform, predictions: Data) -> Any:
         """Return predictions calibrated with a calibrator that is trained in this way."""
@@ -143,14 +140,18 @@ class CrossFit(Training):
         checks.check_integer("seed", self.seed, 0)
 
     def folds_of(self, data: Data) -> Folds:
-        """Return the folds, assigned once; rows of weight 0 are not counted."""
+        """Return the folds, assigned once; rows of weight 0 are not counted.
+
+        Those of a replicate are those of the data that it is drawn from.
+        """
+        data = data.drawn_from
         begin(data)
         specs = self._specs()
         for argument, spec in specs:
             check_ids(argument, spec, data)
         n_folds = int(self.folds) if isinstance(self.folds, (int, np.integer)) else 0
         name = ("folds", n_folds, self.seed, *(dealing.spec_key(spec) for _, spec in specs))
-        return shared(name, data, lambda: self._deal(data, n_folds))
+        return shared(name, data, lambda: self._deal(data, n_folds).pinned_to(data))
 
     def _deal(self, data: Data, n_folds: int) -> Folds:
         groups = self.groups
@@ -181,37 +182,9 @@ class CrossFit(Training):
             return replace(self, folds=specs[0])
         return replace(self, groups=tuple(specs) if len(specs) == 2 else specs[0])
 
-    def pinned_folds(self, data: Data) -> Folds:
-        """Return the folds, also for the same data with other weights."""
-        folds = self.folds_of(data)
-        return folds.pinned_to(data)
-
-    def fixed_to(self, calibrator: Calibrator, data: Data) -> Training:
-        return _ByFolds(self.pinned_folds(data))
-
     def calibrated(self, calibrator: Calibrator, data: Data) -> Any:
         calibrator.check_accepts(data)
-        folds = self.folds_of(data)
-        return _ByFolds(folds).calibrated(calibrator, data)
-
-
-@dataclass(frozen=True, eq=False)
-class _ByFolds(Training):
-    """Cross-fitting with folds that are already assigned."""
-
-    folds: Folds
-    name = CrossFit.name
-
-    def folds_of(self, data: Data) -> Folds:
-        return self.folds
-
-    def fixed_to(self, calibrator: Calibrator, data: Data) -> Training:
-        return self
-
-    def calibrated(self, calibrator: Calibrator, data: Data) -> Any:
-        calibrator.check_accepts(data)
-        transform = calibrator.fit_folds(data, self.folds)
-        return mapped(data, transform)
+        return mapped(data, calibrator.fit_folds(data, self.folds_of(data)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,9 +204,6 @@ class TrainOnTest(Training):
 
     def folds_of(self, data: Data) -> Folds:
         return dealing.one_fold()
-
-    def fixed_to(self, calibrator: Calibrator, data: Data) -> Training:
-        return self
 
     def calibrated(self, calibrator: Calibrator, data: Data) -> Any:
         fitted = calibrator.fitted_to(data)
@@ -270,11 +240,11 @@ class HeldOut(Training):
     def __post_init__(self) -> None:
         check_data(self.predictions)
 
-    def fixed_to(self, calibrator: Calibrator, data: Data) -> Training:
-        return _Trained(self._fit(calibrator))
-
     def calibrated(self, calibrator: Calibrator, data: Data) -> Any:
-        fitted = self._fit(calibrator)
+        held_out = self.predictions
+        begin(held_out)
+        name = ("fit", ByIdentity(calibrator))
+        fitted = shared(name, held_out, lambda: calibrator.fitted_to(held_out))
         return fitted.transform(data)
 
     def look_at(self, calibrator: Calibrator, data: Data) -> None:
@@ -284,29 +254,6 @@ class HeldOut(Training):
     def _begin(self, data: Data) -> None:
         if isinstance(data, PartitionedPredictions):  # data in memory need no labels
             begin(data)
-
-    def _fit(self, calibrator: Calibrator) -> Calibrator:
-        begin(self.predictions)
-        return calibrator.fitted_to(self.predictions)
-
-
-@dataclass(frozen=True, eq=False)
-class _Trained(Training):
-    """A calibrator that is already fitted."""
-
-    fitted: Calibrator
-    name = HeldOut.name
-    refits = False
-    interval_rule = OF_MEANS
-
-    def fixed_to(self, calibrator: Calibrator, data: Data) -> Training:
-        return self
-
-    def look_at(self, calibrator: Calibrator, data: Data) -> None:
-        return
-
-    def calibrated(self, calibrator: Calibrator, data: Data) -> Any:
-        return self.fitted.transform(data)
 
 
 @overload

@@ -165,7 +165,7 @@ def nested_losses(
     begin(data)
     if not data.class_weights.all():
         require_weights(data.class_weights, data.kind)
-    folds = train.pinned_folds(data).nested()
+    folds = train.folds_of(data).nested()
     statistics = [_TableOfLosses(name, rule, each, folds) for name, each in calibrators.items()]
     jobs = [Job(each, data) for each in statistics]
     values = [partial(each.value_on, data) for each in statistics]

@@ -138,10 +138,6 @@ class Metric(Statistic[Summary, float]):
             return super().total(data)
         return count(_Summarize(self).over(data))  # type: ignore[no-any-return]
 
-    def fixed_to(self, data: Data) -> "Metric[Summary]":
-        """Return the metric with everything fixed that replicates share, such as folds."""
-        return self
-
     def on_rows(self, data: Data, rows: Any) -> "Metric[Summary]":
         """Return the metric for the rows selected by an index, if it holds one id per row."""
         return self

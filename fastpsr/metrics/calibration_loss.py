@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from fastpsr.caching import cached_property
 from fastpsr.calibration import CALIBRATORS, PAV, TRAININGS
 from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.custom import FitTransform, as_calibrator
@@ -40,7 +41,7 @@ class _AfterCalibration(Metric[Summary]):
         as_calibrator(self.calibrator)
         as_training(self.train)
 
-    @property
+    @cached_property
     def _fitter(self) -> Calibrator:
         return as_calibrator(self.calibrator)
 
@@ -54,9 +55,6 @@ class _AfterCalibration(Metric[Summary]):
 
     def on_rows(self, data: Data, rows: Any) -> Self:
         return replace(self, train=self.train.on_rows(data, rows))
-
-    def fixed_to(self, data: Data) -> Self:
-        return replace(self, train=self.train.fixed_to(self._fitter, data))
 
 
 @dataclass(frozen=True, eq=False)

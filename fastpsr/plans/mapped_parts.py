@@ -24,6 +24,8 @@ class Transform(ABC):
     #: What comes out, where it differs from what goes in.
     kind: Kind | None = None
     n_classes: int | None = None
+    #: Whether rows stay and have the weights of a replicate.
+    is_replicate: bool = False
     #: Whether posteriors of likelihoods stay, though frequencies change.
     keeps_posteriors: bool = True
     #: Whether given priors stay those of the data.
@@ -124,6 +126,13 @@ class MappedParts(LabeledData):
     def common_weight(self) -> float | None:
         """Weight of all samples of positive weight; None if these have different weights."""
         return self.facts.common_weight
+
+    @property
+    def drawn_from(self) -> Self:
+        if self._parent is None or self._transform is None:
+            return self
+        has_rows = self._transform.keeps_rows or self._transform.is_replicate
+        return self._parent.drawn_from if has_rows else self
 
     def _fix_posterior_priors(self) -> Floats:
         parent, transform = self._parent, self._transform

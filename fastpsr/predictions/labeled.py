@@ -1,7 +1,7 @@
 """What predictions in memory and in parts have in common."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +87,11 @@ class LabeledData(ABC):
         if self.kind != "likelihoods":
             return 0.0
         return log_prior_ratio(self, self._fix_posterior_priors())
+
+    @property
+    def drawn_from(self) -> Self:
+        """The data of which these are a replicate, by other weights; else these themselves."""
+        return self
 
     def _fix_posterior_priors(self) -> Floats:
         """Return the priors that turn likelihoods into posteriors, (K,), from now on the same."""

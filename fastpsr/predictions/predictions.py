@@ -453,7 +453,7 @@ class Predictions(ScoredLabels):
         else:
             picked._logits = self._logits[index]
             picked._values = picked._logits.rows
-        picked._whole_weights = picked.row_order = None
+        picked._whole_weights = picked.row_order = picked._drawn_from = None
         if self._given_posteriors is not None:
             picked._given_posteriors = picked._values
             for name in ("log_odds", "log_posteriors"):  # not to take the logarithms again
@@ -494,7 +494,7 @@ class Predictions(ScoredLabels):
         new = self.compact(keep={"log_odds", "log_posteriors", "posteriors"})
         new._weights = new.sample_weight = sample_weight
         new._whole_weights = None
-        new.n_draws = n_draws
+        new._drawn_from, new.n_draws = self.drawn_from, n_draws
         return new
 
     def as_part_of(self, class_weights: Floats, *, is_given: bool = False) -> Self:

@@ -1,6 +1,6 @@
 """Labels, sample weights and priors of predictions in memory."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ class WeightedLabels(LabeledData):
     sample_weight: Floats | None
     _weights: Floats  # empty if all weights are equal
     _whole_weights: Floats | None  # class weights of the whole data, if these samples are a part
+    _drawn_from: Any = None  # the predictions of which these are a replicate
     row_order: RowOrder = None  #: The index of pandas objects, to compare with those of ids.
     n_draws: Floats | None = None  #: How often a bootstrap replicate has each sample; in weights.
 
@@ -50,6 +51,10 @@ class WeightedLabels(LabeledData):
         largest = float(self._weights.max())
         is_common = ((self._weights == largest) | (self._weights == 0.0)).all()
         return largest if is_common else None
+
+    @property
+    def drawn_from(self) -> Self:
+        return self if self._drawn_from is None else self._drawn_from
 
     @cached_property
     def class_weights(self) -> Floats:
