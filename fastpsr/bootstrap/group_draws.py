@@ -1,6 +1,5 @@
 """Draws of independent rows of a common weight, as multinomials over the groups of a table."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -137,10 +136,6 @@ class _DrawnTotals(Step):
     @property
     def reads(self) -> frozenset[str]:
         return self.draws.reads
-
-    @property
-    def key(self) -> Hashable:
-        return (type(self), self.draws, self.replicates)
 
     def start(self) -> Floats:
         layout = self.draws.layout

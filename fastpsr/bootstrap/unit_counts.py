@@ -1,7 +1,6 @@
 """Draw counts of units, and sums of the rows that depend on them."""
 
 from abc import abstractmethod
-from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -123,10 +122,6 @@ class CountedTotals(Step):
     layouts: tuple[Layout, ...]
     draws: UnitCounts
     replicates: range
-
-    @property
-    def key(self) -> Hashable:
-        return (type(self), self.draws, self.replicates)
 
     @property
     def reads(self) -> frozenset[str]:

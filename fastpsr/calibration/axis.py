@@ -219,10 +219,6 @@ class _SumOnAxis(Step):
         """Rows, and the columns that determine their folds."""
         return ROWS | self.folds.reads
 
-    @property
-    def key(self) -> Hashable:
-        return ("sums on an axis", self.axis.key, self.folds.key)
-
     def add(self, accumulator: Floats | None, prepared: None, part: Part) -> Floats:
         axis, predictions = self.axis, part.predictions
         sums = kernels.sum_on_axis(

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.caching import ByIdentity
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.fusions import Fusions
 from fastpsr.calibration.row_fits import require_memory
@@ -60,10 +59,6 @@ class _HoldColumns(Step):
     def reads(self) -> frozenset[str]:
         """Rows, columns of measures, and those that determine the folds."""
         return self.stack.reads | self.folds.reads
-
-    @property
-    def key(self) -> Hashable:
-        return ("columns in memory", ByIdentity(self.stack), self.folds.key)
 
     def add(self, accumulator: Any, prepared: None, *parts: Part) -> Any:
         accumulator = {} if accumulator is None else accumulator

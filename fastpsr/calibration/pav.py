@@ -187,10 +187,6 @@ class _Finite(Transform):
 class _WeighEnds(Step):
     """Sum the weights of each class at -inf and at inf, (2, 2)."""
 
-    @property
-    def key(self) -> Hashable:
-        return "weights at infinity"
-
     def start(self) -> Floats:
         return np.zeros((2, 2))
 

@@ -3,7 +3,6 @@
 These are fits to few samples, or to more than two classes.
 """
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -180,10 +179,6 @@ class _HoldRows(Step):
     def reads(self) -> frozenset[str]:
         """Rows, and the columns that determine their folds."""
         return ROWS | self.folds.reads
-
-    @property
-    def key(self) -> Hashable:
-        return ("rows in memory", self.folds.key)
 
     def add(self, accumulator: Any, prepared: None, part: Part) -> Any:
         if part.is_in_memory:

@@ -239,10 +239,6 @@ class _RefuseWeights(Step):
     reads = LABELS
     is_exact = True
 
-    @property
-    def key(self) -> Hashable:
-        return "weights of exchangeable samples"
-
     def add(self, accumulator: None, prepared: None, part: Part) -> None:
         weights = part.predictions.weights
         if part.predictions.n_draws is not None or not weights.size:

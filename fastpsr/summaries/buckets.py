@@ -157,10 +157,6 @@ class _SampleValues(Step):
 
     is_exact = True
 
-    @property
-    def key(self) -> Hashable:
-        return ("sampled", self.column.key, self.stride, self.only_parts)
-
     def start(self) -> list[Floats]:
         return []
 
@@ -181,10 +177,6 @@ class CountBuckets(Step):
     grid: Grid
 
     is_exact = True
-
-    @property
-    def key(self) -> Hashable:
-        return ("counts", self.column.key, self.grid.key)
 
     @property
     def histograms_key(self) -> Hashable:
@@ -218,10 +210,6 @@ class WeighBuckets(Step):
 
     column: Column
     grid: Grid
-
-    @property
-    def key(self) -> Hashable:
-        return ("weights", self.column.key, self.grid.key)
 
     def start(self) -> Floats:
         return np.zeros((self.grid.n_buckets, 2))

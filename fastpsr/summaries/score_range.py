@@ -1,6 +1,5 @@
 """The range of the scores, and the highest of them between thresholds."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,10 +39,6 @@ class ScoreRange(Step):
 
     is_exact = True
 
-    @property
-    def key(self) -> Hashable:
-        return "score range"
-
     def add(self, accumulator: Any, prepared: None, part: Part) -> Any:
         predictions = part.predictions
         low, high = predictions.score_range
@@ -80,10 +75,6 @@ class HighestInSteps(Step):
     edges: Floats
 
     is_exact = True
-
-    @property
-    def key(self) -> Hashable:
-        return ("highest in steps", self.edges.tobytes())
 
     def prepare(self) -> Any:
         return kernels.bucket_grid(self.edges)

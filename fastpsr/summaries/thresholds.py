@@ -1,6 +1,5 @@
 """Scores that are thresholds: those above a step of the ROC, and as the posteriors passed."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,10 +25,6 @@ class _LowestAbove(Step):
     score: float
 
     is_exact = True
-
-    @property
-    def key(self) -> Hashable:
-        return ("lowest above", self.score)
 
     def start(self) -> float:
         return float("inf")
@@ -69,10 +64,6 @@ class _LowestPosteriors(Step):
     log_odds: Floats
 
     is_exact = True
-
-    @property
-    def key(self) -> Hashable:
-        return ("lowest posteriors", self.log_odds.tobytes())
 
     def start(self) -> Floats:
         return np.full(self.log_odds.size + 1, np.inf)
