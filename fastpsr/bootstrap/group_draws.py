@@ -148,10 +148,6 @@ class _DrawnTotals(Step):
         return kernels.sum_draws(seed, self.replicates.start, n_draws, blocks, bounds, columns,
                                  draws.layout.degree, accumulator)  # fmt: skip
 
-    def merge(self, one: Floats, other: Floats) -> Floats:
-        one += other
-        return one
-
     def finish(self, accumulator: Floats) -> Floats:
         if self.draws.weight != 1.0:
             accumulator *= self.draws.weight

@@ -227,10 +227,6 @@ class _SumOnAxis(Step):
         )  # fmt: skip
         return sums if accumulator is None else self.merge(accumulator, sums)
 
-    def merge(self, one: Floats, other: Floats) -> Floats:
-        one += other
-        return one
-
     def finish(self, accumulator: Floats) -> AxisTotals:
         filled = np.flatnonzero(accumulator[..., 0].any(axis=(0, 1)))
         return AxisTotals(self.axis, filled, np.take(accumulator, filled, axis=2))

@@ -65,9 +65,6 @@ class _HoldColumns(Step):
         accumulator[parts[0].number] = HeldColumns.of(self.stack, [*parts], self.folds)
         return accumulator
 
-    def merge(self, one: Any, other: Any) -> Any:
-        return {**one, **other}
-
     def finish(self, accumulator: Any) -> HeldColumns:
         parts = [accumulator[number] for number in sorted(accumulator)]
         return HeldColumns(

@@ -189,9 +189,6 @@ class _HoldRows(Step):
         accumulator[part.number] = (predictions, self.folds.fold_of_rows(part))
         return accumulator
 
-    def merge(self, one: Any, other: Any) -> Any:
-        return {**one, **other}
-
     def finish(self, accumulator: Any) -> Part:
         if isinstance(accumulator, Part):
             return accumulator

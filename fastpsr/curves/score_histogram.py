@@ -133,11 +133,6 @@ class _CountIntoBins(Step):
                 infinite[k, side] += weights[there].sum() if weights.size else there.sum()
         return accumulator
 
-    def merge(self, one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> Any:
-        one[0][:] += other[0]
-        one[1][:] += other[1]
-        return one
-
 
 def _edges(bins: int | ArrayLike, low: float, high: float) -> Floats:
     if checks.read("bins", bins).ndim == 0:

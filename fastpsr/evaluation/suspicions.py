@@ -278,11 +278,6 @@ class CountDecisions(Step):
             sums += w.sum(), (w * w).sum(), n_uncertain
         return cells, sums
 
-    def merge(self, one: Any, other: Any) -> tuple[Floats, Floats]:
-        one[0][:] += other[0]
-        one[1][:] += other[1]
-        return one  # type: ignore[no-any-return]
-
     def finish(self, accumulator: tuple[Floats, Floats]) -> Decided:
         cells, (total, squares, n_uncertain) = accumulator
         with np.errstate(all="ignore"):  # squares may overflow, or be 0
@@ -320,11 +315,6 @@ class CountCoarsely(Step):
             cells += np.bincount(codes, minlength=cells.size)
             squares += np.bincount(y, minlength=2)
         return cells, squares
-
-    def merge(self, one: Any, other: Any) -> tuple[Floats, Floats]:
-        one[0][:] += other[0]
-        one[1][:] += other[1]
-        return one  # type: ignore[no-any-return]
 
     def finish(self, accumulator: tuple[Floats, Floats]) -> Coarse:
         cells, squares = accumulator

@@ -85,9 +85,6 @@ class CountRows(Step):
         )  # fmt: skip
         return accumulator
 
-    def merge(self, one: dict[int, Any], other: dict[int, Any]) -> dict[int, Any]:
-        return {**one, **other}
-
     def finish(self, rows: dict[int, Any]) -> Facts:
         n_rows, sizes, exact, checksums, weighted, common = zip(
             *(rows[i] for i in sorted(rows)), strict=True

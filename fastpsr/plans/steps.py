@@ -61,8 +61,13 @@ class Step(ABC):
         """Return the accumulator with a part of the data in it, one part of each data."""
 
     def merge(self, one: Any, other: Any) -> Any:
-        """Return what both accumulators hold together."""
-        return one + other
+        """Return what both accumulators hold together: by default sums, or what both name."""
+        if isinstance(one, dict):
+            return {**one, **other}
+        if isinstance(one, tuple):
+            return tuple(map(self.merge, one, other))
+        one += other
+        return one
 
     def finish(self, accumulator: Any) -> Any:
         """Return the answer that an accumulator of all parts comes to."""

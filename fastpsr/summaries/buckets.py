@@ -323,9 +323,6 @@ class PickValues(Step):
             )
         return accumulator
 
-    def merge(self, one: dict[int, Any], other: dict[int, Any]) -> dict[int, Any]:
-        return {**one, **other}
-
     def finish(self, accumulator: dict[int, tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
         return joined_by_number(accumulator)
 
