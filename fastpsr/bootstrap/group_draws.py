@@ -48,7 +48,7 @@ class GroupDraws(RowCounts):
         weight = sums.known_weight
         if weight is None:
             of_groups = [data[place] for place in self.layout.places[0]]
-            (weight, _) = count(AddUp(sums).over(*of_groups))
+            weight, _ = count(AddUp(sums).over(*of_groups))
         return self._numbers_of_rows(weight)
 
     def of_counts(self, sizes: Counts, replicates: range) -> Floats:

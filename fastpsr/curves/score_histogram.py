@@ -101,8 +101,7 @@ def score_histogram(predictions: Data, bins: int | ArrayLike = 100) -> ScoreHist
         )
         low, high = span.finite_low - shift, span.finite_high - shift
     edges = _edges(bins, low, high)
-    counts = count(_CountIntoBins(scores, edges).over(data))
-    (negatives, positives), infinite = counts
+    (negatives, positives), infinite = count(_CountIntoBins(scores, edges).over(data))
     return ScoreHistogram(edges, negatives, positives, data.class_weights, infinite, are_llrs)
 
 

@@ -497,6 +497,5 @@ def pick(
         return np.empty(0), np.empty(0)
     picked = np.zeros(counted.grid.n_places, bool)
     picked[counted.places[flags]] = True
-    values = count(PickValues(column, counted.grid, picked).over(data))
-    one, other = values
+    one, other = count(PickValues(column, counted.grid, picked).over(data))
     return one, other

@@ -158,9 +158,7 @@ def rank_runs(data: Data) -> RankTable:
 def rank_cells(data: Data) -> RankTable:
     """Return the rank cells of labeled binary data; computed once."""
     checks.check_binary("ranks", data.n_classes)
-    cells = shared("rank cells", data, lambda: _count_cells(data))
-    table: RankTable = cells
-    return table
+    return shared("rank cells", data, lambda: _count_cells(data))
 
 
 def distinct_scores(data: Data, what: str) -> RankTable:
@@ -169,9 +167,7 @@ def distinct_scores(data: Data, what: str) -> RankTable:
     `what` names in the error what needs them.
     """
     checks.check_binary("ranks", data.n_classes)
-    scores = shared("distinct scores", data, lambda: _count_scores(data, what))
-    table: RankTable = scores
-    return table
+    return shared("distinct scores", data, lambda: _count_scores(data, what))
 
 
 def minority_of(data: Data) -> int:
@@ -217,8 +213,7 @@ def _count_cells(data: Data) -> RankTable:
         kernels.sort_in_place(*by_class)
         lowest, members, others = kernels.merge_by_score(by_class[minority], by_class[1 - minority])
     else:
-        collected = count(CollectClass(minority, data.has_weights).over(data))
-        edges, weight_of_edges = collected
+        edges, weight_of_edges = count(CollectClass(minority, data.has_weights).over(data))
         n_bytes, budget = _BYTES_PER_EDGE * edges.size, memory_budget()
         if isinstance(data, PartitionedPredictions) and n_bytes > budget:
             raise ArgumentError(
@@ -227,8 +222,8 @@ def _count_cells(data: Data) -> RankTable:
                 f"distinct ones take {n_bytes:,} bytes, more than the budget of {budget:,}; "
                 f"{BEYOND_BUDGET}",
             )
-        counted = count(CountIntoCells(1 - minority, edges, data.has_weights).over(data))
-        others, lowest = counted
+        cells = CountIntoCells(1 - minority, edges, data.has_weights)
+        others, lowest = count(cells.over(data))
         members = np.zeros(others.size)
         members[1::2], lowest[1::2] = weight_of_edges, edges
         filled = (members > 0.0) | (others > 0.0)

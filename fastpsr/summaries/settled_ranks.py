@@ -26,9 +26,7 @@ from fastpsr.summaries.roc_steps import Criterion, RocStep, error_rates
 def pav_blocks(data: Data) -> PavBlocks:
     """Return the isotonic fit of labeled binary data; computed once."""
     checks.check_binary("ranks", data.n_classes)
-    blocks = shared("PAV blocks", data, lambda: _fit(data))
-    fitted: PavBlocks = blocks
-    return fitted
+    return shared("PAV blocks", data, lambda: _fit(data))
 
 
 def rank_area(data: Data) -> float:
@@ -85,8 +83,7 @@ def _find_in_cells(data: Data, criterion: Criterion) -> RocStep:
     after = cells.lowest[at + 1 : at + 2]
     highest = float(np.nextafter(after[0], -np.inf)) if after.size else np.inf
     bounds = float(cells.lowest[at]), highest
-    members = count(CollectClass(class_of_cell, True, bounds=bounds).over(data))
-    scores, weights = members
+    scores, weights = count(CollectClass(class_of_cell, True, bounds=bounds).over(data))
     nothing = np.zeros(scores.size)
 
     def spliced(values: Floats, of_scores: Floats) -> Floats:

@@ -97,8 +97,7 @@ class Sums(ABC):
         """Return the summary of data whose facts are known; computed once."""
         if self.known_weight is not None and not self.n_columns:
             return self.assemble(self.known_weight, np.empty((self.n_groups, 0)))
-        added = count(AddUp(self).over(data, *self.beside))
-        return self.assemble(*added)
+        return self.assemble(*count(AddUp(self).over(data, *self.beside)))
 
     @property
     def identity(self) -> Hashable:

@@ -14,8 +14,7 @@ def score_above(data: Data, step: RocStep) -> float:
     """Return the lowest score that is accepted after a step."""
     if step.above is not None:
         return step.above
-    score = count(_LowestAbove(step.score).over(data))
-    return float(score)
+    return float(count(_LowestAbove(step.score).over(data)))
 
 
 @dataclass(frozen=True, eq=False)
