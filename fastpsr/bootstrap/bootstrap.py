@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NoReturn, overload
+from typing import Any, NoReturn, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -31,31 +31,26 @@ _FOR_STANDARD_ERROR = 200  # replicates, where intervals are not computed from t
 Metrics = Sequence[NamedMetric] | Mapping[str, NamedMetric]
 
 
+class _Drawing(TypedDict, total=False):
+    """Options of functions that draw replicates."""
+
+    n_resamples: int | None
+    confidence_level: float
+    method: Method
+    resampling: Resampling | None
+    seed: int | None
+    progress: bool | Progress | None
+
+
 @overload
 def bootstrap(  # type: ignore[overload-overlap]  # a text is a sequence of texts
-    metrics: NamedMetric,
-    predictions: Data,
-    *,
-    n_resamples: int | None = ...,
-    confidence_level: float = ...,
-    method: Method = ...,
-    resampling: Resampling | None = ...,
-    seed: int | None = ...,
-    progress: bool | Progress | None = ...,
+    metrics: NamedMetric, predictions: Data, **options: Unpack[_Drawing]
 ) -> BootstrapResult: ...
 
 
 @overload
 def bootstrap(
-    metrics: Metrics,
-    predictions: Data,
-    *,
-    n_resamples: int | None = ...,
-    confidence_level: float = ...,
-    method: Method = ...,
-    resampling: Resampling | None = ...,
-    seed: int | None = ...,
-    progress: bool | Progress | None = ...,
+    metrics: Metrics, predictions: Data, **options: Unpack[_Drawing]
 ) -> list[BootstrapResult]: ...
 
 
@@ -164,31 +159,13 @@ def bootstrap(
 
 @overload
 def compare(  # type: ignore[overload-overlap]  # as above
-    metric: NamedMetric,
-    a: Data,
-    b: Data,
-    *,
-    n_resamples: int | None = ...,
-    confidence_level: float = ...,
-    method: Method = ...,
-    resampling: Resampling | None = ...,
-    seed: int | None = ...,
-    progress: bool | Progress | None = ...,
+    metric: NamedMetric, a: Data, b: Data, **options: Unpack[_Drawing]
 ) -> BootstrapResult: ...
 
 
 @overload
 def compare(
-    metric: Metrics,
-    a: Data,
-    b: Data,
-    *,
-    n_resamples: int | None = ...,
-    confidence_level: float = ...,
-    method: Method = ...,
-    resampling: Resampling | None = ...,
-    seed: int | None = ...,
-    progress: bool | Progress | None = ...,
+    metric: Metrics, a: Data, b: Data, **options: Unpack[_Drawing]
 ) -> list[BootstrapResult]: ...
 
 
