@@ -330,7 +330,8 @@ class PickValues(Step):
 def joined_by_number(by_number: dict[int, tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
     """Return pairs of arrays joined in the order of the parts that they are of."""
     if len(by_number) == 1:
-        return next(iter(by_number.values()))
+        (pair,) = by_number.values()
+        return pair
     pairs = [by_number[number] for number in sorted(by_number)]
     nothing = np.empty(0)
     one, other = (np.concatenate([nothing, *(pair[i] for pair in pairs)]) for i in range(2))
