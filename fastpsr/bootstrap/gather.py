@@ -14,9 +14,9 @@ from fastpsr.bootstrap.left_out import left_out_by_stratum, left_out_values
 from fastpsr.bootstrap.methods import METHODS
 from fastpsr.bootstrap.replicates import draw_replicates
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.bootstrap.silence import in_silence
 from fastpsr.bootstrap.subsampling import subset_values
 from fastpsr.bootstrap.units import Units
+from fastpsr.errors import in_silence
 from fastpsr.plans import one_call, side_by_side
 
 _OF_UNITS: dict[Input, Any] = {

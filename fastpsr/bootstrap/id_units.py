@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.bootstrap.cache import BootstrapCache
-from fastpsr.bootstrap.layout import present_rows
+from fastpsr.bootstrap.layout import BootstrapCache, present_rows
 from fastpsr.bootstrap.unit_counts import DrawnIds, DrawnRows, UnitCounts
 from fastpsr.bootstrap.units import Ints, RowsOfParts, RowUnits, Units
 from fastpsr.errors import ArgumentError

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fastpsr.bootstrap.row_counts import Reweighted, RowCounts
-from fastpsr.bootstrap.subsets import Subset
+from fastpsr.bootstrap.row_counts import Reweighted, RowCounts, Subset
 from fastpsr.caching import ByIdentity, cached_property
 from fastpsr.interval_rule import IntervalRule
 from fastpsr.metrics.base import AnyMetric, Metric, Statistic, name_of

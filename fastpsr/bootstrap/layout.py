@@ -1,19 +1,42 @@
 """What is summed in each replicate, and the rows that it is summed over."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.bootstrap.cache import BootstrapCache
-from fastpsr.bootstrap.subsets import Subset
+from fastpsr.bootstrap.row_counts import Subset
+from fastpsr.caching import ByIdentity
 from fastpsr.kernels.sizes import DEGREE, index_type
 from fastpsr.plans import LABELS
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.sums import Sums
+
+
+class BootstrapCache:
+    """Cache of the units or the sums of a bootstrap; it is not sent to other processes.
+
+    Values of predictions in memory last as long as the cache; those of a part that is read from a
+    file, as long as the part.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[Hashable, Any] = {}
+
+    def __reduce__(self) -> tuple[type["BootstrapCache"], tuple[()]]:
+        return BootstrapCache, ()
+
+    def of(self, part: Part, name: str, compute: Callable[[], Any]) -> Any:
+        """Return the cached result of ``compute()`` for a part and name."""
+        if not part.is_in_memory:
+            return part.remember((self, name), compute)
+        key = (ByIdentity(part.predictions), name)
+        if key not in self._values:
+            self._values[key] = compute()
+        return self._values[key]
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from fastpsr.bootstrap.estimates import Estimate
+from fastpsr.bootstrap.intervals import Estimate
 from fastpsr.bootstrap.job import Job
 from fastpsr.bootstrap.replicates import values_under
 from fastpsr.bootstrap.shares import SubsetDraws

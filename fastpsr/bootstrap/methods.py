@@ -6,9 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastpsr.bootstrap.estimates import Estimate
 from fastpsr.bootstrap.evidence import Evidence, Input
-from fastpsr.bootstrap.intervals import Interval, UsedMethod, basic, bca, normal, percentile
+from fastpsr.bootstrap.intervals import (
+    Estimate,
+    Interval,
+    UsedMethod,
+    basic,
+    bca,
+    normal,
+    percentile,
+)
 from fastpsr.bootstrap.inverted_test import interval_of_difference, inverted_interval
 from fastpsr.bootstrap.left_out import centered, jackknife
 from fastpsr.bootstrap.subsampling import subsampling

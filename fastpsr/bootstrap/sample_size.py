@@ -8,11 +8,10 @@ import numpy as np
 
 from fastpsr import checks
 from fastpsr.bootstrap.bootstrap import values_of
-from fastpsr.bootstrap.estimates import Estimate
 from fastpsr.bootstrap.evidence import Estimand, Evidence, Term
 from fastpsr.bootstrap.gather import gather
 from fastpsr.bootstrap.inference import results_of
-from fastpsr.bootstrap.intervals import Interval
+from fastpsr.bootstrap.intervals import Estimate, Interval
 from fastpsr.bootstrap.job import Job
 from fastpsr.bootstrap.left_out import centered, degrees_of_freedom
 from fastpsr.bootstrap.methods import interval_of

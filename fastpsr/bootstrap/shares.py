@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.bootstrap.cache import BootstrapCache
-from fastpsr.bootstrap.layout import Layout
+from fastpsr.bootstrap.layout import BootstrapCache, Layout
 from fastpsr.bootstrap.streams import seed_of
 from fastpsr.bootstrap.unit_counts import CountedTotals, Counts, UnitCounts
 from fastpsr.bootstrap.units import Units

@@ -10,9 +10,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.bootstrap.estimates import Estimate
 from fastpsr.bootstrap.evidence import Evidence
-from fastpsr.bootstrap.intervals import N_DEALS
+from fastpsr.bootstrap.intervals import N_DEALS, Estimate
 from fastpsr.bootstrap.job import Job
 from fastpsr.bootstrap.left_out import centered, degrees_of_freedom, standard_error
 from fastpsr.bootstrap.replicates import values_under

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.bootstrap.cache import BootstrapCache
-from fastpsr.bootstrap.layout import present_rows
+from fastpsr.bootstrap.layout import BootstrapCache, present_rows
 from fastpsr.bootstrap.unit_counts import DrawnRows, UnitCounts
 from fastpsr.kernels.sizes import index_type
 from fastpsr.kernels.types import Blocks

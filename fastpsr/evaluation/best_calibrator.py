@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
-from fastpsr.bootstrap.silence import without_warnings
 from fastpsr.calibration import NAMED
 from fastpsr.calibration.base import Calibrator
+from fastpsr.errors import without_warnings
 from fastpsr.metrics import CalibrationLoss
 from fastpsr.plans import Data, begin, side_by_side
 from fastpsr.predictions import Predictions

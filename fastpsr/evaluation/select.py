@@ -11,11 +11,10 @@ from fastpsr.bootstrap.intervals import Method, percentile
 from fastpsr.bootstrap.job import Progress
 from fastpsr.bootstrap.progress import as_progress
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.bootstrap.silence import in_silence
 from fastpsr.calibration import ByCondition, CrossFit, LinearFusion
 from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.custom import FitTransform, as_calibrator
-from fastpsr.errors import ArgumentError, warn
+from fastpsr.errors import ArgumentError, in_silence, warn
 from fastpsr.evaluation.nested_choice import NoCalibration, draw_losses, nested_losses
 from fastpsr.metrics import ExpectedScore
 from fastpsr.options import with_hints

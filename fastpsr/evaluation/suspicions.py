@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.bootstrap.silence import in_silence
 from fastpsr.caching import cached_property
 from fastpsr.calibration import DirectionPreserving
 from fastpsr.costs import CostMatrix, bayes_decisions
-from fastpsr.errors import SuspicionWarning
+from fastpsr.errors import SuspicionWarning, in_silence
 from fastpsr.metrics import Cllr
 from fastpsr.plans import Data, Part, Step, begin, count
 from fastpsr.predictions import Floats, Predictions

@@ -11,8 +11,8 @@ import numpy as np
 
 from fastpsr.bootstrap import BootstrapResult
 from fastpsr.bootstrap.job import Job, as_number
+from fastpsr.bootstrap.row_counts import Subset
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.bootstrap.subsets import Subset
 from fastpsr.calibration import TrainOnTest
 from fastpsr.errors import (
     ArgumentError,
