@@ -314,6 +314,17 @@ def test_columns_are_written_in_the_order_of_the_scores(tmp_path, key, name):
     assert [*map(int, list(again.columns["dur"]))] == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize("name", ["csv", "parquet", "npz"])
+def test_trials_without_labels_are_written_without(tmp_path, name):
+    path, new = tmp_path / "scores", tmp_path / "new"
+    path.write_text("".join(f"{m} {s} {x}\n" for m, s, x in zip(ENROLL, TEST, SCORES, strict=True)))
+    trials.write_scores(new, trials.read(None, path), format=name)
+    again = trials.read_scores(new)
+    assert again.order == ("enroll", "test", "llr")
+    assert again.y_true is None
+    assert again.score.tolist() == list(SCORES)
+
+
 def test_a_column_that_key_and_scores_have_is_the_keys(tmp_path):
     key = save(tmp_path / "key", "enroll,test,label,snr\na,b,1,5\na,c,0,6\n")
     scores = save(tmp_path / "scores", "enroll,test,score,snr\na,b,1,7\na,c,0,8\n")
