@@ -1,6 +1,6 @@
 """Systems in parts: read once for a fit, and fused when they are read."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from fastpsr.calibration.fusions import Fusions
 from fastpsr.calibration.row_fits import require_memory
 from fastpsr.calibration.stacks import Stack
 from fastpsr.plans import Part, PartitionedPredictions, Step, count
-from fastpsr.plans.reading import Reading
+from fastpsr.plans.reading import Reading, Rows
 from fastpsr.plans.sources import Source
 from fastpsr.predictions import Floats, Kind, Predictions
 
@@ -113,7 +113,7 @@ class _FusedParts(Source):
 
     def load(self, number: int, wanted: frozenset[str]) -> Any:
         data = self._stack.data if "scores" in wanted else self._stack.data[:1]
-        reading = Reading([_Wanted(wanted).over(*data)])
+        reading = Reading([Rows(wanted).over(*data)])
         raws = reading.parts(number, reading.load(number))
         return [each.part(raws[id(each.source)], {}) for each in data]
 
@@ -125,21 +125,3 @@ class _FusedParts(Source):
         of_row = None if self._folds is None else self._folds.calibrator_of_rows(first)
         fused = self._fusions.fuse(self._stack.columns(loaded), of_row)
         return predictions.replace_scores("likelihoods", fused), columns
-
-
-class _Wanted(Step):
-    """Ask for what a part must have."""
-
-    def __init__(self, wanted: frozenset[str]) -> None:
-        self._wanted = wanted
-
-    @property
-    def reads(self) -> frozenset[str]:
-        return self._wanted
-
-    @property
-    def key(self) -> Hashable:
-        return ("wanted", self._wanted)
-
-    def add(self, accumulator: Any, prepared: Any, *parts: Any) -> Any:
-        raise NotImplementedError

@@ -190,14 +190,15 @@ def _count_in_turn(reading: Reading) -> list[Any]:
 
 def parts_of(data: MappedParts) -> Iterator[Part]:
     """Yield the parts of data in turn."""
-    for raws in _raw_parts(Reading([_Rows().over(data)])):
+    for raws in _raw_parts(Reading([Rows().over(data)])):
         yield data.part(raws[id(data.source)], {})
 
 
-class _Rows(Step):
-    """Ask for rows, to be looked at and not counted."""
+@dataclass(frozen=True, eq=False)
+class Rows(Step):
+    """Rows and columns of ids that are looked at, and not counted."""
 
-    key = "rows alone"
+    reads: frozenset[str] = ROWS
 
     def add(self, accumulator: Any, prepared: Any, *parts: Any) -> Any:
         raise NotImplementedError

@@ -409,7 +409,7 @@ class Predictions(ScoredLabels):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out cached values and the index, which need not be sent to other processes."""
-        return self.compact().__dict__ | {"row_order": None}
+        return self.compact().__dict__ | {"row_order": None, "_drawn_from": None}
 
     def __dir__(self) -> list[str]:
         """Return what users of the library need; the rest is for its other modules."""
