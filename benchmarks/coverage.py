@@ -45,8 +45,8 @@ from fastpsr.bootstrap.inference import results_of
 from fastpsr.bootstrap.intervals import percentile
 from fastpsr.bootstrap.job import Job
 from fastpsr.bootstrap.settings import Intervals
+from fastpsr.counts import side_by_side
 from fastpsr.errors import Subject
-from fastpsr.plans import side_by_side
 
 LEVELS = (0.9, 0.95)
 N_RESAMPLES = 200

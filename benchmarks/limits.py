@@ -30,8 +30,8 @@ from benchmarks.data import (
 )
 from benchmarks.streaming import time_read
 from benchmarks.timing import quartiles
+from fastpsr.counts.rank_table import rank_cells
 from fastpsr.kernels.blocks import thread_count
-from fastpsr.summaries.rank_table import rank_cells
 
 _SECONDS = 1.0  # that the rounds of a case may take,
 _FEWEST, _MOST = 5, 41  # and their number

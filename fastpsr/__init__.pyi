@@ -65,6 +65,14 @@ from fastpsr.curves import (
 from fastpsr.dask import (
     from_dask,
 )
+from fastpsr.data import (
+    PartitionedPredictions,
+    Predictions,
+    from_parts,
+)
+from fastpsr.data.parquet import (
+    scan_parquet,
+)
 from fastpsr.errors import (
     ArgumentError,
     SuspicionWarning,
@@ -107,16 +115,6 @@ from fastpsr.metrics import (
 )
 from fastpsr.parallel import (
     threads,
-)
-from fastpsr.plans import (
-    PartitionedPredictions,
-    from_parts,
-)
-from fastpsr.plans.parquet import (
-    scan_parquet,
-)
-from fastpsr.predictions import (
-    Predictions,
 )
 from fastpsr.tables import (
     read_table,

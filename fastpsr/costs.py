@@ -9,10 +9,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
+from fastpsr.data import (
+    Data,
+    Floats,
+    PartitionedPredictions,
+    Predictions,
+    check_data,
+    class_factors,
+    weigh_groups,
+)
 from fastpsr.errors import ArgumentError
 from fastpsr.frames import row_order_of
-from fastpsr.plans import Data, PartitionedPredictions, check_data
-from fastpsr.predictions import Floats, Predictions, class_factors, weigh_groups
 
 __all__ = ["CostMatrix", "bayes_decisions", "expected_cost"]
 

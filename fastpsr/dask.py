@@ -14,13 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
+from fastpsr.counts.reading import Reading
+from fastpsr.counts.tree import Tree
+from fastpsr.data import PartitionedPredictions
+from fastpsr.data.sources import naming
+from fastpsr.data.tables import ColumnNames, Columns, TableSource, names_columns
 from fastpsr.errors import ArgumentError
 from fastpsr.kernels.blocks import on_threads
-from fastpsr.plans import PartitionedPredictions
-from fastpsr.plans.reading import Reading
-from fastpsr.plans.sources import naming
-from fastpsr.plans.tables import ColumnNames, Columns, TableSource, names_columns
-from fastpsr.plans.tree import Tree
 
 __all__ = ["from_dask"]
 

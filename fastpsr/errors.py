@@ -12,8 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
-import numpy as np
-
 _KEPT: ContextVar[dict[str, "PackageWarning"] | None] = ContextVar("kept warnings", default=None)
 _SUBJECT: ContextVar["Subject | None"] = ContextVar("subject of warnings", default=None)
 _PACKAGE = f"{Path(__file__).parent}{os.sep}"
@@ -296,18 +294,3 @@ def warnings_about(subject: Subject) -> Iterator[None]:
         yield
     finally:
         _SUBJECT.reset(token)
-
-
-@contextmanager
-def without_warnings() -> Iterator[None]:
-    """Suppress warnings of the package, and of NumPy's arithmetic."""
-    with warnings_go_to(lambda warning: None), np.errstate(all="ignore"), kept_warnings():
-        yield
-
-
-@contextmanager
-def in_silence() -> Iterator[None]:
-    """Suppress warnings, which in replicates are not caused by the user's input."""
-    with without_warnings(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield

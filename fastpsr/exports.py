@@ -46,6 +46,10 @@ MODULE_OF = {
     "score_histogram": "curves",
     "tippett": "curves",
     "from_dask": "dask",
+    "PartitionedPredictions": "data",
+    "Predictions": "data",
+    "from_parts": "data",
+    "scan_parquet": "data.parquet",
     "ArgumentError": "errors",
     "SuspicionWarning": "errors",
     "Decomposition": "evaluation",
@@ -79,10 +83,6 @@ MODULE_OF = {
     "SemiEmpiricalScore": "metrics",
     "Threshold": "metrics",
     "threads": "parallel",
-    "PartitionedPredictions": "plans",
-    "from_parts": "plans",
-    "scan_parquet": "plans.parquet",
-    "Predictions": "predictions",
     "read_table": "tables",
 }
 SUBPACKAGES = (

@@ -14,11 +14,11 @@ from fastpsr.calibration import PAV, DirectionPreserving, HistogramBinning, Venn
 from fastpsr.calibration.custom import as_calibrator
 from fastpsr.calibration.floors import floored
 from fastpsr.calibration.separability import NoOptimumError
+from fastpsr.counts.infinite_losses import count_infinite_losses
+from fastpsr.data import Floats, Predictions
 from fastpsr.errors import ArgumentError, PackageWarning, warn
 from fastpsr.metrics import Metric, Threshold
 from fastpsr.metrics.defaults import named_metric
-from fastpsr.predictions import Floats, Predictions
-from fastpsr.summaries.infinite_losses import count_infinite_losses
 
 try:
     from sklearn import get_config

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.plans import Part, count
+from fastpsr.counts import count
+from fastpsr.data import Part
 from tests import reference_bootstrap as reference
 from tests import samples
 from tests.drawn import group_draws, layout_of, sums_of, units_of

@@ -1,4 +1,4 @@
-"""Counting of steps side by side, and facts, of `fastpsr.plans`; faults of parts."""
+"""Counting of steps side by side, and facts, of `fastpsr.counts`; faults of parts."""
 
 import functools
 import gc
@@ -12,25 +12,21 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.errors import Subject, warn, warnings_about
-from fastpsr.plans import (
-    LABELS,
-    ROWS,
+from fastpsr.counts import (  # fmt: skip
     Step,
-    Transform,
     begin,
-    budget,
     count,
     count_all,
     counting,
-    mapped,
     one_call,
     outcomes,
     shared,
     side_by_side,
-)  # fmt: skip
-from fastpsr.plans.budget import memory_budget
-from fastpsr.plans.watching import watched
+)
+from fastpsr.counts.watching import watched
+from fastpsr.data import LABELS, ROWS, Transform, budget, mapped
+from fastpsr.data.budget import memory_budget
+from fastpsr.errors import Subject, warn, warnings_about
 
 
 def predictions(n=40, seed=0, weights=False):

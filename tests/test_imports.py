@@ -72,7 +72,7 @@ def test_names_load_what_they_need():
         }
     )
     assert loaded["none"] == (set(), {"exports", "version"})
-    assert "predictions" in loaded["data"][1]
+    assert "data.predictions" in loaded["data"][1]
     assert not loaded["data"][1] & {"metrics", "evaluation", "bootstrap", "calibration"}
     for name in ("data", "objects", "all", "simulated"):
         assert loaded[name][0] == {"numpy"}, name

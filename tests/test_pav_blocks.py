@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import fastpsr as fp
 from fastpsr import kernels
-from fastpsr.summaries.rank_table import rank_cells
-from fastpsr.summaries.settled_ranks import pav_blocks
+from fastpsr.counts.rank_table import rank_cells
+from fastpsr.counts.settled_ranks import pav_blocks
 
 
 def assert_same_fit(scores, y):

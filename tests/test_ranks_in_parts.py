@@ -9,14 +9,14 @@ import pytest
 
 import fastpsr as fp
 from fastpsr import kernels
-from fastpsr.plans import Part, begin
-from fastpsr.summaries import buckets
-from fastpsr.summaries.buckets import CountBuckets, Grid, PickValues, ScoresByClass
-from fastpsr.summaries.class_scores import CollectClass
-from fastpsr.summaries.order_statistics import order_statistics, weighted_quantiles
-from fastpsr.summaries.rank_table import CountIntoCells, rank_cells, rank_runs
-from fastpsr.summaries.score_range import HighestInSteps
-from fastpsr.summaries.settled_ranks import pav_blocks
+from fastpsr.counts import begin, buckets
+from fastpsr.counts.buckets import CountBuckets, Grid, PickValues, ScoresByClass
+from fastpsr.counts.class_scores import CollectClass
+from fastpsr.counts.order_statistics import order_statistics, weighted_quantiles
+from fastpsr.counts.rank_table import CountIntoCells, rank_cells, rank_runs
+from fastpsr.counts.score_range import HighestInSteps
+from fastpsr.counts.settled_ranks import pav_blocks
+from fastpsr.data import Part
 from tests.test_pav_blocks import KINDS, make_scores
 
 BUDGETS = ["2KB", "20KB", "1GB"]
@@ -103,7 +103,7 @@ def test_large_fits_are_refined_to_the_same_bits(kind, budget, how, monkeypatch)
 
 def count_reads(monkeypatch):
     """Return a list that grows by the numbers of steps of each read."""
-    from fastpsr.plans import counting
+    from fastpsr.counts import counting
 
     reads = []
     answers_of = counting.answers_of

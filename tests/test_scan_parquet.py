@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.plans import LABELS, Step, count, side_by_side
-from fastpsr.plans import parquet as room
+from fastpsr.counts import Step, count, side_by_side
+from fastpsr.data import LABELS
+from fastpsr.data import parquet as room
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

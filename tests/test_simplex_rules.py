@@ -5,7 +5,7 @@ import pytest
 from scipy import special
 from scipy.stats import qmc
 
-from fastpsr.predictions import Predictions
+from fastpsr.data import Predictions
 from fastpsr.rules import Weighted
 
 

@@ -28,6 +28,8 @@ _PUBLIC = {
     "costs": ...,
     "curves": ...,
     "dask": ...,
+    "data": ["PartitionedPredictions", "Predictions", "from_parts"],
+    "data.parquet": ["scan_parquet"],
     "errors": ["ArgumentError", "SuspicionWarning"],
     "evaluation": [
         "Decomposition", "Evaluation", "Selection", "decompose", "evaluate",
@@ -36,9 +38,6 @@ _PUBLIC = {
     "groups": ["SharedTargets"],
     "metrics": ...,
     "parallel": ...,
-    "plans": ["PartitionedPredictions", "from_parts"],
-    "plans.parquet": ["scan_parquet"],
-    "predictions": ["Predictions"],
     "tables": ["read_table"],
 }  # fmt: skip
 _SUBPACKAGES = ["calibration", "curves", "metrics", "rules", "simulate", "trials"]

@@ -43,10 +43,10 @@ MEMBERS: Mapping[str, list[str]] = {
         "reference_value", "summarize", "unit", "value_range",
     ],
     "metrics.operating_points.PointMetric": ["operating_point"],
-    "plans.PartitionedPredictions": [
+    "data.PartitionedPredictions": [
         "compute", "kind", "map", "n_classes", "n_parts", "priors",
     ],
-    "predictions.Predictions": dir(fp.Predictions.from_llrs(None, [0.0])),
+    "data.Predictions": dir(fp.Predictions.from_llrs(None, [0.0])),
     "results.Result": ["to_dict", "to_frame"],
     "rules.ScoringRule": ["divergence", "entropy", "is_strict", "label", "loss", "unit"],
     "trials.TrialSet": [

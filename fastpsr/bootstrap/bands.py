@@ -14,11 +14,12 @@ from fastpsr.bootstrap.progress import as_progress
 from fastpsr.bootstrap.replicates import draw_replicates
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.errors import ArgumentError, in_silence, warn
+from fastpsr.counts import begin, one_call, side_by_side
+from fastpsr.data import Data, Floats, check_data
+from fastpsr.errors import ArgumentError, warn
 from fastpsr.options import with_hints
-from fastpsr.plans import Data, begin, check_data, one_call, side_by_side
-from fastpsr.predictions import Floats
 from fastpsr.results import Result
+from fastpsr.silence import in_silence
 from fastpsr.version import __version__
 
 if TYPE_CHECKING:

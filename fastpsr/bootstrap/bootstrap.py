@@ -16,14 +16,14 @@ from fastpsr.bootstrap.progress import as_progress
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.bootstrap.settings import Intervals, least_resamples
+from fastpsr.counts import begin, side_by_side
+from fastpsr.counts.suspicion import look_at_llrs
+from fastpsr.data import Data, PartitionedPredictions, Predictions, check_data
 from fastpsr.errors import ArgumentError, Subject
 from fastpsr.frames import row_out_of_order
 from fastpsr.metrics.base import AnyMetric, Statistic
 from fastpsr.metrics.defaults import NamedMetric, common_kind, named_metric
 from fastpsr.options import with_hints
-from fastpsr.plans import Data, PartitionedPredictions, begin, check_data, side_by_side
-from fastpsr.predictions import Predictions
-from fastpsr.summaries.suspicion import look_at_llrs
 
 _DEFAULT_RESAMPLES = 1000
 _FOR_STANDARD_ERROR = 200  # replicates, where intervals are not computed from them

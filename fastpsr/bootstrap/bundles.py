@@ -12,11 +12,11 @@ from fastpsr.bootstrap.job import Job
 from fastpsr.bootstrap.layout import Layout
 from fastpsr.bootstrap.row_counts import RowCounts
 from fastpsr.caching import ByIdentity
+from fastpsr.counts import side_by_side
+from fastpsr.counts.sums import Sums
+from fastpsr.data import Data, Floats, PartitionedPredictions
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Statistic
-from fastpsr.plans import Data, PartitionedPredictions, side_by_side
-from fastpsr.predictions import Floats
-from fastpsr.summaries.sums import Sums
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from fastpsr.plans import Data, PartitionedPredictions
-from fastpsr.plans.budget import memory_budget
+from fastpsr.data import Data, PartitionedPredictions
+from fastpsr.data.budget import memory_budget
 
 _DRAWS_PER_CHUNK = 200_000_000  # samples times replicates between looks at the clock: under 0.5 s
 _BYTES_PER_CHUNK = 1 << 27

@@ -8,9 +8,9 @@ import numpy as np
 
 from fastpsr.bootstrap.job import Job
 from fastpsr.bootstrap.units import Units
+from fastpsr.data import Floats
 from fastpsr.errors import Subject
 from fastpsr.interval_rule import NO_BIAS, IntervalRule
-from fastpsr.predictions import Floats
 
 #: What intervals are computed from, besides the value on the data.
 Input = Literal["replicates", "subsets", "left out", "left out by stratum", "signed errors"]

@@ -11,12 +11,12 @@ from fastpsr.bootstrap.layout import Layout, present_rows
 from fastpsr.bootstrap.row_counts import RowCounts
 from fastpsr.bootstrap.streams import seed_of
 from fastpsr.bootstrap.units import IndependentRows
+from fastpsr.counts import Step, count
+from fastpsr.counts.sums import AddUp
+from fastpsr.data import Floats
+from fastpsr.data.part import Part
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.kernels.types import Blocks
-from fastpsr.plans import Step, count
-from fastpsr.plans.part import Part
-from fastpsr.predictions import Floats
-from fastpsr.summaries.sums import AddUp
 
 _WHOLE = 1 << 62  # rows: groups are not cut
 

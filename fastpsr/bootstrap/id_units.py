@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from fastpsr.bootstrap.layout import BootstrapCache, present_rows
 from fastpsr.bootstrap.unit_counts import DrawnIds, DrawnRows, UnitCounts
 from fastpsr.bootstrap.units import Ints, RowsOfParts, RowUnits, Units
+from fastpsr.counts import Step, count
+from fastpsr.data import LABELS, Data, check_ids
+from fastpsr.data.part import Part
 from fastpsr.errors import ArgumentError
 from fastpsr.ids import numbered, type_of
 from fastpsr.kernels.sizes import index_type
-from fastpsr.plans import LABELS, Data, Step, check_ids, count
-from fastpsr.plans.part import Part
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,9 @@ from fastpsr.bootstrap.job import Job, Progress
 from fastpsr.bootstrap.methods import Outcome, interval_of
 from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.bootstrap.settings import Intervals
+from fastpsr.data import Floats
 from fastpsr.errors import Subject, warn
 from fastpsr.metrics.base import Metric
-from fastpsr.predictions import Floats
 
 _FEW = 8.0  # degrees of freedom
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fastpsr.bootstrap.intervals import Interval
-from fastpsr.predictions import Floats
+from fastpsr.data import Floats
 
 _N_STEPS = 80  # on the way to the largest errors
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from fastpsr.bootstrap.row_counts import Reweighted, RowCounts, Subset
 from fastpsr.caching import ByIdentity, cached_property
+from fastpsr.counts import begin
+from fastpsr.counts.sums import Sums
+from fastpsr.data import Data, Floats, mapped
 from fastpsr.interval_rule import IntervalRule
 from fastpsr.metrics.base import AnyMetric, Metric, Statistic, name_of
-from fastpsr.plans import Data, begin, mapped
-from fastpsr.predictions import Floats
-from fastpsr.summaries.sums import Sums
 
 Progress = Callable[[int, int], object]
 

@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from fastpsr.bootstrap.row_counts import Subset
 from fastpsr.caching import ByIdentity
+from fastpsr.counts.sums import Sums
+from fastpsr.data import LABELS, Floats, Predictions
+from fastpsr.data.part import Part
 from fastpsr.kernels.sizes import DEGREE, index_type
-from fastpsr.plans import LABELS
-from fastpsr.plans.part import Part
-from fastpsr.predictions import Floats, Predictions
-from fastpsr.summaries.sums import Sums
 
 
 class BootstrapCache:

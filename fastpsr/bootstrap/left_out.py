@@ -9,8 +9,8 @@ from fastpsr.bootstrap.job import Job
 from fastpsr.bootstrap.replicates import values_under
 from fastpsr.bootstrap.shares import SubsetDraws
 from fastpsr.bootstrap.units import Units
+from fastpsr.data import Floats
 from fastpsr.interval_rule import IntervalRule
-from fastpsr.predictions import Floats
 
 _MOST_GROUPS = 400  # that are left out in turn, if there are more units
 _LEAST_SHARE = 0.5  # of the groups without which a mean must be defined

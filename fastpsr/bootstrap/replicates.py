@@ -14,8 +14,8 @@ from fastpsr.bootstrap.row_counts import RowCounts
 from fastpsr.bootstrap.shares import SubsetDraws
 from fastpsr.bootstrap.unit_counts import UnitCounts
 from fastpsr.bootstrap.units import IndependentRows, Units
-from fastpsr.plans import Data, PartitionedPredictions, count, side_by_side
-from fastpsr.predictions import Floats
+from fastpsr.counts import count, side_by_side
+from fastpsr.data import Data, Floats, PartitionedPredictions
 
 _N_REPORTS = 10  # of progress, at least
 

@@ -6,8 +6,8 @@ from dataclasses import fields, replace
 from typing import Any
 
 from fastpsr.bootstrap.units import Units
+from fastpsr.data import Data
 from fastpsr.options import Options
-from fastpsr.plans import Data
 
 
 class Resampling(Options, ABC):

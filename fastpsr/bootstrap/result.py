@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fastpsr.bootstrap.intervals import Interval, UsedMethod, described, drawn_for
+from fastpsr.data import Floats
 from fastpsr.html import table
 from fastpsr.optional import frame
-from fastpsr.predictions import Floats
 from fastpsr.results import Result
 from fastpsr.version import __version__
 

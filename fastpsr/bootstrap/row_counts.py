@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.plans import Data, Selection, Transform
-from fastpsr.plans.part import Part
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.data import Data, Floats, Predictions, Selection, Transform
+from fastpsr.data.part import Part
 
 
 @dataclass(frozen=True, eq=False)

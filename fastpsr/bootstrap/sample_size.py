@@ -20,12 +20,11 @@ from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.subsampling import FEWEST, SPLITS, halves_and_quarters
 from fastpsr.caching import cached_property
+from fastpsr.data import Data, Floats, check_data
 from fastpsr.errors import ArgumentError, Subject
 from fastpsr.html import table
 from fastpsr.metrics.defaults import NamedMetric, named_metric
 from fastpsr.options import with_hints
-from fastpsr.plans import Data, check_data
-from fastpsr.predictions import Floats
 from fastpsr.results import Result
 
 _MOST = 1e15  # samples

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from fastpsr.bootstrap.id_units import FindIds, FindNested
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.units import IndependentRows, Units
-from fastpsr.plans import Data, picked_ids
+from fastpsr.data import Data, picked_ids
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ from fastpsr import checks
 from fastpsr.bootstrap.intervals import METHODS, Method, UsedMethod, described
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.schemes import IID
+from fastpsr.data import Data
 from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import IntervalRule
-from fastpsr.plans import Data
 
 
 @dataclass(frozen=True, eq=False)

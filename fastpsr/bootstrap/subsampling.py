@@ -17,8 +17,8 @@ from fastpsr.bootstrap.left_out import centered, degrees_of_freedom, standard_er
 from fastpsr.bootstrap.replicates import values_under
 from fastpsr.bootstrap.shares import SubsetDraws
 from fastpsr.bootstrap.units import Units
+from fastpsr.data import Floats
 from fastpsr.interval_rule import ONE_TERM, Center, IntervalRule
-from fastpsr.predictions import Floats
 
 FEWEST = 8  # samples of a class, clusters or speakers
 _N_SHARES = 8

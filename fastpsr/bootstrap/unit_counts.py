@@ -13,10 +13,10 @@ from fastpsr.bootstrap.chunks import ranges
 from fastpsr.bootstrap.layout import Layout
 from fastpsr.bootstrap.row_counts import RowCounts
 from fastpsr.bootstrap.streams import seed_of
+from fastpsr.counts import Step
+from fastpsr.data import Floats
+from fastpsr.data.part import Part
 from fastpsr.kernels.blocks import on_threads, thread_count, together
-from fastpsr.plans import Step
-from fastpsr.plans.part import Part
-from fastpsr.predictions import Floats
 
 if TYPE_CHECKING:
     from fastpsr.bootstrap.units import RowUnits, Units

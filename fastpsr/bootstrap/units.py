@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.bootstrap.layout import BootstrapCache, present_rows
 from fastpsr.bootstrap.unit_counts import DrawnRows, UnitCounts
+from fastpsr.data import LABELS, Data, Floats, PartitionedPredictions
+from fastpsr.data.part import Part
 from fastpsr.kernels.sizes import index_type
 from fastpsr.kernels.types import Blocks
-from fastpsr.plans import LABELS, Data, PartitionedPredictions
-from fastpsr.plans.part import Part
-from fastpsr.predictions import Floats
 
 Ints = NDArray[Any]
 

@@ -17,9 +17,8 @@ from fastpsr.calibration.rule_fits import MeanLoss, fit_under_rule
 from fastpsr.calibration.smooth import SmoothCalibrator
 from fastpsr.calibration.smooth_map import Fits, WeightedScores
 from fastpsr.calibration.training_priors import TrainingPriors
+from fastpsr.data import Data, Floats, Part, Predictions
 from fastpsr.errors import ArgumentError, warn
-from fastpsr.plans import Data, Part
-from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Log, ScoringRule
 from fastpsr.rules.base import check_rule
 

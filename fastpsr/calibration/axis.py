@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.caching import cached_property
 from fastpsr.calibration.folds import Folds
+from fastpsr.counts import Step, count
+from fastpsr.data import Data, Floats, Part
+from fastpsr.data.budget import memory_budget
+from fastpsr.data.part import ROWS
 from fastpsr.kernels.sizes import DEGREE
-from fastpsr.plans import Data, Part, Step, count
-from fastpsr.plans.budget import memory_budget
-from fastpsr.plans.steps import ROWS
-from fastpsr.predictions import Floats
 from fastpsr.rules.base import ScoringRule
 
 _WIDTH = 0.25  # of a cell, in log-odds after calibration as planned: errors of 1e-13

@@ -14,13 +14,13 @@ from fastpsr.calibration.fold_losses import CellLossSums, FoldLosses
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.smooth_map import Fits, SmoothMap, WeightedScores
 from fastpsr.calibration.training_priors import TrainingPriors
+from fastpsr.counts import count
+from fastpsr.counts.losses import ScoreTotals
+from fastpsr.counts.score_range import ScoreRange
+from fastpsr.counts.sums import Sums
+from fastpsr.data import Data, Floats, Part
 from fastpsr.kernels.sizes import DEGREE, LANES
-from fastpsr.plans import Data, Part, count
-from fastpsr.predictions import Floats
 from fastpsr.rules.base import ScoringRule
-from fastpsr.summaries.losses import ScoreTotals
-from fastpsr.summaries.score_range import ScoreRange
-from fastpsr.summaries.sums import Sums
 
 _STEEPNESS = 32.0  # of the first axis, by the range of the scores: about 128 cells
 _NARROWEST = 1e-290

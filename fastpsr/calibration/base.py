@@ -12,25 +12,24 @@ from fastpsr import checks, kernels
 from fastpsr.calibration.fittable import Fittable
 from fastpsr.calibration.fold_losses import FoldLosses, summed_by_fold
 from fastpsr.calibration.folds import Folds
-from fastpsr.errors import ArgumentError
-from fastpsr.options import CALL_TO_MAKE
-from fastpsr.plans import (
+from fastpsr.counts import begin, find_facts, one_call, side_by_side
+from fastpsr.counts.sums import Sums
+from fastpsr.counts.suspicion import look_at_llrs
+from fastpsr.data import (
     Data,
+    Floats,
+    Kind,
     Part,
     PartitionedPredictions,
+    Predictions,
     Transform,
-    begin,
     check_data,
-    find_facts,
     mapped,
-    one_call,
-    side_by_side,
 )
-from fastpsr.plans.budget import memory_budget
-from fastpsr.predictions import Floats, Kind, Predictions
+from fastpsr.data.budget import memory_budget
+from fastpsr.errors import ArgumentError
+from fastpsr.options import CALL_TO_MAKE
 from fastpsr.rules.base import ScoringRule
-from fastpsr.summaries.sums import Sums
-from fastpsr.summaries.suspicion import look_at_llrs
 
 
 class Calibrator(Fittable, ABC):
@@ -59,7 +58,7 @@ class Calibrator(Fittable, ABC):
     Scores minus their mean, which is summed part by part:
 
     >>> import numpy as np, fastpsr as fp
-    >>> from fastpsr.plans import Step, count
+    >>> from fastpsr.counts import Step, count
     >>> class SumOfScores(Step):
     ...     key = "sum of scores"
     ...     def add(self, accumulator, prepared, part):

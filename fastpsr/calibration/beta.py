@@ -6,7 +6,7 @@ import numpy as np
 
 from fastpsr import kernels
 from fastpsr.calibration.smooth import SmoothCalibrator
-from fastpsr.predictions import Floats
+from fastpsr.data import Floats
 
 _TIE = 1e-14  # weight of (b - a)^2 / 2: decides b only where the data do not
 

@@ -14,11 +14,10 @@ from fastpsr.calibration.custom import as_calibrator
 from fastpsr.calibration.fittable import Fittable, require_fitted
 from fastpsr.calibration.fusion import LinearFusion
 from fastpsr.calibration.group_fits import FusedRows, GroupFits, counts_of, has_no_fit, taken
+from fastpsr.data import PartitionedPredictions, Predictions, check_data
 from fastpsr.errors import ArgumentError, Subject, warn, warnings_about
 from fastpsr.groups import Bins, Crossed
 from fastpsr.groups.binning import Binning
-from fastpsr.plans import PartitionedPredictions, check_data
-from fastpsr.predictions import Predictions
 from fastpsr.wording import counted
 
 _MOST_NAMED = 5  # conditions in a warning

@@ -6,9 +6,8 @@ from typing import Any, Protocol
 
 from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.fittable import Fittable
+from fastpsr.data import Data, Predictions
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data
-from fastpsr.predictions import Predictions
 
 
 class FitTransform(Protocol):

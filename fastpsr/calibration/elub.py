@@ -7,12 +7,12 @@ from numpy.typing import ArrayLike
 
 from fastpsr import checks
 from fastpsr.calibration.base import require_weights
+from fastpsr.counts import begin, count
+from fastpsr.counts.class_counts import ClassCounts
+from fastpsr.counts.rank_table import distinct_scores
+from fastpsr.data import Data, Floats, check_data
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data, begin, check_data, count
-from fastpsr.predictions import Floats
 from fastpsr.results import Result
-from fastpsr.summaries.class_counts import ClassCounts
-from fastpsr.summaries.rank_table import distinct_scores
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,9 +6,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from fastpsr.data import Kind
 from fastpsr.html import in_short, table, values
 from fastpsr.options import Options
-from fastpsr.predictions import Kind
 
 
 class Fittable(Options):

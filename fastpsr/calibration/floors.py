@@ -5,10 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fastpsr import checks
+from fastpsr.counts.score_range import Span
+from fastpsr.data import Data, Floats, Part, Predictions, Transform, mapped
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data, Part, Transform, mapped
-from fastpsr.predictions import Floats, Predictions
-from fastpsr.summaries.score_range import Span
 
 LOG_FLOOR = float(np.log(1e-30))
 

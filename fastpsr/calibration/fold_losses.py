@@ -7,13 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.calibration.folds import Folds
+from fastpsr.counts.losses import ScoreTotals
+from fastpsr.counts.sums import Sums
+from fastpsr.data import Data, Floats, Part, Transform, mapped
+from fastpsr.data.part import ROWS
 from fastpsr.kernels.sizes import index_type
-from fastpsr.plans import Data, Part, Transform, mapped
-from fastpsr.plans.steps import ROWS
-from fastpsr.predictions import Floats
 from fastpsr.rules.base import ScoringRule
-from fastpsr.summaries.losses import ScoreTotals
-from fastpsr.summaries.sums import Sums
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
+from fastpsr.counts import Step, count
+from fastpsr.data import LABELS, Data, Part, PartitionedPredictions
 from fastpsr.errors import ArgumentError
 from fastpsr.ids import numbered
-from fastpsr.plans import LABELS, Data, Part, PartitionedPredictions, Step, count
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]

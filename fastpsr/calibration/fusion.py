@@ -15,9 +15,9 @@ from fastpsr.calibration.fusion_parts import fused_data
 from fastpsr.calibration.fusions import Fusions
 from fastpsr.calibration.quality import TERMS, Quality
 from fastpsr.calibration.stacks import Stack, check_differ
+from fastpsr.counts import one_call
+from fastpsr.data import Data, Floats, Part, PartitionedPredictions, Predictions, Refitted
 from fastpsr.errors import ArgumentError, warn
-from fastpsr.plans import Data, Part, PartitionedPredictions, one_call
-from fastpsr.predictions import Floats, Predictions, Refitted
 
 #: Predictions of the same samples by several systems, and quality measures of these samples.
 Systems = (

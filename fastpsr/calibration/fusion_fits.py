@@ -15,8 +15,8 @@ from fastpsr.calibration.linear_rows import LinearRows, TrainingSet
 from fastpsr.calibration.newton import NEAR
 from fastpsr.calibration.separability import are_separated, no_optimum
 from fastpsr.calibration.stacks import Stack
+from fastpsr.data import Floats
 from fastpsr.errors import ArgumentError
-from fastpsr.predictions import Floats
 
 _THIN = 1 << 15  # samples of a class that find a starting point
 _COLLINEAR = 1e-12  # share of the largest variance below which a direction is rounding

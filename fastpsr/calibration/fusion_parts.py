@@ -11,10 +11,10 @@ from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.fusions import Fusions
 from fastpsr.calibration.row_fits import require_memory
 from fastpsr.calibration.stacks import Stack
-from fastpsr.plans import Part, PartitionedPredictions, Step, count
-from fastpsr.plans.reading import Reading, Rows
-from fastpsr.plans.sources import Source
-from fastpsr.predictions import Floats, Kind, Predictions
+from fastpsr.counts import Step, count
+from fastpsr.counts.reading import Reading, Rows
+from fastpsr.data import Floats, Kind, Part, PartitionedPredictions, Predictions
+from fastpsr.data.sources import Source
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.predictions import Floats
+from fastpsr.data import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,8 @@ from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.folds import Folds, RowFolds, one_fold
 from fastpsr.calibration.fusion import LinearFusion, Systems
 from fastpsr.calibration.quality import Quality
+from fastpsr.data import Data, Floats, Kind, Part, Predictions, Transform
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data, Part, Transform
-from fastpsr.predictions import Floats, Kind, Predictions
 
 Ints = NDArray[np.int64]
 

@@ -19,11 +19,10 @@ from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.floors import clip_log_odds
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.step_fit_sums import StepFitSums
-from fastpsr.plans import Data, Part, mapped
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.counts.bins import BinSums, Events, uniform_edges
+from fastpsr.counts.sums import Sums
+from fastpsr.data import Data, Floats, Part, Predictions, mapped
 from fastpsr.rules.base import ScoringRule
-from fastpsr.summaries.bins import BinSums, Events, uniform_edges
-from fastpsr.summaries.sums import Sums
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from fastpsr.caching import cached_property
 from fastpsr.calibration.folds import training_runs
 from fastpsr.calibration.newton import NEAR, newton
 from fastpsr.calibration.separability import binary_margins
-from fastpsr.predictions import Floats
+from fastpsr.data import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from fastpsr import kernels
+from fastpsr.data import Floats
 from fastpsr.errors import ArgumentError
-from fastpsr.predictions import Floats
 
 _MOST_STEPS = 200
 # before the last step: gradient, and what a step wins

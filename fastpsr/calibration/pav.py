@@ -13,25 +13,24 @@ from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.floors import clip_log_odds
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.step_fit_sums import StepFitSums
-from fastpsr.plans import (
+from fastpsr.counts import Step, count, count_all, find_facts
+from fastpsr.counts.class_counts import ClassCounts
+from fastpsr.counts.pav_blocks import PavBlocks
+from fastpsr.counts.rank_table import minority_of, rank_cells, rank_runs
+from fastpsr.counts.score_range import ScoreRange
+from fastpsr.counts.settled_ranks import pav_blocks
+from fastpsr.counts.sums import Sums
+from fastpsr.data import (
     Data,
+    Floats,
     Part,
     PartitionedPredictions,
-    Step,
+    Predictions,
     Transform,
-    count,
-    count_all,
-    find_facts,
+    class_factors,
     mapped,
 )
-from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.rules.base import ScoringRule
-from fastpsr.summaries.class_counts import ClassCounts
-from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_table import minority_of, rank_cells, rank_runs
-from fastpsr.summaries.score_range import ScoreRange
-from fastpsr.summaries.settled_ranks import pav_blocks
-from fastpsr.summaries.sums import Sums
 
 
 @dataclass(frozen=True, eq=False)

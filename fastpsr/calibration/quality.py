@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
+from fastpsr.data import Floats, Part
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Part
-from fastpsr.predictions import Floats
 
 #: How measures of both sides make columns that do not depend on which side is which.
 TERMS = ("min,max", "bilinear", "scale")

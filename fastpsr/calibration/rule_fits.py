@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.predictions import Floats
+from fastpsr.data import Floats
 from fastpsr.rules.base import ScoringRule
 
 _FLAT = 1e-9  # gradient per sample at which a search ends

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from fastpsr.data import Floats
 from fastpsr.errors import ArgumentError
-from fastpsr.predictions import Floats
 
 _ROUNDING = 1e-13  # of the largest margin: possible effect of rounding in normalizing rows
 _LARGE = 1e280  # sums of lengths above may overflow

@@ -15,13 +15,13 @@ from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds, one_fold
 from fastpsr.calibration.row_fits import fit_rows, held_rows
 from fastpsr.calibration.smooth_map import Fits, SmoothMap
+from fastpsr.counts import count, shared
+from fastpsr.counts.infinite_losses import count_infinite_losses
+from fastpsr.counts.score_range import ScoreRange, Span
+from fastpsr.counts.sums import Sums
+from fastpsr.data import Data, Floats, Kind, Part, Predictions, Transform
 from fastpsr.errors import ArgumentError, SuspicionWarning, warn
-from fastpsr.plans import Data, Part, Transform, count, shared
-from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules import ScoringRule
-from fastpsr.summaries.infinite_losses import count_infinite_losses
-from fastpsr.summaries.score_range import ScoreRange, Span
-from fastpsr.summaries.sums import Sums
 from fastpsr.wording import counted
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.calibration.axis import Axis
 from fastpsr.calibration.training_priors import TrainingPriors
-from fastpsr.predictions import Floats
+from fastpsr.data import Floats
 
 
 @dataclass(frozen=True, eq=False)

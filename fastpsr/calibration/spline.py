@@ -13,10 +13,10 @@ from fastpsr.calibration.floors import floor_of
 from fastpsr.calibration.folds import Folds, deal_samples
 from fastpsr.calibration.smooth import SmoothCalibrator
 from fastpsr.calibration.smooth_map import Fits, WeightedScores
+from fastpsr.counts import count, shared
+from fastpsr.counts.score_range import ScoreRange, Span
+from fastpsr.data import Data, Floats, Part, Predictions, Transform, mapped
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data, Part, Transform, count, mapped, shared
-from fastpsr.predictions import Floats, Predictions
-from fastpsr.summaries.score_range import ScoreRange, Span
 
 _KNOTS = 20
 _FEWEST_CELLS = 128  # over the range of the scores; knots lie on the edges of cells

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.calibration.quality import Quality, column_names, columns_of
+from fastpsr.counts import begin
+from fastpsr.data import ROWS, Data, Part, PartitionedPredictions, Predictions
+from fastpsr.data.sources import same_priors
 from fastpsr.errors import ArgumentError
 from fastpsr.frames import row_out_of_order
-from fastpsr.plans import ROWS, Data, Part, PartitionedPredictions, begin
-from fastpsr.plans.sources import same_priors
-from fastpsr.predictions import Predictions
 
 _LARGEST = 1e140  # number whose squares are finite in sums
 

@@ -9,8 +9,8 @@ import numpy as np
 from fastpsr import kernels
 from fastpsr.calibration.base import log_prior_of
 from fastpsr.calibration.fold_losses import CellLossSums, FoldLosses
-from fastpsr.predictions import Floats, Kind, class_factors
-from fastpsr.summaries.losses import ScoreTotals
+from fastpsr.counts.losses import ScoreTotals
+from fastpsr.data import Floats, Kind, class_factors
 
 
 @dataclass(frozen=True, eq=False)

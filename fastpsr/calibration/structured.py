@@ -23,10 +23,10 @@ from fastpsr.calibration.folds import one_fold
 from fastpsr.calibration.newton import newton_by_products
 from fastpsr.calibration.row_fits import held_rows
 from fastpsr.calibration.separability import no_optimum
+from fastpsr.counts import count, side_by_side
+from fastpsr.counts.class_counts import ClassCounts
+from fastpsr.data import Data, Floats, Predictions, class_factors, mapped
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data, count, mapped, side_by_side
-from fastpsr.predictions import Floats, Predictions, class_factors
-from fastpsr.summaries.class_counts import ClassCounts
 
 _SQUARES = 12  # arrays of K x K that a search holds
 _LEAST = -1e200  # instead of -inf, so that products with it are defined

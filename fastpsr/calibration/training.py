@@ -17,23 +17,20 @@ from fastpsr.calibration.by_condition import ByCondition
 from fastpsr.calibration.custom import FitTransform, as_calibrator
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.fusion import LinearFusion, Systems
-from fastpsr.errors import ArgumentError
-from fastpsr.interval_rule import OF_MEANS, IntervalRule
-from fastpsr.options import Options, with_hints
-from fastpsr.plans import (
+from fastpsr.counts import begin, one_call, shared, side_by_side
+from fastpsr.counts.suspicion import look_at_llrs
+from fastpsr.data import (
     Data,
     PartitionedPredictions,
-    begin,
+    Predictions,
     check_data,
     check_ids,
     mapped,
-    one_call,
     picked_ids,
-    shared,
-    side_by_side,
 )
-from fastpsr.predictions import Predictions
-from fastpsr.summaries.suspicion import look_at_llrs
+from fastpsr.errors import ArgumentError
+from fastpsr.interval_rule import OF_MEANS, IntervalRule
+from fastpsr.options import Options, with_hints
 
 
 class Training(Options, ABC):

@@ -6,8 +6,7 @@ from typing import Self
 import numpy as np
 
 from fastpsr.calibration.base import log_prior_of
-from fastpsr.plans import Data
-from fastpsr.predictions import Floats, Kind, class_factors
+from fastpsr.data import Data, Floats, Kind, class_factors
 
 
 @dataclass(frozen=True, eq=False)

@@ -180,7 +180,7 @@ def _maps(fitted: Any, scale: str, name: str = "") -> Iterator[str]:
 def _scale_of(fitted: Any, path: Path, *, of_trials: bool) -> Any:
     """Return what the training scores were; by default natural logarithms of what it takes."""
     from fastpsr.calibration.files import scales_in
-    from fastpsr.predictions import KINDS_OF_SCALES
+    from fastpsr.data import KINDS_OF_SCALES
 
     for scale in scales_in(path):
         if scale in (KINDS_OF_SCALES if of_trials else [*ScoresAre]):

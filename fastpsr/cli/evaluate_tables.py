@@ -29,13 +29,12 @@ from fastpsr.cli.show import (
 )
 from fastpsr.cli.wording import worded
 from fastpsr.costs import CostMatrix
+from fastpsr.counts.watching import Progress, watched
+from fastpsr.data import Data, PartitionedPredictions, Predictions
+from fastpsr.data.budget import memory_budget
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation import Evaluation, Pairs, Row, evaluate_systems
 from fastpsr.groups import groups_of
-from fastpsr.plans import Data, PartitionedPredictions
-from fastpsr.plans.budget import memory_budget
-from fastpsr.plans.watching import Progress, watched
-from fastpsr.predictions import Predictions
 from fastpsr.tables.table import Table
 from fastpsr.wording import counted
 

@@ -20,10 +20,10 @@ from fastpsr.cli.show import (
     warnings_as_lines,
 )
 from fastpsr.cli.trial_files import TrialReader
+from fastpsr.data import Scale
 from fastpsr.evaluation import Evaluation, Pairs
 from fastpsr.groups import SharedTargets, groups_of
 from fastpsr.metrics import EER
-from fastpsr.predictions import Scale
 from fastpsr.trials import TrialSet
 from fastpsr.trials.common import common_trials
 from fastpsr.trials.conditions import conditions, spoofed_trials

@@ -32,11 +32,11 @@ from fastpsr.cli.systems import Systems, read_systems
 from fastpsr.cli.tables import print_evaluation, write_evaluation
 from fastpsr.cli.trial_files import TrialReader
 from fastpsr.cli.wording import in_words, worded
+from fastpsr.data import Scale
 from fastpsr.evaluation import Evaluation, evaluate_fusion
 from fastpsr.evaluation.evaluate import named_metrics
 from fastpsr.evaluation.fusion_gains import cross_fitted_rows, metrics_of_fusion
 from fastpsr.metrics.defaults import operating_points
-from fastpsr.predictions import Scale
 from fastpsr.trials import TrialSet
 from fastpsr.trials.evaluate import metrics_of, units_of
 

@@ -12,10 +12,10 @@ import typer
 from fastpsr.cli.modes import SPEAKERS, given
 from fastpsr.cli.options.evaluation import EvaluationOptions
 from fastpsr.cli.show import print_line
+from fastpsr.data import Scale
+from fastpsr.data.budget import memory_of_data
 from fastpsr.files import can_be_read_again
 from fastpsr.ids import SPEAKER_COLUMNS
-from fastpsr.plans.budget import memory_of_data
-from fastpsr.predictions import Scale
 from fastpsr.tables.table import LABELS, WEIGHTS
 from fastpsr.trials.detect import first_look
 from fastpsr.trials.joining.stopping import both_interrupts

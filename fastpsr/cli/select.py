@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fastpsr.bootstrap.settings import Intervals
     from fastpsr.calibration.base import Calibrator
     from fastpsr.cli.training_scores import LabeledScores
-    from fastpsr.plans import Data
+    from fastpsr.data import Data
 
 _NONE = "none"
 _FEW = ("none", "temperature", "dp", "beta", "spline", "pav-laplace", "venn-abers")

@@ -15,7 +15,7 @@ from fastpsr.errors import PackageWarning, Subject
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from fastpsr.plans import Data
+    from fastpsr.data import Data
 
 # each message is one line, which a terminal wraps
 console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)

@@ -13,7 +13,7 @@ from fastpsr.cli.options.files import to_stdout
 from fastpsr.cli.options.fusion import Measure
 from fastpsr.cli.show import console, print_line
 from fastpsr.cli.trial_files import TrialReader, check_ending
-from fastpsr.predictions import Predictions, Scale
+from fastpsr.data import Predictions, Scale
 from fastpsr.trials import TrialSet
 from fastpsr.trials.common import common_trials, lacking_trial
 from fastpsr.trials.conditions import grouping

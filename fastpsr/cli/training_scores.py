@@ -15,7 +15,7 @@ from fastpsr.cli.options.sources import TableOptions, parse_columns
 from fastpsr.cli.score_files import ReadTable, read_scores, write_columns
 from fastpsr.cli.show import console
 from fastpsr.cli.trial_files import TrialReader
-from fastpsr.predictions import Predictions, Scale
+from fastpsr.data import Predictions, Scale
 from fastpsr.tables import Table
 from fastpsr.trials import TrialSet
 from fastpsr.trials.conditions import grouping

@@ -14,10 +14,9 @@ from fastpsr.bootstrap.inference import intervals_of
 from fastpsr.bootstrap.job import Job
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.compat.inputs import from_tensor
+from fastpsr.data import Floats, Part, Predictions
 from fastpsr.errors import ArgumentError, Subject
 from fastpsr.metrics.base import Metric, check_metric
-from fastpsr.plans import Part
-from fastpsr.predictions import Floats, Predictions
 
 __all__ = ["evaluate_with_conf_int"]
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
-from fastpsr.predictions import Floats
+from fastpsr.data import Floats
 
 __all__ = ["as_scores", "from_tensor"]
 

@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 
 from fastpsr import checks
 from fastpsr.compat.inputs import as_scores, from_tensor
+from fastpsr.data import Floats
 from fastpsr.errors import ArgumentError
-from fastpsr.predictions import Floats
 
 __all__ = ["compute_c_norm", "compute_eer", "compute_pmiss_pfa_rbst"]
 

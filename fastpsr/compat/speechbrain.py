@@ -5,8 +5,8 @@ from numpy.typing import ArrayLike
 
 from fastpsr import checks, kernels
 from fastpsr.compat.inputs import as_scores
+from fastpsr.data import Predictions
 from fastpsr.metrics import operating_points
-from fastpsr.predictions import Predictions
 
 __all__ = ["EER", "minDCF"]
 

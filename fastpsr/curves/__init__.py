@@ -30,7 +30,7 @@ from fastpsr.curves.score_histogram import ScoreHistogram as ScoreHistogram
 from fastpsr.curves.score_histogram import score_histogram
 from fastpsr.curves.tippett import TippettCurves as TippettCurves
 from fastpsr.curves.tippett import tippett
-from fastpsr.plans import Data
+from fastpsr.data import Data
 from fastpsr.rules import Brier
 
 

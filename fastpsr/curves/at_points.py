@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from fastpsr.counts import side_by_side
+from fastpsr.data import Data, Floats
 from fastpsr.metrics.base import Statistic
-from fastpsr.plans import Data, side_by_side
-from fastpsr.predictions import Floats
 from fastpsr.results import Result
 
 

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
+from fastpsr.counts import takes_predictions
+from fastpsr.counts.decisions import ThresholdSums, error_rates, llrs_of
+from fastpsr.counts.pav_blocks import PavBlocks, require_both_classes
+from fastpsr.counts.rank_table import RankTable
 from fastpsr.curves.at_points import AtPoints
+from fastpsr.data import Data, Floats
 from fastpsr.metrics.base import Statistic
 from fastpsr.metrics.ranks import HullStatistic
-from fastpsr.plans import Data, takes_predictions
-from fastpsr.predictions import Floats
 from fastpsr.results import Result
-from fastpsr.summaries.counts import ThresholdSums, error_rates, llrs_of
-from fastpsr.summaries.pav_blocks import PavBlocks, require_both_classes
-from fastpsr.summaries.rank_table import RankTable
 
 _FARTHEST = 600.0  # log-odds whose priors are still represented with full precision
 

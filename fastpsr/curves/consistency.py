@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
+from fastpsr.counts import Step, begin, count, takes_predictions
+from fastpsr.counts.decisions import ThresholdSums
+from fastpsr.counts.order_statistics import order_statistics
+from fastpsr.counts.pav_blocks import require_both_classes
+from fastpsr.data import Data, Floats, Part, Predictions
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data, Part, Step, begin, count, takes_predictions
-from fastpsr.predictions import Floats, Predictions
 from fastpsr.results import Result
-from fastpsr.summaries.counts import ThresholdSums
-from fastpsr.summaries.order_statistics import order_statistics
-from fastpsr.summaries.pav_blocks import require_both_classes
 
 _MOST_GROUPS = 20_000  # of samples with similar posteriors
 

@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike
 
 from fastpsr import checks
 from fastpsr.caching import ByIdentity
+from fastpsr.counts import begin, takes_predictions
+from fastpsr.counts.losses import MeanSums
+from fastpsr.data import Data, Floats, Part
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data, Part, begin, takes_predictions
-from fastpsr.predictions import Floats
 from fastpsr.results import Result
 from fastpsr.rules import ScoringRule
-from fastpsr.summaries.losses import MeanSums
 
 Distance = Callable[[Floats, Floats], ArrayLike]
 

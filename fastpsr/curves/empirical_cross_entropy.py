@@ -10,23 +10,14 @@ from numpy.typing import ArrayLike
 from fastpsr import checks
 from fastpsr.calibration.axis import Axis, totals_on_axis
 from fastpsr.calibration.folds import one_fold
-from fastpsr.plans import (
-    Data,
-    Part,
-    Transform,
-    begin,
-    count,
-    mapped,
-    side_by_side,
-    takes_predictions,
-)
-from fastpsr.predictions import Floats, Kind, Predictions
+from fastpsr.counts import begin, count, side_by_side, takes_predictions
+from fastpsr.counts.pav_blocks import require_both_classes
+from fastpsr.counts.score_range import ScoreRange
+from fastpsr.counts.settled_ranks import pav_blocks
+from fastpsr.counts.sums import ClassSums
+from fastpsr.data import Data, Floats, Kind, Part, Predictions, Transform, mapped
 from fastpsr.results import Result
 from fastpsr.rules import Log
-from fastpsr.summaries.pav_blocks import require_both_classes
-from fastpsr.summaries.score_range import ScoreRange
-from fastpsr.summaries.settled_ranks import pav_blocks
-from fastpsr.summaries.sums import ClassSums
 
 _FARTHEST = 600.0  # log-odds whose priors are still represented with full precision
 _MANY = 10_000_000  # samples times points, from which sums on an axis replace passes

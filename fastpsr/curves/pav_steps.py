@@ -7,17 +7,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks, kernels
+from fastpsr.counts import begin, count, takes_predictions
+from fastpsr.counts.one_class import one_against_rest
+from fastpsr.counts.pav_blocks import PavBlocks, require_both_classes
+from fastpsr.counts.rank_table import RankTable
+from fastpsr.counts.score_range import HighestInSteps
+from fastpsr.counts.settled_ranks import pav_blocks
 from fastpsr.curves.at_points import AtPoints
+from fastpsr.data import Data, Floats, Kind
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.ranks import PavStatistic
-from fastpsr.plans import Data, begin, count, takes_predictions
-from fastpsr.predictions import Floats, Kind
 from fastpsr.results import Result
-from fastpsr.summaries.one_class import one_against_rest
-from fastpsr.summaries.pav_blocks import PavBlocks, require_both_classes
-from fastpsr.summaries.rank_table import RankTable
-from fastpsr.summaries.score_range import HighestInSteps
-from fastpsr.summaries.settled_ranks import pav_blocks
 
 _MOST_STEPS = 100  # whose ends are points by default
 

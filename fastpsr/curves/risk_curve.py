@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
+from fastpsr.counts import takes_predictions
+from fastpsr.counts.decisions import ThresholdSums
+from fastpsr.counts.sums import ClassSums
 from fastpsr.curves.at_points import AtPoints
+from fastpsr.data import Data, Floats, Part, Predictions, class_factors
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Statistic
-from fastpsr.plans import Data, Part, takes_predictions
-from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.results import Result
-from fastpsr.summaries.counts import ThresholdSums
-from fastpsr.summaries.sums import ClassSums
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
+from fastpsr.counts import begin, takes_predictions
+from fastpsr.counts.one_class import one_against_rest
+from fastpsr.counts.rank_table import RankTable, rank_cells
+from fastpsr.counts.roc_steps import error_rates, limit_of_fa
+from fastpsr.counts.thresholds import as_posteriors
 from fastpsr.curves.at_points import AtPoints
+from fastpsr.data import Data, Floats
 from fastpsr.metrics.ranks import RankStatistic
-from fastpsr.plans import Data, begin, takes_predictions
-from fastpsr.predictions import Floats
 from fastpsr.results import Result
-from fastpsr.summaries.one_class import one_against_rest
-from fastpsr.summaries.rank_table import RankTable, rank_cells
-from fastpsr.summaries.roc_steps import error_rates, limit_of_fa
-from fastpsr.summaries.thresholds import as_posteriors
 
 _N_RATES = 199  # by default, besides 0 and 1
 

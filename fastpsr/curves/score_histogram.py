@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
+from fastpsr.counts import Step, begin, count, takes_predictions
+from fastpsr.counts.class_scores import Scores
+from fastpsr.counts.score_range import ScoreRange
+from fastpsr.data import Data, Floats, Part
+from fastpsr.data.labeled import log_prior_ratio
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data, Part, Step, begin, count, takes_predictions
-from fastpsr.predictions import Floats
-from fastpsr.predictions.labeled import log_prior_ratio
 from fastpsr.results import Result
-from fastpsr.summaries.class_scores import Scores
-from fastpsr.summaries.score_range import ScoreRange
 
 
 @dataclass(frozen=True, eq=False)

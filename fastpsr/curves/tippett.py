@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from fastpsr import checks
-from fastpsr.plans import Data, begin, count_all, takes_predictions
-from fastpsr.predictions import Floats
+from fastpsr.counts import begin, count_all, takes_predictions
+from fastpsr.counts.class_scores import CollectClass, Scores
+from fastpsr.counts.pav_blocks import require_both_classes
+from fastpsr.data import Data, Floats
 from fastpsr.results import Result
-from fastpsr.summaries.class_scores import CollectClass, Scores
-from fastpsr.summaries.pav_blocks import require_both_classes
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Self
 
 from fastpsr.calibration import NAMED
 from fastpsr.calibration.base import Calibrator
-from fastpsr.errors import without_warnings
+from fastpsr.counts import begin, side_by_side
+from fastpsr.counts.losses import ScoreTotals, summed_losses
+from fastpsr.data import Data, Predictions
 from fastpsr.metrics import CalibrationLoss
-from fastpsr.plans import Data, begin, side_by_side
-from fastpsr.predictions import Predictions
-from fastpsr.summaries.losses import ScoreTotals, summed_losses
+from fastpsr.silence import without_warnings
 
 # what shares a pass over the samples, or takes less than a second: `select` compares others, too
 _BINARY = ("temperature", "dp", "beta")

@@ -20,17 +20,17 @@ from fastpsr.calibration import PAV, TrainOnTest
 from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.custom import FitTransform
 from fastpsr.calibration.training import Training
+from fastpsr.counts import begin, one_call, side_by_side, takes_predictions
+from fastpsr.counts.losses import ScoreTotals, summed_losses
+from fastpsr.data import Data, Predictions, check_data
 from fastpsr.errors import ArgumentError, Subject
 from fastpsr.evaluation.layout import with_interval
 from fastpsr.html import table
 from fastpsr.interval_rule import OF_MEANS, IntervalRule
 from fastpsr.metrics import CalibrationLoss
 from fastpsr.options import with_hints
-from fastpsr.plans import Data, begin, check_data, one_call, side_by_side, takes_predictions
-from fastpsr.predictions import Predictions
 from fastpsr.results import Result
 from fastpsr.rules import Log, ScoringRule
-from fastpsr.summaries.losses import ScoreTotals, summed_losses
 
 #: The parts of a decomposition as signed sums of the terms (score, calibrated score, uncertainty).
 _SIGNS = {

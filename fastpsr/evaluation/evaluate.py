@@ -14,6 +14,8 @@ from fastpsr.bootstrap.inference import intervals_of
 from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.progress import as_progress
 from fastpsr.bootstrap.settings import Intervals
+from fastpsr.counts import outcomes
+from fastpsr.data import Data, Kind, Predictions, check_data
 from fastpsr.errors import ArgumentError, ResultWarning, Subject, kept_warnings, warn
 from fastpsr.evaluation.comparison import (
     Difference,
@@ -36,8 +38,6 @@ from fastpsr.metrics.defaults import (
     named_metric,
 )
 from fastpsr.options import with_hints
-from fastpsr.plans import Data, check_data, outcomes
-from fastpsr.predictions import Kind, Predictions
 
 Metrics = NamedMetric | Mapping[str, NamedMetric] | Sequence[NamedMetric]
 _Sides = tuple[Task, Task]

@@ -11,6 +11,7 @@ from fastpsr.calibration import ByCondition, LinearFusion, Quality, Training, cr
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.fusion import Systems, systems_by_name
 from fastpsr.calibration.training import refitted_training
+from fastpsr.data import Data
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation.evaluate import Metrics, as_steps, evaluate_systems
 from fastpsr.evaluation.table import Evaluation
@@ -18,7 +19,6 @@ from fastpsr.evaluation.task import Progress
 from fastpsr.metrics import EER, ActDCF, BayesRisk, Cllr, CrossEntropy, Metric, MinCllr, MinDCF
 from fastpsr.metrics.defaults import default_metrics
 from fastpsr.options import with_hints
-from fastpsr.plans import Data
 
 #: The row of the fusion of all systems.
 FUSED = "fused"

@@ -16,12 +16,12 @@ from fastpsr.calibration import CrossFit
 from fastpsr.calibration.base import Calibrator, require_weights
 from fastpsr.calibration.fold_losses import FoldLosses, FoldLossSums
 from fastpsr.calibration.folds import Folds
+from fastpsr.counts import begin, side_by_side
+from fastpsr.counts.sums import Sums
+from fastpsr.data import Data, Floats, Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Statistic
-from fastpsr.plans import Data, begin, side_by_side
-from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import ScoringRule
-from fastpsr.summaries.sums import Sums
 
 
 @dataclass(frozen=True, eq=False)

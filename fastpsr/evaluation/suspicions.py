@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from fastpsr.caching import cached_property
 from fastpsr.calibration import DirectionPreserving
 from fastpsr.costs import CostMatrix, bayes_decisions
-from fastpsr.errors import SuspicionWarning, in_silence
+from fastpsr.counts import Step, begin, count
+from fastpsr.counts.suspicion import FEWEST, are_like_posteriors, like_posteriors
+from fastpsr.data import Data, Floats, Part, Predictions
+from fastpsr.errors import SuspicionWarning
 from fastpsr.metrics import Cllr
-from fastpsr.plans import Data, Part, Step, begin, count
-from fastpsr.predictions import Floats, Predictions
-from fastpsr.summaries.suspicion import FEWEST, are_like_posteriors, like_posteriors
+from fastpsr.silence import in_silence
 
 _ERRORS = 3.0  # number of standard errors for a warning
 _LARGE_SCALE = 3.0  # cosine similarities need a larger scale, LLRs a smaller one

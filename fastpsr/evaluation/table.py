@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from fastpsr.bootstrap.settings import Intervals
+from fastpsr.data import Kind
 from fastpsr.errors import PackageWarning
 from fastpsr.evaluation.best_calibrator import BestCalibrator
 from fastpsr.evaluation.files import write
@@ -22,7 +23,6 @@ from fastpsr.evaluation.layout import (
 )
 from fastpsr.html import table
 from fastpsr.optional import frame
-from fastpsr.predictions import Kind
 from fastpsr.strict_json import strict
 from fastpsr.version import __version__
 from fastpsr.wording import counted
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from polars import DataFrame
 
+    from fastpsr.data import Predictions
     from fastpsr.evaluation.comparison import Difference
     from fastpsr.metrics import MinDCF
-    from fastpsr.predictions import Predictions
 from fastpsr.groups import Bins, By, groups_of
 
 

@@ -14,6 +14,10 @@ from fastpsr.bootstrap.job import Job, as_number
 from fastpsr.bootstrap.row_counts import Subset
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import TrainOnTest
+from fastpsr.counts import Outcome
+from fastpsr.counts.infinite_losses import count_infinite_losses
+from fastpsr.counts.reading import without_frames
+from fastpsr.data import Data, Kind, Predictions
 from fastpsr.errors import (
     ArgumentError,
     ResultWarning,
@@ -31,11 +35,7 @@ from fastpsr.groups import Bins, By, Subgroup, groups_of
 from fastpsr.metrics import CalibrationLoss, Metric
 from fastpsr.metrics.base import AnyMetric
 from fastpsr.metrics.defaults import LossOfTable
-from fastpsr.plans import Data, Outcome
-from fastpsr.plans.reading import without_frames
-from fastpsr.predictions import Kind, Predictions
 from fastpsr.rules import Log
-from fastpsr.summaries.infinite_losses import count_infinite_losses
 from fastpsr.wording import counted
 
 

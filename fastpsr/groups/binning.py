@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks
+from fastpsr.counts import find_facts
+from fastpsr.counts.order_statistics import weighted_quantiles
+from fastpsr.data import Data, Floats, Part, PartitionedPredictions, Predictions, Transform
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data, Part, PartitionedPredictions, Transform, find_facts
-from fastpsr.predictions import Floats, Predictions
-from fastpsr.summaries.order_statistics import weighted_quantiles
 
 OwnBins = int | Sequence[float] | Literal["each"]
 

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.data import Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.groups.binning import Binner, Binning, Bins
 from fastpsr.groups.groups import (
@@ -18,7 +19,6 @@ from fastpsr.groups.groups import (
     named,
     rows_of_each,
 )
-from fastpsr.predictions import Predictions
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
+from fastpsr.counts import Step, count, side_by_side
+from fastpsr.data import LABELS, Data, Floats, Part, PartitionedPredictions, Predictions, Selection
 from fastpsr.errors import ArgumentError
 from fastpsr.frames import RowOrder
 from fastpsr.groups.binning import (
@@ -24,17 +26,6 @@ from fastpsr.groups.binning import (
     ranks_of,
 )
 from fastpsr.ids import as_ids, numbered, type_of
-from fastpsr.plans import (
-    LABELS,
-    Data,
-    Part,
-    PartitionedPredictions,
-    Selection,
-    Step,
-    count,
-    side_by_side,
-)
-from fastpsr.predictions import Floats, Predictions
 
 _MOST_COLLECTED = 100_000  # values of data in parts, from which on they may be too many
 

@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from numpy.typing import ArrayLike
 
+from fastpsr.counts import Step, begin, count, one_call
+from fastpsr.counts.sums import Sums
+from fastpsr.counts.suspicion import look_at_llrs
+from fastpsr.data import Data, Part, PartitionedPredictions, Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import IntervalRule
 from fastpsr.options import Options, declared
-from fastpsr.plans import Data, Part, PartitionedPredictions, Step, begin, count, one_call
-from fastpsr.predictions import Predictions
-from fastpsr.summaries.sums import Sums
-from fastpsr.summaries.suspicion import look_at_llrs
 
 Summary = TypeVar("Summary")
 Value = TypeVar("Value")

@@ -11,21 +11,21 @@ from fastpsr.calibration import CALIBRATORS, PAV, TRAININGS
 from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.custom import FitTransform, as_calibrator
 from fastpsr.calibration.training import CrossFit, Training, TrainOnTest, as_training
-from fastpsr.interval_rule import IS_LINEAR, ONE_TERM, TWO_TERMS, IntervalRule
-from fastpsr.metrics.base import Metric, Summary
-from fastpsr.plans import Data, Part, begin, one_call, side_by_side
-from fastpsr.predictions import Floats, Predictions
-from fastpsr.results import Result
-from fastpsr.rules import Brier, Log, ScoringRule
-from fastpsr.rules.base import check_rule
-from fastpsr.summaries.losses import (
+from fastpsr.counts import begin, one_call, side_by_side
+from fastpsr.counts.losses import (
     ReferenceMeans,
     ReferenceSums,
     ScoreTotals,
     expected_losses,
     summed_losses,
 )
-from fastpsr.summaries.sums import ClassSums, Sums
+from fastpsr.counts.sums import ClassSums, Sums
+from fastpsr.data import Data, Floats, Part, Predictions
+from fastpsr.interval_rule import IS_LINEAR, ONE_TERM, TWO_TERMS, IntervalRule
+from fastpsr.metrics.base import Metric, Summary
+from fastpsr.results import Result
+from fastpsr.rules import Brier, Log, ScoringRule
+from fastpsr.rules.base import check_rule
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from fastpsr.calibration import PAV, CrossFit, DirectionPreserving, TrainOnTest
 from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.training import Training
 from fastpsr.costs import CostMatrix
+from fastpsr.data import Data, Kind
 from fastpsr.errors import ArgumentError
 from fastpsr.kernels.blocks import thread_count
 from fastpsr.metrics import (
@@ -29,8 +30,6 @@ from fastpsr.metrics import (
     MinDCF,
 )
 from fastpsr.metrics.base import AnyMetric, check_metric, name_of
-from fastpsr.plans import Data
-from fastpsr.predictions import Kind
 from fastpsr.rules import Log
 
 Metrics = dict[str, Metric[Any]]

@@ -9,6 +9,15 @@ from numpy.typing import ArrayLike
 
 from fastpsr import checks
 from fastpsr.caching import cached_property
+from fastpsr.counts import begin
+from fastpsr.counts.decisions import ThresholdSums, error_rates, llrs_of
+from fastpsr.counts.losses import LossSums, ScoreTotals
+from fastpsr.counts.one_class import check_class, one_against_rest
+from fastpsr.counts.pav_blocks import PavBlocks
+from fastpsr.counts.rank_table import RankTable
+from fastpsr.counts.settled_ranks import rank_area
+from fastpsr.counts.sums import Sums
+from fastpsr.data import Data, Floats, Part, Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import (
     OF_LOSSES,
@@ -22,16 +31,7 @@ from fastpsr.metrics.detection_costs import DetectionCost, as_p_target, detectio
 from fastpsr.metrics.expected_score import normalize
 from fastpsr.metrics.operating_points import PointMetric
 from fastpsr.metrics.ranks import HullMetric, RankMetric
-from fastpsr.plans import Data, Part, begin
-from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Log
-from fastpsr.summaries.counts import ThresholdSums, error_rates, llrs_of
-from fastpsr.summaries.losses import LossSums, ScoreTotals
-from fastpsr.summaries.one_class import check_class, one_against_rest
-from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_table import RankTable
-from fastpsr.summaries.settled_ranks import rank_area
-from fastpsr.summaries.sums import Sums
 
 
 @dataclass(frozen=True, eq=False)

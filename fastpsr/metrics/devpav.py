@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
+from fastpsr.counts import count
+from fastpsr.counts.pav_blocks import require_both_classes
+from fastpsr.counts.score_range import HighestInSteps
+from fastpsr.counts.settled_ranks import pav_blocks
+from fastpsr.data import Data, Floats, Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric
-from fastpsr.plans import Data, count
-from fastpsr.predictions import Floats, Predictions
-from fastpsr.summaries.pav_blocks import require_both_classes
-from fastpsr.summaries.score_range import HighestInSteps
-from fastpsr.summaries.settled_ranks import pav_blocks
 
 
 @dataclass(frozen=True, eq=False)

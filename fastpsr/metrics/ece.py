@@ -6,18 +6,18 @@ from typing import Any, Literal
 import numpy as np
 
 from fastpsr import checks
-from fastpsr.interval_rule import IntervalRule
-from fastpsr.metrics.base import Metric, Statistic
-from fastpsr.plans import Data, shared
-from fastpsr.predictions import Floats
-from fastpsr.summaries.bins import (
+from fastpsr.counts import shared
+from fastpsr.counts.bins import (
     BinSums,
     BinTotals,
     Events,
     quantile_edges,
     uniform_edges,
 )
-from fastpsr.summaries.sums import Sums
+from fastpsr.counts.sums import Sums
+from fastpsr.data import Data, Floats
+from fastpsr.interval_rule import IntervalRule
+from fastpsr.metrics.base import Metric, Statistic
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,21 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from fastpsr.errors import ArgumentError
-from fastpsr.interval_rule import OF_LOSSES, OF_MEANS
-from fastpsr.metrics.base import Metric
-from fastpsr.plans import Data, PartitionedPredictions, begin, check_data
-from fastpsr.predictions import Floats
-from fastpsr.rules import Beta, Brier, Cost, Log, ScoringRule
-from fastpsr.rules.base import check_rule
-from fastpsr.summaries.losses import (
+from fastpsr.counts import begin
+from fastpsr.counts.losses import (
     LossSums,
     ReferenceMeans,
     ReferenceSums,
     ScoreTotals,
     expected_losses,
 )
-from fastpsr.summaries.sums import Sums
+from fastpsr.counts.sums import Sums
+from fastpsr.data import Data, Floats, PartitionedPredictions, check_data
+from fastpsr.errors import ArgumentError
+from fastpsr.interval_rule import OF_LOSSES, OF_MEANS
+from fastpsr.metrics.base import Metric
+from fastpsr.rules import Beta, Brier, Cost, Log, ScoringRule
+from fastpsr.rules.base import check_rule
 
 
 @dataclass(frozen=True, eq=False)

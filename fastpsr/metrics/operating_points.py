@@ -7,25 +7,26 @@ from typing import Any, Literal
 import numpy as np
 
 from fastpsr import checks
-from fastpsr.errors import ArgumentError
-from fastpsr.interval_rule import AT_A_POINT, ONE_TERM, IntervalRule
-from fastpsr.metrics.base import Metric, Summary
-from fastpsr.metrics.ranks import RankMetric
-from fastpsr.plans import Data, begin, check_data, count, one_call
-from fastpsr.results import Result
-from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_table import RankTable, Resolution, rank_cells, rank_sums
-from fastpsr.summaries.roc_steps import (
+from fastpsr.counts import begin, count, one_call
+from fastpsr.counts.pav_blocks import PavBlocks
+from fastpsr.counts.rank_table import RankTable, Resolution, rank_cells, rank_sums
+from fastpsr.counts.roc_steps import (
     EQUAL_RATES,
     Criterion,
     RocStep,
     limit_of_fa,
     limit_of_miss,
 )
-from fastpsr.summaries.score_range import HighestInSteps
-from fastpsr.summaries.settled_ranks import pav_blocks, roc_step
-from fastpsr.summaries.sums import Sums
-from fastpsr.summaries.thresholds import as_posteriors, score_above
+from fastpsr.counts.score_range import HighestInSteps
+from fastpsr.counts.settled_ranks import pav_blocks, roc_step
+from fastpsr.counts.sums import Sums
+from fastpsr.counts.thresholds import as_posteriors, score_above
+from fastpsr.data import Data, check_data
+from fastpsr.errors import ArgumentError
+from fastpsr.interval_rule import AT_A_POINT, ONE_TERM, IntervalRule
+from fastpsr.metrics.base import Metric, Summary
+from fastpsr.metrics.ranks import RankMetric
+from fastpsr.results import Result
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from fastpsr import checks
+from fastpsr.counts.pav_blocks import PavBlocks
+from fastpsr.counts.rank_table import RankTable
+from fastpsr.data import Data
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric
 from fastpsr.metrics.ranks import PavStatistic
-from fastpsr.plans import Data
-from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_table import RankTable
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,13 +5,12 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
+from fastpsr.counts.pav_blocks import PavBlocks
+from fastpsr.counts.rank_table import RankTable, rank_sums
+from fastpsr.counts.settled_ranks import pav_blocks
+from fastpsr.counts.sums import Sums
+from fastpsr.data import Data, Predictions
 from fastpsr.metrics.base import Metric, Statistic, Summary, Value
-from fastpsr.plans import Data
-from fastpsr.predictions import Predictions
-from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_table import RankTable, rank_sums
-from fastpsr.summaries.settled_ranks import pav_blocks
-from fastpsr.summaries.sums import Sums
 
 
 class RankStatistic(Statistic[Summary, Value]):

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr.costs import CostMatrix
+from fastpsr.counts.decisions import BayesDecisionSums, DecisionCounts
+from fastpsr.counts.sums import Sums
+from fastpsr.data import Data
 from fastpsr.interval_rule import OF_LOSSES, OF_MEANS, IntervalRule
 from fastpsr.metrics.base import Metric
-from fastpsr.plans import Data
-from fastpsr.summaries.counts import BayesDecisionSums, DecisionCounts
-from fastpsr.summaries.sums import Sums
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,19 +7,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
-from fastpsr.errors import ArgumentError
-from fastpsr.interval_rule import OF_LOSSES, OF_MINIMAL_COSTS
-from fastpsr.metrics.base import Metric
-from fastpsr.metrics.ranks import RankMetric
-from fastpsr.plans import Data, picked_ids
-from fastpsr.predictions import Floats, Predictions
-from fastpsr.summaries.sums import Sums
-from fastpsr.summaries.trial_kinds import (
+from fastpsr.counts.sums import Sums
+from fastpsr.counts.trial_kinds import (
     KindCounts,
     KindDecisionSums,
     as_spoof,
     kind_cell_sums,
 )
+from fastpsr.data import Data, Floats, Predictions, picked_ids
+from fastpsr.errors import ArgumentError
+from fastpsr.interval_rule import OF_LOSSES, OF_MINIMAL_COSTS
+from fastpsr.metrics.base import Metric
+from fastpsr.metrics.ranks import RankMetric
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,11 +9,11 @@ from matplotlib.axes import Axes
 from fastpsr import curves
 from fastpsr.bootstrap import Band
 from fastpsr.curves import BayesErrorCurve
+from fastpsr.data import Predictions
 from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import PRIOR, Canvas, reaches, second
 from fastpsr.plotting.shading import Bands, bands_of, shade
 from fastpsr.plotting.systems import as_mapping
-from fastpsr.predictions import Predictions
 
 Systems = BayesErrorCurve | Predictions | Mapping[str, BayesErrorCurve | Predictions]
 _HIGHEST = 1.5  # normalized errors above it lie beyond the axes

@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 
 from fastpsr import checks
 from fastpsr.calibration import Calibrator
+from fastpsr.data import Predictions, ScoreKind
 from fastpsr.errors import ArgumentError
 from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import LLR, Canvas
-from fastpsr.predictions import Predictions, ScoreKind
 
 #: Kind of the scores that a calibrator of such predictions is given, and labels of the axes.
 _AXES: dict[str, tuple[ScoreKind, str, str]] = {

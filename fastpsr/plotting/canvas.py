@@ -14,11 +14,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import StepPatch
 from matplotlib.transforms import ScaledTranslation, Transform
 
+from fastpsr.data import Floats, Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.plotting.limits import common_end, common_span
 from fastpsr.plotting.notes import INDENT, write_notes
 from fastpsr.plotting.systems import as_mapping, check_system
-from fastpsr.predictions import Floats, Predictions
 
 #: Okabe and Ito's colors, told apart with any kind of color vision, then three of Tol's.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255",

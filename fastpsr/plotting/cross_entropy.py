@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 
 from fastpsr import curves
 from fastpsr.curves import CrossEntropyCurve
+from fastpsr.data import Predictions
 from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import PRIOR, Canvas, second
 from fastpsr.plotting.limits import common_end
-from fastpsr.predictions import Predictions
 
 _HIGHEST = 1.5  # bits; higher cross-entropies lie beyond the axes
 

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 
 from fastpsr.curves import Roc
 from fastpsr.curves import roc as roc_of
+from fastpsr.data import Floats, Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import ActDCF, MinDCF
 from fastpsr.options import with_hints
@@ -17,7 +18,6 @@ from fastpsr.plotting.roc import all_equal
 from fastpsr.plotting.shading import Bands, bands_of, shade
 from fastpsr.plotting.systems import as_mapping, of_class
 from fastpsr.plotting.thinning import rate_grid, thin
-from fastpsr.predictions import Floats, Predictions
 
 _LOWEST = 1e-5  # of the axes' lower ends, however many samples there are
 _TOP, _TOP_OF_CHANCE = 0.5, 0.99  # upper ends of the axes

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from fastpsr.counts.bins import Events
+from fastpsr.data import Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.plotting.systems import is_multiclass
-from fastpsr.predictions import Predictions
-from fastpsr.summaries.bins import Events
 
 On = Literal["class", "confidence"]
 

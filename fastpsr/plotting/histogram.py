@@ -9,12 +9,12 @@ from matplotlib.patches import StepPatch
 
 from fastpsr import curves
 from fastpsr.curves import ScoreHistogram
+from fastpsr.data import Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import COLORS, LLR, Canvas, second
 from fastpsr.plotting.spoofs import SPOOFED, Spoof, spoofed_apart
 from fastpsr.plotting.systems import as_mapping, percent
-from fastpsr.predictions import Predictions
 
 
 @with_hints

@@ -8,13 +8,13 @@ from matplotlib.axes import Axes
 
 from fastpsr import curves
 from fastpsr.curves import PavSteps
+from fastpsr.data import Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import LLR, Canvas, is_guide
 from fastpsr.plotting.shading import Bands, bands_of, shade
 from fastpsr.plotting.systems import as_mapping, of_class
 from fastpsr.plotting.thinning import span_grid, thin
-from fastpsr.predictions import Predictions
 
 
 @with_hints

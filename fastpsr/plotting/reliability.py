@@ -12,13 +12,13 @@ from fastpsr.bootstrap import Band
 from fastpsr.bootstrap import band as band_of
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.curves import PavSteps
+from fastpsr.data import Floats, Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.events import On, events_of
 from fastpsr.plotting.shading import Bands, bands_of, shade
 from fastpsr.plotting.systems import as_mapping, is_multiclass
-from fastpsr.predictions import Floats, Predictions
 
 _POINTS = np.arange(1, 200) / 200
 

@@ -8,13 +8,13 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
+from fastpsr.counts.bins import BinTotals
+from fastpsr.data import Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import ECE
 from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.systems import as_mapping
-from fastpsr.predictions import Predictions
-from fastpsr.summaries.bins import BinTotals
 
 _GAP = "#D55E00"
 

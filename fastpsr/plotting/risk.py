@@ -8,12 +8,12 @@ from matplotlib.axes import Axes
 
 from fastpsr import checks, curves
 from fastpsr.curves import RiskCurve
+from fastpsr.data import Floats, Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.shading import Bands, bands_of, shade
 from fastpsr.plotting.systems import as_mapping
-from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Beta, Brier, Log, ScoringRule, Weighted
 
 _LOG_ODDS = np.linspace(-10.0, 10.0, 401)

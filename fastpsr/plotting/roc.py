@@ -8,13 +8,13 @@ from matplotlib.axes import Axes
 
 from fastpsr.curves import Roc
 from fastpsr.curves import roc as roc_of
+from fastpsr.data import Predictions
 from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.limits import common_end
 from fastpsr.plotting.shading import Bands, bands_of, shade
 from fastpsr.plotting.systems import as_mapping, of_class
 from fastpsr.plotting.thinning import rate_grid, thin
-from fastpsr.predictions import Predictions
 
 _ENDS = (0.05, 0.1, 0.2, 0.5, 1.0)  # of the false-alarm rates that are drawn
 

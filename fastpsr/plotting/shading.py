@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from fastpsr.bootstrap import Band
+from fastpsr.data import Floats
 from fastpsr.errors import ArgumentError
 from fastpsr.plotting.canvas import Canvas
-from fastpsr.predictions import Floats
 
 #: A band of a single system, or bands by the names of the systems.
 Bands = Band | Mapping[str, Band] | None

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fastpsr.data import Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.plotting.systems import as_mapping
-from fastpsr.predictions import Predictions
 
 #: Line of spoofed trials.
 SPOOFED = (0.0, (1.0, 1.5))

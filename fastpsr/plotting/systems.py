@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
+from fastpsr.counts.one_class import one_against_rest
+from fastpsr.data import Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.options import CALL_TO_MAKE
-from fastpsr.predictions import Predictions
-from fastpsr.summaries.one_class import one_against_rest
 
 
 def as_mapping(given: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.predictions import Floats
+from fastpsr.data import Floats
 
 _FINEST = 1 << 13  # cells across linear axes: finer than the pixels of any screen
 _PROBITS = 8.0  # probit of the smallest rate that is told from 0

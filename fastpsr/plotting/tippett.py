@@ -8,13 +8,13 @@ from matplotlib.axes import Axes
 
 from fastpsr import curves
 from fastpsr.curves import TippettCurves
+from fastpsr.data import Floats, Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import LLR, Canvas, second
 from fastpsr.plotting.spoofs import SPOOFED, Spoof, spoofed_apart
 from fastpsr.plotting.systems import percent
 from fastpsr.plotting.thinning import rate_grid, span_grid, thin
-from fastpsr.predictions import Floats, Predictions
 
 
 @with_hints

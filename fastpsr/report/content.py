@@ -8,11 +8,11 @@ from numpy.typing import ArrayLike
 from fastpsr.bootstrap import Resampling
 from fastpsr.caching import cached_property
 from fastpsr.calibration import LinearFusion
+from fastpsr.data import Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation import BestCalibrator, Evaluation, Group, Row
 from fastpsr.evaluation.layout import POOLED
 from fastpsr.metrics import MinDCF
-from fastpsr.predictions import Predictions
 
 #: Name of a system that has none.
 UNNAMED = "predictions"

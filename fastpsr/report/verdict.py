@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastpsr.calibration import PAV, TrainOnTest
+from fastpsr.data import Predictions
 from fastpsr.evaluation import Intervals, Row
 from fastpsr.evaluation.layout import counted_if_many, number
 from fastpsr.metrics import CalibrationLoss
-from fastpsr.predictions import Predictions
 from fastpsr.report.content import Report, Result
 from fastpsr.report.tables import Cell, Table, value_cell, without_conditions
 from fastpsr.rules import Log

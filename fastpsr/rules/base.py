@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.caching import ByIdentity
+from fastpsr.data import Predictions
 from fastpsr.options import Options, declared
-from fastpsr.predictions import Predictions
 
 Floats = NDArray[np.float64]
 

@@ -8,10 +8,9 @@ from typing import Any, overload
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
+from fastpsr.data import KINDS, PartitionedPredictions, Predictions, ScoreKind
 from fastpsr.errors import ArgumentError
 from fastpsr.options import with_hints
-from fastpsr.plans import PartitionedPredictions
-from fastpsr.predictions import KINDS, Predictions, ScoreKind
 from fastpsr.tables.opening import open_table
 
 

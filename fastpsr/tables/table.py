@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fastpsr.data import PartitionedPredictions, Predictions, ScoreKind
+from fastpsr.data.budget import memory_budget
+from fastpsr.data.parquet import ParquetFiles
+from fastpsr.data.tables import Columns, TableSource
 from fastpsr.errors import ArgumentError
 from fastpsr.frames import require_class_order
 from fastpsr.ids import SPEAKER_COLUMNS
-from fastpsr.plans import PartitionedPredictions
-from fastpsr.plans.budget import memory_budget
-from fastpsr.plans.parquet import ParquetFiles
-from fastpsr.plans.tables import Columns, TableSource
-from fastpsr.predictions import Predictions, ScoreKind
 from fastpsr.tables.lines import line_of
 from fastpsr.wording import shorten
 

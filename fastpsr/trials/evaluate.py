@@ -13,6 +13,7 @@ from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.resampling import names_of_ids, with_ids
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import CrossFit
+from fastpsr.data import Kind, Predictions, Scale
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.evaluation import Evaluation, GroupPairs, Pairs, evaluate_systems
 from fastpsr.evaluation.evaluate import Metrics, as_steps, named_metrics
@@ -20,7 +21,6 @@ from fastpsr.evaluation.task import Progress
 from fastpsr.groups import Bins, SharedTargets
 from fastpsr.metrics import ActADCF, CalibrationLoss, MinADCF
 from fastpsr.metrics.base import AnyMetric
-from fastpsr.predictions import Kind, Predictions, Scale
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.common import common_trials
 from fastpsr.trials.conditions import Conditions, conditions, known_column, spoofed_trials

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks
 from fastpsr.calibration import Quality
+from fastpsr.data import KINDS_OF_SCALES, Predictions, Scale
 from fastpsr.errors import ArgumentError
-from fastpsr.predictions import KINDS_OF_SCALES, Predictions, Scale
 from fastpsr.trials.coded import Coded, Column, pick
 from fastpsr.trials.quality import quality_of_columns, quality_of_ids
 from fastpsr.trials.speakers import (

@@ -58,7 +58,7 @@ class EvaluationOptions:
         has_spoof: bool = False,
     ) -> Metrics:
         """Return the metrics of systems, which share them, by the kinds of their scores."""
-        from fastpsr.predictions import KINDS
+        from fastpsr.data import KINDS
 
         has_floor = of_table and all(scale in OF_POSTERIORS for scale in scales)
         return self.measures.of_kinds(

@@ -20,7 +20,7 @@ from fastpsr.exports import CALIBRATORS, PRESETS
 
 if TYPE_CHECKING:
     from fastpsr.calibration.base import Calibrator
-    from fastpsr.predictions import Kind
+    from fastpsr.data import Kind
 
 _OF_POINT = re.compile(r"not '(?:min|act)DCF\(([^()]+)\)'", re.IGNORECASE)
 Metrics = Mapping[str, Any]

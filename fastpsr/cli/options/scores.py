@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 if TYPE_CHECKING:
-    from fastpsr.predictions import Scale, ScoreKind
+    from fastpsr.data import Scale, ScoreKind
 
 
 class ScoresAre(StrEnum):
@@ -64,7 +64,7 @@ def table_scale(scores_are: ScoresAre | None) -> str:
 
 def trial_scale(scores_are: ScoresAre | None) -> "Scale":
     """Return the kind of the scores of trials."""
-    from fastpsr.predictions import KINDS_OF_SCALES
+    from fastpsr.data import KINDS_OF_SCALES
 
     given = scores_are or ScoresAre.LLR
     scale = _SAME.get(given, given).value
@@ -76,7 +76,7 @@ def trial_scale(scores_are: ScoresAre | None) -> "Scale":
 
 def kind_of(scale: str) -> "ScoreKind":
     """Return what the library calls a kind of scores."""
-    from fastpsr.predictions import KINDS_OF_SCALES
+    from fastpsr.data import KINDS_OF_SCALES
 
     return KINDS_OF_SCALES.get(scale) or cast("ScoreKind", scale)
 

@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from fastpsr.data.budget import memory_budget
 from fastpsr.errors import ArgumentError
 from fastpsr.files import check_place, whole_file
 from fastpsr.ids import SPEAKER_COLUMNS
-from fastpsr.plans.budget import memory_budget
 from fastpsr.trials.joining.columns import column_names, named
 from fastpsr.trials.joining.database import Database
 from fastpsr.trials.joining.findings import Policies, check_ids

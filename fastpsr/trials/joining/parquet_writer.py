@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastpsr.plans.budget import memory_budget
+from fastpsr.data.budget import memory_budget
 from fastpsr.trials.joining.stopping import started_thread
 from fastpsr.trials.optional import polars, pyarrow
 

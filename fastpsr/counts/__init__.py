@@ -1,0 +1,20 @@
+"""Counts: tables of what is summed over rows, from which everything else is computed."""
+
+from fastpsr.counts.counting import (
+    Outcome,
+    begin,
+    count,
+    count_all,
+    find_facts,
+    one_call,
+    outcomes,
+    shared,
+    side_by_side,
+    takes_predictions,
+)
+from fastpsr.counts.steps import Request, Step
+
+__all__ = [
+    "Outcome", "Request", "Step", "begin", "count", "count_all", "find_facts", "one_call",
+    "outcomes", "shared", "side_by_side", "takes_predictions",
+]  # fmt: skip

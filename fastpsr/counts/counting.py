@@ -1,0 +1,388 @@
+"""Counting: answers to steps over data, with one read of the data for all who ask side by side.
+
+Functions ask by :func:`count`, and go on with the answer. Over predictions in memory each step is
+answered at once. Over data in parts, functions that are run :func:`side_by_side` are tasks: threads
+of which one runs at a time, until it asks. When all of them wait, the data are read once for all
+their requests. So any function that counts can be run beside others, and none of them knows.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from functools import partial, wraps
+from threading import Semaphore, Thread
+from typing import Any, NamedTuple, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from fastpsr.counts.facts import CountRows
+from fastpsr.counts.reading import Failed, answers_of
+from fastpsr.counts.steps import Request
+from fastpsr.data import LabeledData, Predictions
+from fastpsr.data.facts import SAMPLED_PARTS
+from fastpsr.data.mapped_parts import MappedParts
+from fastpsr.data.part import Part
+from fastpsr.data.partitioned import check_data
+from fastpsr.errors import ArgumentError, PackageWarning, in_one_call, show, warnings_go_to
+
+Result = TypeVar("Result")
+_P = ParamSpec("_P")
+
+_MOST_TASKS = 1000  # at a time
+
+
+class Outcome(NamedTuple):
+    """Result of a function, or the error that it raised."""
+
+    result: Any
+    error: ValueError | None
+
+    def get(self) -> Any:
+        """Return the result, or raise."""
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+
+def count(request: Request) -> Any:
+    """Return the answer to a step over data; raise what the step raised."""
+    if isinstance(request.data[0], Predictions):
+        return _answer_in_memory(request)
+    return count_all([request])[0]
+
+
+def count_all(requests: Iterable[Request]) -> list[Any]:
+    """Return the answers to several requests, for which data in parts are read once."""
+    with one_call() as call:
+        answers = [call.ask(request) for request in requests]
+        call.wait(answers)
+    return [answer.get() for answer in answers]
+
+
+def shared(
+    name: Hashable, data: Any, make: Callable[[], Result], *, is_kept: bool = True
+) -> Result:
+    """Return ``make()``, which runs once for all who ask for this name of the data.
+
+    Predictions in memory keep the result, unless `is_kept` is False; that of data in parts is kept
+    until the call of the user ends.
+    """
+    if isinstance(data, Predictions):
+        return data.remember(name, make) if is_kept else make()
+    with one_call() as call:
+        kept = call.kept_of(data)
+        if name in kept:
+            call.wait([kept[name]])
+        else:
+            kept[name] = _Answer()
+            kept[name].be(make)
+    result: Result = kept[name].get()
+    return result
+
+
+def side_by_side(functions: Sequence[Callable[[], Any]], *data: Any) -> list[Any]:
+    """Return the results of functions that count over data; raise the first error of theirs."""
+    return [outcome.get() for outcome in outcomes(functions, *data)]
+
+
+def outcomes(functions: Sequence[Callable[[], Any]], *data: Any) -> list[Outcome]:
+    """Return the outcomes of functions that count over data, which are read for all together."""
+    answers = [_Answer() for _ in functions]
+    with one_call() as call:
+        if len(functions) > 1 and any(isinstance(each, MappedParts) for each in data):
+            call.run([_Task(*each) for each in zip(functions, answers, strict=True)])
+        else:
+            for function, answer in zip(functions, answers, strict=True):
+                answer.be(function)
+    return [Outcome(answer.result, answer.error) for answer in answers]
+
+
+@contextmanager
+def one_call() -> Iterator["_Call"]:
+    """Return a block in which what is shared is computed once, as in those around it."""
+    call = _CALL.get()
+    if call is not None:
+        yield call
+        return
+    token = _CALL.set(_Call())
+    try:
+        with in_one_call():
+            yield _CALL.get()  # type: ignore[misc]
+    finally:
+        _CALL.reset(token)
+
+
+def begin(*data: LabeledData) -> None:
+    """Count the facts of data in parts; raise unless all have the same rows, and some weight."""
+    for one in data:
+        if isinstance(one, MappedParts):
+            find_facts(one)
+        one.require_samples()
+    first = data[0]
+    for other in data[1:]:
+        _require_same_rows(first, other)
+
+
+def find_facts(data: MappedParts) -> None:
+    """Count the facts of data, where they are not known."""
+    data.find_facts(lambda of: count(CountRows(of.n_classes).over(of)))
+
+
+def _require_same_rows(one: LabeledData, other: LabeledData) -> None:
+    in_parts = [isinstance(data, MappedParts) for data in (one, other)]
+    if not any(in_parts):
+        return
+    if not all(in_parts):
+        raise ArgumentError("predictions", "must both be in parts, or both in memory")
+    assert isinstance(one, MappedParts)
+    assert isinstance(other, MappedParts)
+    if not np.array_equal(one.facts.n_rows, other.facts.n_rows):
+        raise ArgumentError("predictions", "must be in parts of the same lengths to be compared")
+    if one.facts.has_weights == other.facts.has_weights and not np.array_equal(
+        one.facts.checksums, other.facts.checksums
+    ):
+        number = int(np.flatnonzero(one.facts.checksums != other.facts.checksums)[0])
+        raise ArgumentError(
+            "predictions",
+            "must be of the same samples in the same order, but labels or weights differ in "
+            f"{one.source.name_of(number)} and {other.source.name_of(number)}",
+        )
+
+
+def takes_predictions(function: Callable[_P, Result]) -> Callable[_P, Result]:
+    """Wrap a function of predictions as one call; arrays raise an error with the call to make."""
+
+    @wraps(function)
+    def checked(*args: _P.args, **options: _P.kwargs) -> Result:
+        if args or "predictions" in options:
+            check_data(args[0] if args else options["predictions"])
+        with one_call():
+            return function(*args, **options)
+
+    return checked
+
+
+class _Answer:
+    """A result or an error, once it is there."""
+
+    def __init__(self) -> None:
+        self.result: Any = None
+        self.error: ValueError | None = None
+        self.is_there = False
+
+    def be(self, make: Callable[[], Any]) -> None:
+        """Become the result of a function, or its error."""
+        try:
+            self.result = make()
+        except ValueError as error:
+            self.error = error
+        self.is_there = True
+
+    def get(self) -> Any:
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+
+class _Slot(_Answer):
+    """The answer to a step over data in parts, which the next read gives."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__()
+        self.request = request
+
+
+class _Stopped(BaseException):
+    """Ends a task whose call has failed elsewhere."""
+
+
+class _Task:
+    """A function that runs in a thread of its own, while its call waits, until it asks."""
+
+    def __init__(self, function: Callable[[], Any], answer: _Answer) -> None:
+        self._function, self.answer = function, answer
+        self.waiting: Sequence[_Answer] = ()
+        self._go, self._paused = Semaphore(0), Semaphore(0)
+        self._thread: Thread | None = None
+        self._failure: BaseException | None = None
+        self._is_stopped = False
+        self._warnings: list[PackageWarning] = []
+
+    @property
+    def is_new(self) -> bool:
+        return self._thread is None
+
+    @property
+    def is_ready(self) -> bool:
+        return all(answer.is_there for answer in self.waiting)
+
+    @property
+    def is_done(self) -> bool:
+        return self._thread is not None and (self.answer.is_there or self._failure is not None)
+
+    def resume(self) -> None:
+        """Let the task go on until it asks or ends; raise what is no error of an argument."""
+        if self._thread is None:
+            run = copy_context().run
+            self._thread = Thread(target=run, args=(self._run,), name="fastpsr-task", daemon=True)
+            self._thread.start()
+        else:
+            self._go.release()
+        self._paused.acquire()
+        while self._warnings:  # shown by this thread, whose stack has the line of the caller
+            show(self._warnings.pop(0))
+        if self._failure is not None:
+            raise self._failure
+
+    def wait(self, answers: Sequence[_Answer]) -> None:
+        """Pause, as the task, until answers are there."""
+        self.waiting = answers
+        self._paused.release()
+        self._go.acquire()
+        if self._is_stopped:
+            raise _Stopped
+
+    def stop(self) -> None:
+        """End the task where it waits."""
+        if self._thread is not None and not self.is_done:
+            self._is_stopped = True
+            self._go.release()
+            self._thread.join()
+
+    def _run(self) -> None:
+        _TASK.set(self)
+        try:
+            with warnings_go_to(self._warnings.append):
+                self.answer.be(self._function)
+        except BaseException as failure:  # for the thread of the call
+            self._failure = failure
+        self._paused.release()
+
+
+class _Call:
+    """A call of the user: answers that it shares, and tasks and steps under way."""
+
+    def __init__(self) -> None:
+        #: Answers for data in parts by name; the data may go when those who asked are done.
+        self._kept: WeakKeyDictionary[Any, dict[Hashable, Any]] = WeakKeyDictionary()
+        self._slots: dict[Hashable, _Slot] = {}
+        self._tasks: list[_Task] = []
+
+    def kept_of(self, data: Any) -> dict[Hashable, Any]:
+        """Return the answers that are kept for data, by name."""
+        return self._kept.setdefault(data, {})
+
+    def ask(self, request: Request) -> _Answer:
+        """Return what will hold the answer to a request, or holds it already."""
+        step, data = request
+        if isinstance(data[0], Predictions):
+            answer = _Answer()
+            answer.be(partial(_answer_in_memory, request))
+            return answer
+        if not isinstance(step, CountRows):
+            for each in data:
+                find_facts(each)
+        known = self.kept_of(data[0]) if step.is_kept else self._slots
+        if request.key not in known:
+            known[request.key] = self._slots[request.key] = _Slot(request)
+        return known[request.key]
+
+    def wait(self, answers: Sequence[_Answer]) -> None:
+        """Return when answers are there: from reads of one's own, or those for all tasks."""
+        while not all(answer.is_there for answer in answers):
+            task = _TASK.get()
+            if task is None:
+                self._read()
+            else:
+                task.wait(answers)
+
+    def run(self, tasks: list[_Task]) -> None:
+        """Run tasks until all are done."""
+        self._tasks += tasks
+        if _TASK.get() is not None:  # the tasks of a task run beside it
+            self.wait([task.answer for task in tasks])
+            return
+        try:
+            while self._tasks:
+                self._advance()
+                if self._slots:
+                    self._read()
+        finally:
+            for task in self._tasks:
+                task.stop()
+            self._tasks = []
+
+    def _advance(self) -> None:
+        """Let tasks go on for as long as their answers are there."""
+        while ready := [task for task in self._tasks if task.is_ready]:
+            n_running = sum(not task.is_new for task in self._tasks)
+            for task in ready:
+                if task.is_new and n_running >= _MOST_TASKS and self._slots:
+                    continue
+                n_running += task.is_new
+                task.resume()
+            if all(task.is_new for task in ready):
+                break
+            self._tasks = [task for task in self._tasks if not task.is_done]
+
+    def _read(self) -> None:
+        """Answer steps that are asked for: those that look at a few parts first."""
+        assert self._slots, "tasks wait for one another"
+        # what is known of a few parts may save a read of all
+        samples = {key: slot for key, slot in self._slots.items() if _is_of_few(slot)}
+        slots = samples or self._slots
+        self._slots = {k: slot for k, slot in self._slots.items() if k not in slots}
+        _answer(list(slots.values()))
+
+
+_CALL: ContextVar[_Call | None] = ContextVar("call", default=None)
+_TASK: ContextVar[_Task | None] = ContextVar("task", default=None)
+
+
+def _answer_in_memory(request: Request) -> Any:
+    """Return the answer to a step over predictions in memory, which are one part."""
+    step, data = request
+    data[0].require_rows()
+
+    def compute() -> Any:
+        return step.finish(step.add(step.start(), step.prepare(), *map(Part.whole, data)))
+
+    return data[0].remember(step.key, compute) if step.is_kept else compute()
+
+
+def _is_of_few(slot: _Slot) -> bool:
+    """Whether a step looks at so few parts that they are read before all are."""
+    if slot.request.step.only_parts is None:
+        return False
+    source = slot.request.data[0].source
+    return bool(source.n_parts >= 2 * SAMPLED_PARTS * source.n_classes)
+
+
+def _answer(slots: list[_Slot]) -> None:
+    """Answer steps with as few reads as may be."""
+    for group in _groups(slots):
+        requests = [slot.request for slot in group]
+        for slot, answer in zip(group, answers_of(requests), strict=True):
+            slot.is_there = True
+            if isinstance(answer, Failed):
+                slot.error = answer.error
+            else:
+                slot.result = answer
+
+
+def _groups(slots: list[_Slot]) -> list[list[_Slot]]:
+    """Return steps in groups that share a read."""
+    groups: list[tuple[set[Hashable], list[_Slot]]] = []
+    for slot in slots:
+        readers = {data.source.reader for data in slot.request.data}
+        members = [slot]
+        apart = []
+        for others, earlier in groups:
+            if others & readers:
+                readers |= others
+                members = earlier + members
+            else:
+                apart.append((others, earlier))
+        groups = [*apart, (readers, members)]
+    return [members for _, members in groups]

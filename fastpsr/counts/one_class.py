@@ -1,0 +1,103 @@
+"""Predictions of several classes as binary predictions of one class against the rest."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr import checks
+from fastpsr.data import Data, Kind, Part, Predictions, Transform, mapped
+from fastpsr.errors import ArgumentError
+
+Floats = NDArray[np.float64]
+
+_TINY = 1e-290  # sums below it lose digits
+
+
+def check_class(class_: object, *, rule: str = "") -> None:
+    """Raise unless a class is a number of at least 0; `rule` says what else it may be."""
+    if isinstance(class_, str):
+        rule = f"must be {rule}a class's number, 0 to K-1, not {class_!r}"
+        remedy = f"pass its place in the list of classes, class_=classes.index({class_!r})"
+        raise ArgumentError("class_", rule, remedy=remedy)
+    checks.check_integer("class_", class_, 0)
+
+
+def one_against_rest(data: Data, class_: int | None) -> Data:
+    """Return the log-odds of a class against the rest; binary data without `class_` as they are.
+
+    Given priors are worked into the weights: that of the class stays, and those of the others keep
+    their ratios.
+
+    Raises
+    ------
+    ArgumentError
+        For no such class, and for raw scores.
+    """
+    if class_ is None:
+        return data
+    check_class(class_)
+    if class_ >= data.n_classes:
+        raise ArgumentError("class_", f"must be below {data.n_classes}, not {class_}")
+    if data.n_classes == 2 and class_ == 1:
+        return data
+    data.require_posteriors("one class against the rest")
+    binary: Data = mapped(data, _OneAgainstRest(int(class_)))
+    return binary
+
+
+@dataclass(frozen=True, eq=False)
+class _OneAgainstRest(Transform):
+    class_: int
+
+    keeps_rows = False  # their classes, and with given priors their weights, are others
+    kind: Kind = "posteriors"
+    n_classes = 2
+    keeps_priors = False
+
+    def __call__(self, part: Part) -> Predictions:
+        predictions = part.predictions
+        log_q = predictions.log_posteriors
+        if predictions.n_classes == 2:
+            log_odds = log_q[:, self.class_] - log_q[:, 1 - self.class_]
+        else:
+            sums = part.remember("sums of rows", lambda: _sums_of_rows(log_q))
+            log_odds = _log_odds(log_q[:, self.class_].copy(), self.class_, *sums)
+        weights: Any = predictions.balanced_weights()
+        return Predictions.from_logits(
+            predictions.labels == self.class_,
+            log_odds,
+            sample_weight=weights if weights.size else None,
+        )
+
+
+def _sums_of_rows(log_q: Floats) -> tuple[NDArray[Any], Floats, Floats, Floats]:
+    """Return of each row the most probable class, its log-posterior, and two sums.
+
+    These are the sum of posteriors over that one, and the logarithm of the sum without that class.
+    """
+    rows, top = np.arange(len(log_q)), log_q.argmax(axis=1)
+    largest = log_q[rows, top]
+    shares = log_q - largest[:, None]
+    np.exp(shares, out=shares)
+    shares[rows, top] = 0.0
+    sums = shares.sum(axis=1)
+    rest = largest + checks.log_of_rows(sums)
+    small = np.flatnonzero(sums < _TINY)  # their exponentials lose digits
+    others = log_q[small]
+    others[np.arange(small.size), top[small]] = -np.inf
+    rest[small] = np.logaddexp.reduce(others, axis=1)
+    return top, largest, 1.0 + sums, rest
+
+
+def _log_odds(
+    log_q: Floats, class_: int, top: NDArray[Any], largest: Floats, sums: Floats, rest: Floats
+) -> Floats:
+    """Return the log-odds of a class: nothing cancels where it is not the most probable one."""
+    are_top = np.flatnonzero(top == class_)
+    others = sums - np.exp(log_q - largest)
+    others[are_top] = 1.0
+    log_odds = log_q - largest - np.log(others)
+    log_odds[are_top] = log_q[are_top] - rest[are_top]
+    return log_odds

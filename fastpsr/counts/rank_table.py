@@ -1,0 +1,288 @@
+"""Rank tables: weights of both classes in cells of scores, in ascending order.
+
+A table has one of three resolutions. A *run* is all scores of one class with none of the other
+between them, or a score of both classes; a *cell* is a distinct score of the smaller class, or all
+scores of the larger class between two of these; a *score* is a distinct score. Runs suffice for
+what depends on the hull, an area or error rates alone: no block of an isotonic fit, and no vertex
+of a ROC hull, splits a run, also if only some of its samples are drawn. Isotonic fits at given
+scores need cells, and thresholds need scores.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr import checks, kernels
+from fastpsr.caching import cached_property
+from fastpsr.counts import Step, count, count_all, shared
+from fastpsr.counts.buckets import PICKED_SHARE, Grid, PickValues, ScoresByClass
+from fastpsr.counts.class_scores import BEYOND_BUDGET, CollectClass
+from fastpsr.counts.pav_blocks import ClassTotals, PavBlocks
+from fastpsr.counts.sums import Sums
+from fastpsr.counts.thresholds import as_posteriors
+from fastpsr.data import Data, Floats, Part, PartitionedPredictions
+from fastpsr.data.budget import memory_budget
+from fastpsr.errors import ArgumentError
+from fastpsr.kernels.sizes import index_type
+
+Resolution = Literal["runs", "cells", "scores"]
+
+_BALANCED = 1 / 16  # share of the minority from which sorting both classes beats looking up
+_BYTES_PER_EDGE = 48  # of the two cells that a distinct score of the minority makes
+_EVERYTHING = Grid(0.0, 0.0, 1)  # one bucket
+
+
+@dataclass(frozen=True, eq=False)
+class RankTable(ClassTotals):
+    """Weights of both classes in cells of scores.
+
+    Attributes
+    ----------
+    lowest : ndarray of float64, shape (G,)
+        Lowest score in each cell, ascending.
+    negatives, positives : ndarray of float64, shape (G,)
+        Total weight of each class.
+    given_priors : ndarray of float64, shape (2,), or None
+    posteriors : ndarray of float64, shape (G,), or None
+        The lowest posterior as passed that each cell accepts, if the samples were passed so.
+    """
+
+    lowest: Floats
+    negatives: Floats
+    positives: Floats
+    given_priors: Floats | None
+    posteriors: Floats | None = None
+
+    @cached_property
+    def blocks(self) -> PavBlocks:
+        """The blocks of the isotonic fit."""
+        return PavBlocks.of_cells(self.lowest, self.negatives, self.positives, self.given_priors)
+
+    @property
+    def runs(self) -> "RankTable":
+        """The table of runs, which neighboring cells of one class form."""
+        kinds = (self.negatives > 0.0) + 2 * (self.positives > 0.0)
+        filled = np.flatnonzero(kinds)
+        if not filled.size:
+            return self
+        kinds = kinds[filled]
+        is_first = np.ones(filled.size, bool)
+        is_first[1:] = (kinds[1:] == 3) | (kinds[1:] != kinds[:-1])
+        starts = filled[is_first]
+        negatives, positives = (
+            np.add.reduceat(of_class, starts) for of_class in (self.negatives, self.positives)
+        )
+        return RankTable(self.lowest[starts], negatives, positives, self.given_priors)
+
+    @property
+    def area(self) -> float:
+        """The area under the ROC: pairs whose target has the higher score; ties count half."""
+        totals = self.class_totals("AUC")
+        non, tar = self.negatives, self.positives
+        if not 1e-140 < totals.min() <= totals.max() < 1e140:  # products would over- or underflow
+            non, tar, totals = non / totals[0], tar / totals[1], np.ones(2)
+        below = np.cumsum(non) - non
+        wins = (tar * (below + 0.5 * non)).sum()
+        return min(float(wins / totals[1] / totals[0]), 1.0)  # rounded, it may exceed 1
+
+    @property
+    def above_all(self) -> float:
+        """The threshold that accepts no score: inf, or nan if there is a score of inf."""
+        has_inf = self.lowest[-1] == np.inf and self.negatives[-1] + self.positives[-1] > 0.0
+        return float("nan") if has_inf else float("inf")
+
+    def as_passed(self, threshold: float) -> float:
+        """Return a threshold of a table of scores on the scale that was passed."""
+        if self.posteriors is None:
+            return threshold
+        if np.isnan(threshold) or threshold == self.above_all:
+            return float("inf")
+        return float(self.posteriors[np.searchsorted(self.lowest, threshold)])
+
+
+@dataclass(frozen=True, eq=False)
+class RankSums(Sums):
+    """Samples grouped by class and cell of a rank table, those of class 0 first."""
+
+    resolution: Resolution
+    table: RankTable
+
+    n_classes = 2
+
+    @property
+    def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]
+        return (f"rank {self.resolution}",)
+
+    @property
+    def n_groups(self) -> int:  # type: ignore[override]
+        """Twice the number of cells."""
+        return 2 * self.table.lowest.size
+
+    @property
+    def known_weight(self) -> Floats:  # type: ignore[override]
+        return np.concatenate([self.table.negatives, self.table.positives])
+
+    @property
+    def key(self) -> Hashable:
+        return self.stream
+
+    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
+        scores, lowest = part.predictions.scores, self.table.lowest
+        cells = kernels.step_numbers(scores, lowest[1:], index_type(self.n_groups))
+        cells[part.predictions.labels != 0] += lowest.size
+        return cells
+
+    def assemble(self, weight: Floats, sums: Floats) -> RankTable:
+        negatives, positives = weight[: weight.size // 2], weight[weight.size // 2 :]
+        return replace(self.table, negatives=negatives, positives=positives)
+
+
+def rank_sums(data: Data, resolution: Resolution) -> RankSums:
+    """Return the sums of the table of a resolution."""
+    if resolution == "scores":
+        table = distinct_scores(data, "replicates of thresholds")
+        table = replace(table, posteriors=as_posteriors(data, table.lowest))
+    else:
+        table = rank_runs(data) if resolution == "runs" else rank_cells(data)
+    return RankSums(resolution, table)
+
+
+def rank_runs(data: Data) -> RankTable:
+    """Return the runs of labeled binary data."""
+    return rank_cells(data).runs
+
+
+def rank_cells(data: Data) -> RankTable:
+    """Return the rank cells of labeled binary data; computed once."""
+    checks.check_binary("ranks", data.n_classes)
+    return shared("rank cells", data, lambda: _count_cells(data))
+
+
+def distinct_scores(data: Data, what: str) -> RankTable:
+    """Return the distinct scores, computed once; raise if they exceed the memory budget.
+
+    `what` names in the error what needs them.
+    """
+    checks.check_binary("ranks", data.n_classes)
+    return shared("distinct scores", data, lambda: _count_scores(data, what))
+
+
+def minority_of(data: Data) -> int:
+    """Return the class whose distinct scores are the edges of the rank cells."""
+    n_negative, n_positive = data.class_sizes
+    return int(n_positive <= n_negative)
+
+
+def are_balanced(data: Data) -> bool:
+    """Whether the classes are of like size, and their samples of equal weight."""
+    sizes = data.class_sizes
+    return not data.has_weights and int(sizes.min()) > _BALANCED * int(sizes.sum())
+
+
+def cells_fit(data: Data) -> bool:
+    """Whether the cells fit the budget, however many scores are distinct."""
+    if not isinstance(data, PartitionedPredictions) or _sorting_wins(data):
+        return True
+    return _BYTES_PER_EDGE * int(data.class_sizes.min()) <= memory_budget()
+
+
+def _sorting_wins(data: Data) -> bool:
+    """Whether sorting both classes beats placing one among the other, and fits the budget."""
+    n_bytes = 8 * int(data.class_sizes.sum())
+    if isinstance(data, PartitionedPredictions):  # whose scores are collected first
+        n_bytes *= PICKED_SHARE
+    return are_balanced(data) and n_bytes <= memory_budget()
+
+
+def _count_scores(data: Data, what: str) -> RankTable:
+    steps = [CollectClass(k, data.has_weights, what=what).over(data) for k in (0, 1)]
+    (negatives, weights_0), (positives, weights_1) = count_all(steps)
+    columns = kernels.merge_classes(negatives, weights_0, positives, weights_1)
+    return RankTable(*columns, data.given_priors)
+
+
+def _count_cells(data: Data) -> RankTable:
+    """Sort both classes, or place the majority among the sorted scores of the minority."""
+    minority = minority_of(data)
+    if _sorting_wins(data):
+        everything = PickValues(ScoresByClass(), _EVERYTHING, np.ones(1, bool))
+        by_class = count(everything.over(data))
+        kernels.sort_in_place(*by_class)
+        lowest, members, others = kernels.merge_by_score(by_class[minority], by_class[1 - minority])
+    else:
+        edges, weight_of_edges = count(CollectClass(minority, data.has_weights).over(data))
+        n_bytes, budget = _BYTES_PER_EDGE * edges.size, memory_budget()
+        if isinstance(data, PartitionedPredictions) and n_bytes > budget:
+            raise ArgumentError(
+                "data",
+                f"must have fewer scores of class {minority} for ranks: cells at {edges.size:,} "
+                f"distinct ones take {n_bytes:,} bytes, more than the budget of {budget:,}; "
+                f"{BEYOND_BUDGET}",
+            )
+        cells = CountIntoCells(1 - minority, edges, data.has_weights)
+        others, lowest = count(cells.over(data))
+        members = np.zeros(others.size)
+        members[1::2], lowest[1::2] = weight_of_edges, edges
+        filled = (members > 0.0) | (others > 0.0)
+        lowest, members, others = lowest[filled], members[filled], others[filled]
+    negatives, positives = (others, members) if minority else (members, others)
+    return RankTable(lowest, negatives, positives, data.given_priors)
+
+
+@dataclass(frozen=True, eq=False)
+class CountIntoCells(Step):
+    """Sum the weight of a class in cells between edges, and find the lowest score in each.
+
+    Sums are compensated.
+    """
+
+    take: int
+    edges: Floats
+    has_weights: bool
+
+    @property
+    def is_exact(self) -> bool:
+        """Counts are; compensated sums are not where weights differ by 2^53."""
+        return not self.has_weights
+
+    @property
+    def key(self) -> Hashable:
+        return ("cells", self.take, self.edges.size, kernels.checksum(self.edges))
+
+    def prepare(self) -> Any:
+        return kernels.bucket_grid(self.edges)
+
+    def start(self) -> tuple[Floats, Floats]:
+        n_cells = 2 * self.edges.size + 2  # the last takes what is passed over
+        return np.zeros((n_cells, 2 if self.has_weights else 1)), np.full(n_cells, np.inf)
+
+    def add(self, accumulator: tuple[Floats, Floats], prepared: Any, part: Part) -> Any:
+        predictions = part.predictions
+        weights = predictions.weights
+        if self.has_weights and not weights.size:
+            weights = np.ones(len(predictions))
+        kernels.count_into_cells(
+            predictions.scores,
+            weights,
+            prepared,
+            self.take,
+            predictions.labels,
+            *accumulator,
+        )
+        return accumulator
+
+    def merge(self, one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> Any:
+        kernels.add_cells(one[0], other[0][None])
+        np.minimum(one[1], other[1], out=one[1])
+        return one
+
+    def finish(self, accumulator: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+        cells, lowest = accumulator
+        if not self.has_weights:
+            return cells[:-1, 0], lowest[:-1]
+        total, left_over = cells[:-1].T
+        # of sums beyond the largest float nothing is left over
+        return np.where(np.isfinite(left_over), total + left_over, total), lowest[:-1]

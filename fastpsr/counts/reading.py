@@ -1,0 +1,253 @@
+"""One read of the data: all parts once, for all steps that are asked for."""
+
+from collections.abc import Hashable, Iterator, Sequence
+from contextvars import copy_context
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from fastpsr.counts.steps import Request, Step
+from fastpsr.counts.tree import Tree
+from fastpsr.counts.watching import tell
+from fastpsr.data import Predictions
+from fastpsr.data.mapped_parts import MappedParts
+from fastpsr.data.part import ROWS, Part
+from fastpsr.data.sources import naming, same_priors
+from fastpsr.errors import ArgumentError
+
+
+@dataclass(frozen=True, eq=False)
+class Failed:
+    """Placeholder for an accumulator after an error."""
+
+    error: ValueError
+
+
+class Reading:
+    """Steps over data that are read together: plain data, which can be sent to another process.
+
+    Parameters
+    ----------
+    requests : list of Request
+    """
+
+    def __init__(self, requests: Sequence[Request]) -> None:
+        self.steps: list[Step] = [request.step for request in requests]
+        self.data: list[tuple[MappedParts, ...]] = [r.data for r in requests]
+        everything = [data for of_step in self.data for data in of_step]
+        self.sources = list(dict.fromkeys(data.source for data in everything))
+        self._roots = {id(data.source): data.root for data in everything}
+        self._prepared: list[Any] | None = None
+        self.reads: frozenset[str] = frozenset()
+        for step, of_step in zip(self.steps, self.data, strict=True):
+            self.reads = self.reads.union(step.reads, *(data.columns_read for data in of_step))
+        #: What is wanted of each reader.
+        self.wanted: dict[Hashable, frozenset[str]] = {}
+        for source in self.sources:
+            wanted = self.wanted.get(source.reader, frozenset())
+            self.wanted[source.reader] = wanted | source.wanted(self.reads)
+        n_parts = self.sources[0].n_parts if self.sources else 0
+        self.n_parts = n_parts
+        self.numbers = [n for n in range(n_parts) if any(self._wants(s, n) for s in self.steps)]
+        #: Whether these are a few of the parts.
+        self.is_sample = len(self.numbers) < n_parts and all(
+            step.only_parts is not None for step in self.steps
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is prepared: it is made anew in another process."""
+        roots = list(self._roots.values())
+        return {**self.__dict__, "_prepared": None, "_roots": roots}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._roots = {id(root.source): root for root in state["_roots"]}
+
+    @staticmethod
+    def _wants(step: Step, number: int) -> bool:
+        return step.only_parts is None or number in step.only_parts
+
+    def load(self, number: int) -> dict[Hashable, Any]:
+        """Read a part, by reader."""
+        loaded: dict[Hashable, Any] = {}
+        for source in self.sources:
+            if source.reader not in loaded:
+                with naming(source, number):
+                    loaded[source.reader] = source.load(number, self.wanted[source.reader])
+        return loaded
+
+    def parts(self, number: int, loaded: dict[Hashable, Any]) -> dict[int, Part]:
+        """Return the part of each source, by its id, of what was read; checked."""
+        raws: dict[int, Part] = {}
+        for source in self.sources:
+            with naming(source, number):
+                predictions, columns = source.build(loaded[source.reader], self.reads)
+                _check_part(source, predictions, columns, self.reads)
+            ranks = np.zeros(source.n_classes, np.int64)
+            raws[id(source)] = Part(predictions, number, 0, ranks, columns)
+            root = self._roots[id(source)]
+            root.check_unchanged(raws[id(source)], "scores" in self.reads)
+        return raws
+
+    def prepare(self) -> None:
+        """Make what the steps need of all parts, once per process."""
+        if self._prepared is None:
+            self._prepared = [step.prepare() for step in self.steps]
+
+    def count(self, place: int, accumulator: Any, raws: dict[int, Part], mapped_parts: Any) -> Any:
+        """Return the accumulator of a step, by its place, with a part in it, or `Failed`.
+
+        None is an accumulator without parts; parts without weight leave it so.
+        """
+        step, prepared = self.steps[place], self._prepared
+        assert prepared is not None
+        number = next(iter(raws.values())).number
+        if isinstance(accumulator, Failed) or not self._wants(step, number):
+            return accumulator
+        try:
+            parts = [data.part(raws[id(data.source)], mapped_parts) for data in self.data[place]]
+            if not (step.takes_all or parts[0].has_weight):
+                return accumulator
+            counted = step.start() if accumulator is None else accumulator
+            return step.add(counted, prepared[place], *parts)
+        except ValueError as error:  # of one who asks; the others go on
+            return Failed(without_frames(error))
+
+    def join(self, place: int, one: Any, other: Any) -> Any:
+        """Return what two accumulators of a step hold together."""
+        for each, rest in ((one, other), (other, one)):
+            if each is None:
+                return rest
+            if isinstance(each, Failed):
+                return each
+        return self.steps[place].merge(one, other)
+
+    def answer(self, place: int, total: Any) -> Any:
+        """Return the answer that all parts come to, or `Failed`."""
+        step = self.steps[place]
+        if isinstance(total, Failed):
+            return total
+        try:
+            return step.finish(step.start() if total is None else total)
+        except ValueError as error:
+            return Failed(error)
+
+    def seen(self, number: int) -> list[int | None]:
+        """Return the checksums of a part's scores, as they were first seen, source by source."""
+        return [root._seen.get(number) for root in self._roots.values()]
+
+    def check_seen(self, checksums: list[list[int | None]]) -> None:
+        """Note checksums that were seen elsewhere, in the order of the parts; raise for changes."""
+        for number, of_part in zip(self.numbers, checksums, strict=True):
+            for root, checksum in zip(self._roots.values(), of_part, strict=True):
+                root.note_scores(number, checksum)
+
+    def run_of(self, place: int, number: int) -> int:
+        """Return the number of the run of parts that are added up in turn: all, where exact."""
+        return 0 if self.steps[place].is_exact else number
+
+
+def answers_of(requests: Sequence[Request]) -> list[Any]:
+    """Return the answers to requests over data that are read together, each maybe `Failed`."""
+    reading = Reading(requests)
+    for source in reading.sources:
+        if source.counts is not None:
+            totals = source.counts(reading)
+            break
+    else:
+        totals = _count_in_turn(reading)
+    return [reading.answer(place, total) for place, total in enumerate(totals)]
+
+
+def _count_in_turn(reading: Reading) -> list[Any]:
+    """Count part by part; the next one is read meanwhile."""
+    n_steps = len(reading.steps)
+    trees = [Tree(partial(reading.join, place)) for place in range(n_steps)]
+    accumulators: list[Any] = [None] * n_steps
+    runs = [-1] * n_steps
+    reading.prepare()
+    report = tell(len(reading.numbers), reading.is_sample)
+    for done, raws in enumerate(_raw_parts(reading), 1):
+        number = next(iter(raws.values())).number
+        mapped_parts: dict[int, Part] = {}
+        for place in range(n_steps):
+            run = reading.run_of(place, number)
+            if run != runs[place]:
+                if accumulators[place] is not None:
+                    trees[place].add(runs[place], accumulators[place])
+                runs[place], accumulators[place] = run, None
+            accumulators[place] = reading.count(place, accumulators[place], raws, mapped_parts)
+        if report is not None:
+            report(done, len(next(iter(raws.values())).predictions))
+        del raws, mapped_parts
+    for tree, run, accumulator in zip(trees, runs, accumulators, strict=True):
+        if accumulator is not None:
+            tree.add(run, accumulator)
+    return [tree.total() for tree in trees]
+
+
+def parts_of(data: MappedParts) -> Iterator[Part]:
+    """Yield the parts of data in turn."""
+    for raws in _raw_parts(Reading([Rows().over(data)])):
+        yield data.part(raws[id(data.source)], {})
+
+
+@dataclass(frozen=True, eq=False)
+class Rows(Step):
+    """Rows and columns of ids that are looked at, and not counted."""
+
+    reads: frozenset[str] = ROWS
+
+    def add(self, accumulator: Any, prepared: Any, *parts: Any) -> Any:
+        raise NotImplementedError
+
+
+def _raw_parts(reading: Reading) -> Iterator[dict[int, Part]]:
+    def load(number: int) -> dict[int, Part]:
+        return reading.parts(number, reading.load(number))
+
+    from concurrent.futures import ThreadPoolExecutor  # costs 9 ms to import
+
+    numbers = reading.numbers
+    with ThreadPoolExecutor(1, "fastpsr-read") as thread:
+        ahead = None
+        for place, number in enumerate(numbers):
+            parts = load(number) if ahead is None else ahead.result()
+            ahead = None
+            if place + 1 < len(numbers):
+                ahead = thread.submit(copy_context().run, load, numbers[place + 1])
+            yield parts
+            del parts
+
+
+def without_frames(error: ValueError) -> ValueError:
+    """Return an error without traceback, whose frames would hold a part until all are read."""
+    each: BaseException | None = error
+    while each is not None:
+        each.__traceback__ = None
+        each = each.__context__
+    return error
+
+
+def _check_part(source: Any, predictions: Predictions, columns: Any, reads: frozenset[str]) -> None:
+    """Raise unless a part is of the kind that the others are, with the columns that are read."""
+    if predictions.y_true is None and len(predictions):
+        raise ArgumentError("y_true", "must be given in every part")
+    for name in ("kind", "n_classes"):
+        given, wanted = getattr(predictions, name), getattr(source, name)
+        if given != wanted:
+            raise ArgumentError("parts", f"must agree in {name}: {wanted} and {given}")
+    if not same_priors(source.given_priors, predictions.given_priors):
+        raise ArgumentError("priors", "must be the same in all parts")
+    for name in sorted(reads - ROWS):
+        if name not in columns:
+            have = ", ".join(sorted(columns)) or "none"
+            raise ArgumentError("data", f"must have the column {name!r}; there are: {have}")
+        if len(columns[name]) != len(predictions):
+            raise ArgumentError(
+                "data",
+                f"must have an entry per sample in the column {name!r}: {len(predictions)}, not "
+                f"{len(columns[name])}",
+            )

@@ -1,0 +1,73 @@
+"""Logits of more than two classes, as given."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr import checks, kernels
+from fastpsr.caching import cached_property
+from fastpsr.data.labeled import Floats
+
+
+class Logits:
+    """Rows of logits (N, K), and what is made of them on demand.
+
+    Predictions of the same samples, such as replicates, share it.
+    """
+
+    def __init__(self, rows: NDArray[Any], likeliest: NDArray[Any]) -> None:
+        self.rows = rows  #: float64 or float32, as given.
+        self.likeliest = likeliest  #: Class of each row's largest logit, the first on ties, (N,).
+        self._losses: dict[str, Floats] = {}
+
+    @classmethod
+    def read(cls, name: str, z: NDArray[Any]) -> Self:
+        """Check logits in one pass, which also finds the likeliest classes."""
+        is_single = z.dtype == np.float32 and z.ndim == 2  # kernels take these as they are
+        rows = np.require(z, requirements=["C", "A"]) if is_single else checks.as_rows(name, z, 2)
+        likeliest = np.empty(rows.shape[0], checks.label_type(rows.shape[1]))
+        if rows.shape[1] < 2 or not kernels.likeliest_of_logits(rows, likeliest):
+            checks.as_log_rows(name, rows)  # raises
+        return cls(rows, likeliest)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return the rows of all parts, one after another."""
+        return cls(
+            np.concatenate([part.rows for part in parts]),
+            np.concatenate([part.likeliest for part in parts]),
+        )
+
+    def __getitem__(self, index: Any) -> Self:
+        """Return the rows selected by a slice, a mask or row numbers."""
+        picked = type(self)(
+            np.ascontiguousarray(self.rows[index]), np.ascontiguousarray(self.likeliest[index])
+        )
+        if "log_posteriors" in self.__dict__:  # not to normalize again
+            picked.__dict__["log_posteriors"] = np.ascontiguousarray(self.log_posteriors[index])
+        return picked
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is made on demand, which need not be sent to other processes."""
+        return {"rows": self.rows, "likeliest": self.likeliest, "_losses": {}}
+
+    def losses(self, name: str, y: NDArray[Any]) -> Floats:
+        """Return the (N,) losses of this name against the labels, which are always the same."""
+        if name not in self._losses:
+            of_logits = getattr(kernels, f"{name}_of_logits")
+            self._losses[name] = of_logits(self.rows, self.likeliest, y)
+        return self._losses[name]
+
+    @cached_property
+    def log_posteriors(self) -> Floats:
+        """Normalized log-posteriors, (N, K)."""
+        out = np.empty(self.rows.shape)
+        kernels.normalize_log_rows(self.rows, np.zeros(self.rows.shape[1]), out)
+        return out
+
+    @cached_property
+    def confidences(self) -> Floats:
+        """Posteriors of the likeliest classes, (N,)."""
+        return kernels.confidences_of_logits(self.rows, self.likeliest)

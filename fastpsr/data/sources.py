@@ -1,0 +1,119 @@
+"""Sources of parts, which read the rows of a part by its number."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from fastpsr.data.labeled import Floats, Kind
+from fastpsr.data.part import ROWS
+from fastpsr.data.predictions import Predictions
+from fastpsr.errors import ArgumentError
+
+#: What a user may give as a part.
+GivenPart = Predictions | tuple[Predictions, Mapping[str, Any]]
+
+
+class Source(ABC):
+    """Parts by number, and what is known of all of them before any is read."""
+
+    kind: Kind
+    n_classes: int
+    given_priors: Floats | None
+    n_parts: int
+    #: Names of columns of ids that parts have; None where only reading can tell.
+    columns: frozenset[str] | None = None
+    #: What to do where parts change between reads.
+    hint_if_changed: str = ""
+    #: Takes a reading and returns the accumulators of its steps, where parts are counted elsewhere.
+    counts: Callable[[Any], list[Any]] | None = None
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, where it is known without reading."""
+        return None
+
+    @property
+    def reader(self) -> Hashable:
+        """What reads: sources of equal readers share each read."""
+        return id(self)
+
+    @abstractmethod
+    def name_of(self, number: int) -> str:
+        """Return what messages call a part."""
+
+    def name_of_row(self, number: int, row: int) -> str:
+        """Return what messages call a row of a part."""
+        return f"row {row:,} of {self.name_of(number)}"
+
+    def wanted(self, reads: frozenset[str]) -> frozenset[str]:
+        """Return what the reader must read for `reads` of a step."""
+        return reads
+
+    @abstractmethod
+    def load(self, number: int, wanted: frozenset[str]) -> Any:
+        """Read what is `wanted` of a part; sources of equal readers take the same."""
+
+    @abstractmethod
+    def build(self, loaded: Any, reads: frozenset[str]) -> tuple[Predictions, Mapping[str, Any]]:
+        """Return predictions and columns of ids of what was loaded."""
+
+
+@contextmanager
+def naming(source: Source, number: int) -> Iterator[None]:
+    """Errors inside name the part, and the row if they know it."""
+    try:
+        yield
+    except Exception as error:
+        row = getattr(error, "index", None)
+        row = row if isinstance(row, int) else None  # also a method of sequences
+        name = source.name_of(number) if row is None else source.name_of_row(number, row)
+        if not isinstance(error, ArgumentError):
+            message = str(error) or type(error).__name__
+            raise ArgumentError("data", f"cannot be read, in {name}: {message}", row) from error
+        rule = f"cannot be read, in {name}: {error.problem}"
+        raise ArgumentError("data", rule, row, error.remedy, pass_=error.pass_) from error
+
+
+class Given(Source):
+    """Parts that the caller gives, each as itself or as a function that returns it."""
+
+    def __init__(self, parts: Iterable[GivenPart | Callable[[], GivenPart]]) -> None:
+        self._parts = list(parts)
+        self.n_parts = len(self._parts)
+        if not self._parts:
+            raise ArgumentError("parts", "must not be empty")
+        with naming(self, 0):
+            first, columns = self.build(self.load(0, ROWS), ROWS)
+        self.kind, self.n_classes = first.kind, first.n_classes
+        self.given_priors = first.given_priors
+        self.columns = frozenset(columns)
+
+    def name_of(self, number: int) -> str:
+        return f"parts[{number}]"
+
+    def load(self, number: int, wanted: frozenset[str]) -> Any:
+        part = self._parts[number]
+        return part() if callable(part) else part
+
+    def build(self, loaded: Any, reads: frozenset[str]) -> tuple[Predictions, Mapping[str, Any]]:
+        predictions: Any = loaded
+        columns: Any = {}
+        if isinstance(loaded, tuple) and len(loaded) == 2:
+            predictions, columns = loaded
+        if not isinstance(predictions, Predictions) or not isinstance(columns, Mapping):
+            raise ArgumentError(
+                "parts",
+                "must be Predictions, pairs of Predictions and a dict of columns, or functions "
+                f"that return one of these, not {type(loaded).__name__}",
+            )
+        return predictions, columns
+
+
+def same_priors(one: Floats | None, other: Floats | None) -> bool:
+    """Return whether given priors are the same, or both are left out."""
+    if one is None or other is None:
+        return one is other
+    return bool(np.array_equal(one, other))

@@ -1,0 +1,338 @@
+"""Predictions in columns of tables: a source gives tables, and names their columns once."""
+
+import inspect
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ParamSpec, Protocol, TypedDict, TypeVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fastpsr import checks
+from fastpsr.data.labeled import KINDS, Floats, ScoreKind
+from fastpsr.data.predictions import Predictions
+from fastpsr.data.sources import Source
+from fastpsr.errors import ArgumentError
+from fastpsr.frames import require_class_order
+from fastpsr.options import with_hints
+
+Names = str | Sequence[str]
+_P = ParamSpec("_P")
+_Result = TypeVar("_Result")
+
+
+class ColumnNames(TypedDict, total=False):
+    """Keywords of functions that read tables; `Columns.named` has the defaults."""
+
+    y_true: str
+    llrs: str | None
+    posteriors: Names | None
+    log_posteriors: Names | None
+    logits: Names | None
+    log_likelihoods: Names | None
+    raw_scores: str | None
+    prior: float | None
+    priors: ArrayLike | None
+    sample_weight: str | None
+    classes: Sequence[Any] | None
+    normalize: bool
+    floor: float
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Which columns hold what.
+
+    Attributes
+    ----------
+    y_true : str
+    sample_weight : str or None
+    what : str
+        What the scores are: a kind of ``Predictions.of``, or the argument that names them.
+    scores : tuple of str
+    classes : sequence or None
+    options : dict
+        What the constructor is given besides.
+    """
+
+    y_true: str
+    sample_weight: str | None
+    what: str
+    scores: tuple[str, ...]
+    classes: Sequence[Any] | None
+    options: dict[str, Any]
+
+    @classmethod
+    def named(
+        cls,
+        *,
+        y_true: str = "target",
+        llrs: str | None = None,
+        posteriors: Names | None = None,
+        log_posteriors: Names | None = None,
+        logits: Names | None = None,
+        log_likelihoods: Names | None = None,
+        raw_scores: str | None = None,
+        prior: float | None = None,
+        priors: ArrayLike | None = None,
+        sample_weight: str | None = None,
+        classes: Sequence[Any] | None = None,
+        normalize: bool = False,
+        floor: float = 0.0,
+    ) -> "Columns":
+        """Return what the arguments of :func:`fastpsr.scan_parquet` name."""
+        scores = {
+            "llrs": llrs, "posteriors": posteriors, "log_posteriors": log_posteriors,
+            "logits": logits, "log_likelihoods": log_likelihoods, "raw_scores": raw_scores,
+        }  # fmt: skip
+        given = {name: column for name, column in scores.items() if column is not None}
+        if len(given) > 1:
+            raise ArgumentError("scores", f"must be named once, not by {' and '.join(given)}")
+        ((what, names),) = (given or {"llrs": "llr"}).items()
+        if prior is not None and what != "llrs":
+            raise ArgumentError("prior", f"is for llrs: pass priors with {what}")
+        options: dict[str, Any] = {}
+        if prior is not None:
+            priors = [1.0 - checks.as_number("prior", prior), prior]
+        if what != "raw_scores":
+            options["priors"] = priors
+        elif priors is not None:
+            raise ArgumentError("priors", "are not for raw scores, which only rank samples")
+        for name, value in (("normalize", normalize), ("floor", floor)):
+            if what in ("posteriors", "log_posteriors"):
+                options[name] = value
+            elif value:
+                raise ArgumentError(name, f"is for posteriors, not for {what}")
+        columns = (names,) if isinstance(names, str) else tuple(names)
+        require_class_order(what, columns, classes, takes_names=True)
+        return cls(y_true, sample_weight, what, columns, classes, options)
+
+
+def names_columns(function: Callable[_P, _Result]) -> Callable[_P, _Result]:
+    """Give a function that takes `ColumnNames` a signature with their names and defaults."""
+    signature = inspect.signature(function)
+    *parameters, _ = signature.parameters.values()
+    named = inspect.signature(Columns.named).parameters.values()
+    keywords = [each for each in parameters if each.kind is each.KEYWORD_ONLY]
+    positional = parameters[: len(parameters) - len(keywords)]
+    with_names = signature.replace(parameters=[*positional, *named, *keywords])
+    function.__signature__ = with_names  # type: ignore[attr-defined]
+    return with_hints(function)
+
+
+class Tables(Protocol):
+    """Tables by the number of their part."""
+
+    schema: Any
+    key: Hashable
+    n_rows: int | None
+
+    @property
+    def parts(self) -> Sequence[Any]:
+        """Something for each part."""
+
+    def name_of(self, number: int) -> str:
+        """Return what messages call a part."""
+
+    def name_of_row(self, number: int, row: int) -> str:
+        """Return what messages call a row of a part."""
+
+    def load(self, number: int, names: frozenset[str]) -> Any:
+        """Return columns of a part as a pyarrow table."""
+
+
+class TableSource(Source):
+    """Predictions in columns of tables."""
+
+    def __init__(self, tables: Tables, columns: Columns) -> None:
+        self.tables, self._options, what = tables, columns.options, columns.what
+        y_true, sample_weight, classes = columns.y_true, columns.sample_weight, columns.classes
+        self._y_true, self._sample_weight, self._classes = y_true, sample_weight, classes
+        self._what, self._kind, self._names = what, _kind(what), list(columns.scores)
+        for name in [y_true, *self._names, *([sample_weight] if sample_weight else [])]:
+            if name not in tables.schema.names:
+                raise ArgumentError(
+                    "paths",
+                    f"must have the column {name!r}; there are: {', '.join(tables.schema.names)}",
+                )
+        self.kind = KINDS[self._kind]
+        self.n_parts = len(tables.parts)
+        self._is_list = len(self._names) == 1 and _is_list(tables.schema.field(self._names[0]).type)
+        are_rows = self._is_list or len(self._names) > 1
+        if self._kind in ("log-posteriors", "log-likelihoods") and not are_rows:
+            raise ArgumentError(what, "must be a column of lists, or a column per class")
+        if self._kind in ("llrs", "log10 llrs", "raw scores") and are_rows:
+            raise ArgumentError(what, "must be one column of numbers")
+        self.n_classes = len(self._names) if len(self._names) > 1 else 2
+        if self._is_list:
+            self.n_classes = self._row_length()
+        if classes is not None and len(classes) != self.n_classes:
+            raise ArgumentError("classes", f"must list {self.n_classes} labels, not {len(classes)}")
+        self.given_priors: Floats | None = columns.options.get("priors")
+        if self.given_priors is not None:
+            self.given_priors = checks.as_priors("priors", self.given_priors, self.n_classes)
+        self.columns = frozenset(tables.schema.names)
+
+    @property
+    def n_rows(self) -> int | None:
+        return self.tables.n_rows
+
+    @property
+    def reader(self) -> Hashable:
+        return self.tables.key
+
+    def name_of(self, number: int) -> str:
+        return self.tables.name_of(number)
+
+    def name_of_row(self, number: int, row: int) -> str:
+        return self.tables.name_of_row(number, row)
+
+    def wanted(self, reads: frozenset[str]) -> frozenset[str]:
+        names = set(reads - {"labels", "weights", "scores"})
+        if "labels" in reads:
+            names.add(self._y_true)
+        if "weights" in reads and self._sample_weight:
+            names.add(self._sample_weight)
+        if "scores" in reads:
+            names |= set(self._names)
+        missing = names - set(self.tables.schema.names)
+        if missing:
+            have = ", ".join(self.tables.schema.names)
+            raise ArgumentError("data", f"must have the column {min(missing)!r}; there are: {have}")
+        return frozenset(names)
+
+    def load(self, number: int, wanted: frozenset[str]) -> Any:
+        return self.tables.load(number, wanted)
+
+    def build(self, loaded: Any, reads: frozenset[str]) -> tuple[Predictions, Mapping[str, Any]]:
+        y = self._labels(loaded)
+        weights = None
+        if self._sample_weight is not None:
+            weights = _numbers(loaded, self._sample_weight)
+        columns = {}
+        for name in sorted(reads - {"labels", "weights", "scores"}):
+            _require_no_null(loaded[name], name)
+            columns[name] = _Ids(loaded[name])
+        scores = self._scores(loaded) if "scores" in reads else None
+        try:
+            return self._predictions(y, scores, weights), columns
+        except ArgumentError as error:
+            raise self._by_column(error) from None
+
+    def _predictions(self, y: NDArray[Any], scores: Any, weights: Any) -> Predictions:
+        if scores is None:
+            shape = (y.size,) if self.n_classes == 2 else (y.size, self.n_classes)
+            return Predictions.without_scores(y, self.kind, shape, self.given_priors, weights)
+        options = {**self._options, "priors": self.given_priors, "sample_weight": weights}
+        return Predictions.of(self._kind, y, scores, **options)
+
+    def _by_column(self, error: ArgumentError) -> ArgumentError:
+        """Return an error of the values with the names of the columns that they are from."""
+        names = {"y_true": self._y_true, "sample_weight": self._sample_weight or "sample_weight"}
+        if error.argument in names:
+            return error.renamed(names[error.argument])
+        if error.argument != "scores":
+            return error
+        many = len(self._names) > 1
+        return error.renamed(self._what if many else self._names[0], self._names if many else ())
+
+    def _row_length(self) -> int:
+        kind = self.tables.schema.field(self._names[0]).type
+        size = getattr(kind, "list_size", -1)
+        if size > 0:
+            return int(size)
+        for number in range(self.n_parts):
+            column = self.tables.load(number, frozenset(self._names))[self._names[0]]
+            if len(column):
+                return len(column[0].as_py())
+        raise ArgumentError(self._what, "must have a row, to tell the number of classes")
+
+    def _scores(self, loaded: Any) -> NDArray[Any]:
+        import pyarrow.compute as pc
+
+        if self._is_list:
+            column = loaded[self._names[0]].combine_chunks()
+            _require_no_null(column, self._names[0])
+            wrong = pc.not_equal(pc.list_value_length(column), self.n_classes)
+            if pc.any(wrong).as_py():
+                row = pc.index(wrong, True).as_py()
+                length = len(column[row].as_py())
+                raise ArgumentError(
+                    self._what,
+                    f"must have {self.n_classes} numbers in every row, not {length}",
+                    row,
+                )
+            flat = column.flatten().to_numpy(zero_copy_only=False)
+            return np.asarray(flat).reshape(len(column), self.n_classes)
+        columns = [_numbers(loaded, name) for name in self._names]
+        return columns[0] if len(columns) == 1 else np.column_stack(columns)
+
+    def _labels(self, loaded: Any) -> NDArray[Any]:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        column = loaded[self._y_true]
+        _require_no_null(column, self._y_true)
+        if self._classes is not None:
+            places = pc.index_in(column.cast(column.type), value_set=pa.array(self._classes))
+            if places.null_count:
+                row = pc.index(pc.is_null(places), True).as_py()
+                label = column[row].as_py()
+                rule = f"must be one of {list(self._classes)}, not {label!r}"
+                raise ArgumentError(self._y_true, rule, row)
+            column = places
+        elif not (pa.types.is_boolean(column.type) or pa.types.is_integer(column.type)
+                  or pa.types.is_floating(column.type)):  # fmt: skip
+            raise ArgumentError(
+                self._y_true,
+                f"must be booleans or integers 0 to {self.n_classes - 1}, not {column.type}: pass "
+                "classes=... with the labels in the order of the classes",
+            )
+        return np.asarray(column.to_numpy())
+
+
+class _Ids:
+    """A column of ids, which becomes an array when it is asked for."""
+
+    def __init__(self, column: Any) -> None:
+        self._column = column
+
+    def __len__(self) -> int:
+        return len(self._column)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        import pyarrow as pa
+
+        column = self._column
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            coded = column.combine_chunks().dictionary_encode()
+            values = np.asarray(coded.dictionary.to_pylist() or [""], dtype=str)
+            return np.asarray(values[coded.indices.to_numpy()])
+        if pa.types.is_dictionary(column.type):
+            return np.asarray(column.cast(column.type.value_type).to_pylist(), dtype=str)
+        return np.asarray(column.to_numpy())
+
+
+def _numbers(loaded: Any, name: str) -> NDArray[Any]:
+    column = loaded[name]
+    _require_no_null(column, name)
+    return np.asarray(column.to_numpy())
+
+
+def _require_no_null(column: Any, name: str) -> None:
+    if column.null_count:
+        import pyarrow.compute as pc
+
+        row = pc.index(pc.is_null(column), True).as_py()
+        raise ArgumentError(name, "must not be null", row)
+
+
+def _kind(what: str) -> ScoreKind:
+    return cast(ScoreKind, what.replace("_", " " if what == "raw_scores" else "-"))
+
+
+def _is_list(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind)
+                or pa.types.is_fixed_size_list(kind))  # fmt: skip
