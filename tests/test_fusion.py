@@ -377,6 +377,15 @@ def test_what_is_refused():
         fp.LinearFusion(quality="mean")
 
 
+def test_the_row_whose_label_differs_is_named():
+    y = labels(300)
+    other = y.copy()
+    other[7] = 1 - y[7]
+    with refuses("systems", name="systems[1]") as caught:
+        fp.LinearFusion().fit([raw(y), raw(other)])
+    assert "row 7 differs" in str(caught.value)
+
+
 def test_systems_that_differ_from_those_of_the_fit():
     y = labels(300)
     a, b, c = several(y)
