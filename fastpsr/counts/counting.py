@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from functools import partial, wraps
 from threading import Semaphore, Thread
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -32,11 +32,20 @@ _P = ParamSpec("_P")
 _MOST_TASKS = 1000  # at a time
 
 
-class Outcome(NamedTuple):
-    """Result of a function, or the error that it raised."""
+class Outcome:
+    """A result or an error, once it is there."""
 
-    result: Any
-    error: ValueError | None
+    def __init__(self, result: Any = None, error: ValueError | None = None) -> None:
+        self.result, self.error = result, error
+        self.is_there = result is not None or error is not None
+
+    def be(self, make: Callable[[], Any]) -> None:
+        """Become the result of a function, or its error."""
+        try:
+            self.result = make()
+        except ValueError as error:
+            self.error = error
+        self.is_there = True
 
     def get(self) -> Any:
         """Return the result, or raise."""
@@ -75,7 +84,7 @@ def shared(
         if name in kept:
             call.wait([kept[name]])
         else:
-            kept[name] = _Answer()
+            kept[name] = Outcome()
             kept[name].be(make)
     result: Result = kept[name].get()
     return result
@@ -88,14 +97,14 @@ def side_by_side(functions: Sequence[Callable[[], Any]], *data: Any) -> list[Any
 
 def outcomes(functions: Sequence[Callable[[], Any]], *data: Any) -> list[Outcome]:
     """Return the outcomes of functions that count over data, which are read for all together."""
-    answers = [_Answer() for _ in functions]
+    answers = [Outcome() for _ in functions]
     with one_call() as call:
         if len(functions) > 1 and any(isinstance(each, MappedParts) for each in data):
             call.run([_Task(*each) for each in zip(functions, answers, strict=True)])
         else:
             for function, answer in zip(functions, answers, strict=True):
                 answer.be(function)
-    return [Outcome(answer.result, answer.error) for answer in answers]
+    return answers
 
 
 @contextmanager
@@ -163,29 +172,7 @@ def takes_predictions(function: Callable[_P, Result]) -> Callable[_P, Result]:
     return checked
 
 
-class _Answer:
-    """A result or an error, once it is there."""
-
-    def __init__(self) -> None:
-        self.result: Any = None
-        self.error: ValueError | None = None
-        self.is_there = False
-
-    def be(self, make: Callable[[], Any]) -> None:
-        """Become the result of a function, or its error."""
-        try:
-            self.result = make()
-        except ValueError as error:
-            self.error = error
-        self.is_there = True
-
-    def get(self) -> Any:
-        if self.error is not None:
-            raise self.error
-        return self.result
-
-
-class _Slot(_Answer):
+class _Slot(Outcome):
     """The answer to a step over data in parts, which the next read gives."""
 
     def __init__(self, request: Request) -> None:
@@ -200,9 +187,9 @@ class _Stopped(BaseException):
 class _Task:
     """A function that runs in a thread of its own, while its call waits, until it asks."""
 
-    def __init__(self, function: Callable[[], Any], answer: _Answer) -> None:
+    def __init__(self, function: Callable[[], Any], answer: Outcome) -> None:
         self._function, self.answer = function, answer
-        self.waiting: Sequence[_Answer] = ()
+        self.waiting: Sequence[Outcome] = ()
         self._go, self._paused = Semaphore(0), Semaphore(0)
         self._thread: Thread | None = None
         self._failure: BaseException | None = None
@@ -235,7 +222,7 @@ class _Task:
         if self._failure is not None:
             raise self._failure
 
-    def wait(self, answers: Sequence[_Answer]) -> None:
+    def wait(self, answers: Sequence[Outcome]) -> None:
         """Pause, as the task, until answers are there."""
         self.waiting = answers
         self._paused.release()
@@ -273,11 +260,11 @@ class _Call:
         """Return the answers that are kept for data, by name."""
         return self._kept.setdefault(data, {})
 
-    def ask(self, request: Request) -> _Answer:
+    def ask(self, request: Request) -> Outcome:
         """Return what will hold the answer to a request, or holds it already."""
         step, data = request
         if isinstance(data[0], Predictions):
-            answer = _Answer()
+            answer = Outcome()
             answer.be(partial(_answer_in_memory, request))
             return answer
         if not isinstance(step, CountRows):
@@ -288,7 +275,7 @@ class _Call:
             known[request.key] = self._slots[request.key] = _Slot(request)
         return known[request.key]
 
-    def wait(self, answers: Sequence[_Answer]) -> None:
+    def wait(self, answers: Sequence[Outcome]) -> None:
         """Return when answers are there: from reads of one's own, or those for all tasks."""
         while not all(answer.is_there for answer in answers):
             task = _TASK.get()
