@@ -42,7 +42,6 @@ MODULE_OF = {
     "least_costly_decisions_of_odds": "decisions",
     "add_exactly": "exact",
     "sum_exactly_by_group": "exact",
-    "class_ranges": "fitting",
     "margin_ranges": "fitting",
     "sum_fit": "fitting",
     "bucket_grid": "grid",
