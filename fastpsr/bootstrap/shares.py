@@ -182,5 +182,19 @@ class _ShareTotals(CountedTotals):
 def _kept_sums(tables: Floats, keeps: NDArray[np.bool_]) -> Floats:
     """Return (R, M) sums of the tables (T, M) that each replicate (R, T) keeps."""
     if np.array_equal(keeps[:, 1:], ~np.eye(keeps.shape[0], dtype=bool)):
-        return kernels.leave_each_out(tables)
-    return kernels.sum_shares(tables, keeps)
+        return _leave_each_out(tables)
+    return kernels.add_masked(keeps, tables)
+
+
+def _leave_each_out(tables: Floats) -> Floats:
+    """Return (T - 1, M): sums of the tables (T, M) without each but the first, in turn."""
+    out = np.empty((tables.shape[0] - 1, tables.shape[1]))
+    before = tables[0].copy()
+    for place, table in enumerate(tables[1:]):
+        out[place] = before
+        before += table
+    after = np.zeros_like(before)
+    for place in range(out.shape[0] - 1, -1, -1):  # added: inf - inf would be undefined
+        out[place] += after
+        after += tables[1 + place]
+    return out

@@ -202,7 +202,7 @@ class _BinaryRows(LinearRows):
         for fold in np.flatnonzero(np.diff(self._bounds)):
             rows = slice(self._bounds[fold], self._bounds[fold + 1])
             weights = self.weights[rows] if self.weights.size else self.weights
-            ranges = kernels.class_ranges(scores[rows], self.y[rows], weights)
+            ranges = _class_ranges(scores[rows], self.y[rows], weights)
             least[fold], most[fold] = binary_margins(ranges)
         return least, most
 
@@ -236,3 +236,16 @@ class _ClassRows(LinearRows):
         return kernels.margin_ranges(
             scores, self.y, self.weights, self.fold_of_row, self.n_folds, by_class
         )
+
+
+def _class_ranges(scores: Floats, y: NDArray[Any], weights: Floats) -> Floats:
+    """Return (2, 2): the lowest and highest score of each class; (inf, -inf) where it is absent."""
+    ranges = np.array([[np.inf, -np.inf], [np.inf, -np.inf]])
+    for label in (0, 1):
+        is_member = y == label
+        if weights.size:
+            is_member &= weights != 0.0
+        of_class = scores[is_member]
+        if of_class.size:
+            ranges[label] = of_class.min(), of_class.max()
+    return ranges

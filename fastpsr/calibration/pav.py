@@ -123,10 +123,8 @@ class PAV(Calibrator):
             return None
         table = rank_runs(data) if folds.n_calibrators == 1 else rank_cells(data)
         edges = table.lowest[table.positives > 0.0]
-        return _PavSums(
-            rule, folds, data.kind, data.given_priors, data.log_odds_offset, edges, self.floor,
-            self.laplace,
-        )  # fmt: skip
+        return _PavSums(rule, folds, data.kind, data.given_priors, data.log_odds_offset, edges,
+                        self.floor, self.laplace)  # fmt: skip
 
     def _fit_data(self, data: Data, start: Self | None) -> dict[str, Any]:
         blocks = _with_four_more(data) if self.laplace else pav_blocks(data)

@@ -10,6 +10,7 @@ from fastpsr.caching import cached_property
 from fastpsr.data.labeled import Floats, LabeledData
 from fastpsr.errors import ArgumentError
 from fastpsr.frames import RowOrder
+from fastpsr.kernels.sizes import index_type
 
 _FEW_CODES = 8  # which comparisons count faster than NumPy does
 _ROWS_TO_COUNT = 1 << 16  # at once; NumPy makes int64 of them
@@ -66,7 +67,7 @@ class WeightedLabels(LabeledData):
                 return np.array([y.size - n_positive, n_positive])
             return _count(y, self.n_classes)
         return np.asarray(
-            kernels.sum_exactly_by_class(self._weights, y, self.n_classes).sum(axis=1)
+            kernels.sum_exactly_by_group(self._weights, y, self.n_classes).sum(axis=1)
         )
 
     @property
@@ -136,7 +137,8 @@ def weigh_groups(groups: NDArray[Any], weights: Floats, n_groups: int) -> Floats
     """Return the total weight of each group, (G,); `weights` are empty if all are equal."""
     if not weights.size:
         return _count(groups, n_groups)
-    return kernels.sum_by_cell(weights, groups.astype(np.int64, copy=False), n_groups)
+    groups = groups.astype(index_type(n_groups), copy=False)
+    return np.asarray(kernels.sum_exactly_by_group(weights, groups, n_groups).sum(axis=1))
 
 
 def _count(codes: NDArray[Any], n: int) -> Floats:

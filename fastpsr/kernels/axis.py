@@ -42,10 +42,10 @@ def place_on_axis(
 
     Scores beyond the cells, which may be infinite, are at the nearest end.
     """
-    cell = np.empty(scores.size, np.int32)
-    t = np.empty(scores.size)
-    over_blocks(_place_on_axis, count_blocks(scores.size), scores, low, width, n_cells, cell, t)
-    return cell, t
+    with np.errstate(over="ignore"):  # far beyond the cells
+        position = np.clip((scores - low) / width, 0.0, n_cells)
+    cell = np.minimum(position, n_cells - 1).astype(np.int32)
+    return cell, 2.0 * (position - cell) - 1.0
 
 
 def sum_on_axis(
@@ -96,8 +96,10 @@ def weigh_nodes(sums: Floats, to_weights: Floats) -> Floats:
 
 def add_masked(masks: Flags, weights: Floats) -> Floats:
     """Return (M, Q): for each row of `masks` (M, P), the sum of the `weights` (P, Q) it selects."""
-    out = np.zeros((masks.shape[0], weights.shape[1]))
-    over_blocks(_add_masked, out.shape[0], masks, weights, out, worth_a_thread=4)
+    out = np.empty((masks.shape[0], weights.shape[1]))
+    with np.errstate(over="ignore", invalid="ignore"):  # of weights near the largest float
+        for m, mask in enumerate(masks):
+            weights[mask].sum(axis=0, out=out[m])
     return out
 
 
@@ -134,16 +136,6 @@ def fit_to_nodes(
     over_blocks(_fit_features, offset.size, features, negatives, positives, offset, starts, penalty,
                 lower, out, worth_a_thread=2)  # fmt: skip
     return out
-
-
-@kernel
-def _place_on_axis(first, last, scores, low, width, n_cells, cell, t):
-    end = np.float64(n_cells)
-    for i in range(first * BLOCK, min(last * BLOCK, scores.size)):
-        position = -larger(-larger((scores[i] - low) / width, 0.0), -end)
-        place = min(np.int32(position), np.int32(n_cells - 1))
-        cell[i] = place
-        t[i] = 2.0 * (position - place) - 1.0
 
 
 @kernel
@@ -196,17 +188,6 @@ def _weigh_nodes(first, last, sums, to_weights, out):
             if value != 0.0:  # many cells are empty
                 for node in range(out.shape[1]):
                     out[i, node] += value * to_weights[k, node]
-
-
-@kernel
-def _add_masked(first, last, masks, weights, out):
-    for m in range(first, last):
-        row = out[m]
-        for part in range(weights.shape[0]):
-            if masks[m, part]:
-                added = weights[part]
-                for q in range(row.size):
-                    row[q] += added[q]
 
 
 @kernel

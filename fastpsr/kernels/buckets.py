@@ -23,9 +23,15 @@ from fastpsr.kernels.blocks import (
     thread_count,
     writable,
 )
-from fastpsr.kernels.compiler import bits_to_float, float_to_bits, inlined, kernel
-from fastpsr.kernels.exact import two_sum
-from fastpsr.kernels.grid import bucket_of
+from fastpsr.kernels.cells import split_by_class
+from fastpsr.kernels.compiler import float_to_bits, inlined, kernel
+from fastpsr.kernels.exact import (
+    add_to_exact,
+    sum_exactly_by_group,
+    two_sum,
+    two_sum_inlined,
+)
+from fastpsr.kernels.grid import bucket_numbers, bucket_of
 from fastpsr.kernels.types import BucketTree, Codes, Counts, Flags, Floats
 
 __all__ = [
@@ -75,15 +81,25 @@ def over_one(function, n_rows, *arguments):
 
 def first_keys(buckets: Codes, low: float, per_unit: float, n_buckets: int) -> Counts:
     """Return the key of the lowest float in each bucket of a grid, and behind the last of all."""
-    out = np.empty(buckets.size, np.int64)
-    _first_keys(buckets, low, per_unit, n_buckets - 1.0, out)
-    return out
+    first = np.full(buckets.size, key_of(-np.inf))
+    behind = np.full(buckets.size, key_of(np.inf) + 1)
+    while (is_open := first < behind).any():  # bisects all at once
+        middle = (first >> 1) + (behind >> 1) + (first & behind & 1)
+        values = _in_order_of_bits(middle).view(np.float64)
+        reaches = bucket_numbers(values, low, per_unit, n_buckets) >= buckets
+        behind = np.where(is_open & reaches, middle, behind)
+        first = np.where(is_open & ~reaches, middle + 1, first)
+    return first
 
 
 def key_of(values: Floats | float) -> Counts:
     """Return integers in the order of floats."""
-    bits = (np.asarray(values, np.float64) + 0.0).view(np.int64)  # zeros are one
-    return np.where(bits < 0, bits ^ np.int64(np.iinfo(np.int64).max), bits)
+    return _in_order_of_bits((np.asarray(values, np.float64) + 0.0).view(np.int64))  # zeros are one
+
+
+def _in_order_of_bits(integers):
+    """Return the keys of the bits of floats, or the bits of keys: either undoes the other."""
+    return np.where(integers < 0, integers ^ np.int64(np.iinfo(np.int64).max), integers)
 
 
 def count_into_places(
@@ -134,32 +150,25 @@ def pick_from_places(
     values: Floats, y: Codes, grid: BucketTree, marked: Codes
 ) -> tuple[Floats, Floats]:
     """Return the values of class 0 and of class 1 in places that are `marked`, in no order."""
-    low, per_unit, n_buckets, _, nodes = grid
-    values, y = writable(values), writable(y)
-    kept = np.empty(values.size)
-    sizes = np.empty((count_blocks(values.size), 2), np.int64)
-    marks = low, per_unit, n_buckets, nodes, marked
-    over_blocks(_hold_picked, sizes.shape[0], values, y, *marks, kept, sizes)
-    begins = np.zeros_like(sizes)
-    begins[1:] = sizes[:-1].cumsum(axis=0)
-    negatives, positives = (np.empty(size) for size in sizes.sum(axis=0))
-    over_blocks(_copy_picked, sizes.shape[0], kept, sizes, begins, negatives, positives)
-    return negatives, positives
+    rows = np.flatnonzero(mark_in_places(values, grid, marked))
+    return split_by_class(np.asarray(values[rows], np.float64), y[rows])
 
 
 def weigh_buckets(
     values: Floats, weights: Floats, low: float, per_unit: float, sums: Floats
 ) -> None:
     """Add weights to `sums` (n_buckets, 2), and to what rounding left over of them."""
-    values, weights = writable(values), writable(weights)
-    _weigh_buckets(values, weights, low, per_unit, sums)
+    buckets = bucket_numbers(values, low, per_unit, sums.shape[0])
+    add_to_exact(sums, sum_exactly_by_group(weights, buckets, sums.shape[0]))
 
 
 def cumulate_exactly(sums: Floats) -> Floats:
     """Return the cumulated (n, 2) sums and what rounding left over of them, rounded once."""
-    out = np.empty(sums.shape[0])
-    _cumulate_exactly(sums, out)
-    return out
+    total = np.cumsum(sums[:, 0])
+    before = np.zeros(total.size)
+    before[1:] = total[:-1]
+    _, left = two_sum(before, sums[:, 0])
+    return total + np.cumsum(left + sums[:, 1])
 
 
 def find_undecided(counts: Codes) -> Flags:
@@ -334,28 +343,6 @@ def _key(value):
 
 
 @inlined
-def _bits_of_key(key):
-    return key ^ np.int64(0x7FFFFFFFFFFFFFFF) if key < 0 else key
-
-
-@kernel
-def _first_keys(buckets, low, per_unit, limit, out):
-    below_all = _key(-np.inf)
-    behind_all = _key(np.inf) + np.int64(1)
-    for i in range(buckets.size):
-        first = below_all
-        behind = behind_all
-        while first < behind:  # the least key whose bucket is at least this one
-            middle = (first >> 1) + (behind >> 1) + (first & behind & 1)
-            value = bits_to_float(_bits_of_key(middle))
-            if bucket_of(value, low, per_unit, limit) >= buckets[i]:
-                behind = middle
-            else:
-                first = middle + np.int64(1)
-        out[i] = first
-
-
-@inlined
 def _child(value, nodes, node):
     offset = np.uint64(_key(value)) - np.uint64(nodes[node, 1])  # may exceed int64
     return nodes[node, 0] + np.int64(offset >> np.uint64(nodes[node, 2]))
@@ -409,19 +396,8 @@ def _add_to_places(
                 if value > extremes[place, 1]:
                     extremes[place, 1] = value
                 if weights.size:
-                    sums[place, 0], left = two_sum(sums[place, 0], weights[i])
+                    sums[place, 0], left = two_sum_inlined(sums[place, 0], weights[i])
                     sums[place, 1] += left
-
-
-@kernel
-def _mark(values, low, per_unit, limit, nodes, marked, marks):
-    for i in range(values.size):  # a loop of its own, so that reads need not wait for one another
-        marks[i] = marked[np.int64(bucket_of(values[i], low, per_unit, limit))]
-    for i in range(values.size):
-        mark = marks[i]
-        while mark >= 0:
-            mark = marked[_child(values[i], nodes, mark)]
-        marks[i] = mark
 
 
 @kernel
@@ -429,53 +405,10 @@ def _mark_in_places(first, last, values, low, per_unit, n_buckets, nodes, marked
     marks = np.empty(BLOCK, np.int32)
     for block in range(first, last):
         of_block = values[block * BLOCK : (block + 1) * BLOCK]
-        _mark(of_block, low, per_unit, n_buckets - 1.0, nodes, marked, marks)
+        for i in range(of_block.size):  # a loop of its own: reads need not wait for one another
+            marks[i] = marked[np.int64(bucket_of(of_block[i], low, per_unit, n_buckets - 1.0))]
         for i in range(of_block.size):
-            out[block * BLOCK + i] = marks[i] == -2
-
-
-@kernel
-def _hold_picked(first, last, values, y, low, per_unit, n_buckets, nodes, marked, all_kept, sizes):
-    marks = np.empty(BLOCK, np.int32)
-    for block in range(first, last):
-        of_block = values[block * BLOCK : (block + 1) * BLOCK]
-        classes = y[block * BLOCK : (block + 1) * BLOCK]
-        kept = all_kept[block * BLOCK : (block + 1) * BLOCK]
-        _mark(of_block, low, per_unit, n_buckets - 1.0, nodes, marked, marks)
-        n = np.int64(0)
-        p = np.int64(0)
-        for i in range(of_block.size):  # no branch: class 0 from the front, class 1 from the back
-            kept[n] = of_block[i]
-            kept[of_block.size - 1 - p] = of_block[i]
-            is_picked = marks[i] == -2
-            n += is_picked & (classes[i] == 0)
-            p += is_picked & (classes[i] != 0)
-        sizes[block, 0], sizes[block, 1] = n, p
-
-
-@kernel
-def _copy_picked(first, last, all_kept, sizes, begins, negatives, positives):
-    for block in range(first, last):
-        kept = all_kept[block * BLOCK : (block + 1) * BLOCK]
-        for i in range(sizes[block, 0]):
-            negatives[begins[block, 0] + i] = kept[i]
-        for i in range(sizes[block, 1]):
-            positives[begins[block, 1] + i] = kept[kept.size - 1 - i]
-
-
-@kernel
-def _weigh_buckets(values, weights, low, per_unit, sums):
-    limit = sums.shape[0] - 1.0
-    for i in range(values.size):
-        place = np.int64(bucket_of(values[i], low, per_unit, limit))
-        sums[place, 0], left = two_sum(sums[place, 0], weights[i])
-        sums[place, 1] += left
-
-
-@kernel
-def _cumulate_exactly(sums, out):
-    total = rest = 0.0
-    for place in range(out.size):
-        total, left = two_sum(total, sums[place, 0])
-        rest = (rest + left) + sums[place, 1]
-        out[place] = total + rest
+            mark = marks[i]
+            while mark >= 0:
+                mark = marked[_child(of_block[i], nodes, mark)]
+            out[block * BLOCK + i] = mark == -2

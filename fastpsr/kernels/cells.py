@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fastpsr.kernels.blocks import BLOCK, count_blocks, cut, over_blocks, over_parts
 from fastpsr.kernels.compiler import kernel
-from fastpsr.kernels.exact import two_sum
+from fastpsr.kernels.exact import add_to_exact, two_sum_inlined
 from fastpsr.kernels.grid import bucket_grid, bucket_of, cell_at, find_edge
 from fastpsr.kernels.types import Codes, Floats, Grid
 
@@ -23,6 +23,7 @@ __all__ = [
     "count_ordered_pairs",
     "highest_in_steps",
     "merge_by_score",
+    "merge_classes",
     "split_by_class",
     "step_function",
     "step_numbers",
@@ -60,7 +61,8 @@ def add_cells(cells: Floats, others: Floats) -> None:
     if cells.shape[1] == 1:  # counts
         cells += others.sum(axis=0)
     else:
-        _add_cells(cells, others)
+        for of_part in others:
+            add_to_exact(cells, of_part)
 
 
 def split_by_class(scores: Floats, y: Codes) -> tuple[Floats, Floats]:
@@ -80,15 +82,40 @@ def split_by_class(scores: Floats, y: Codes) -> tuple[Floats, Floats]:
     return negatives, positives
 
 
+def merge_classes(
+    negatives: Floats, weights_0: Floats, positives: Floats, weights_1: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Return the distinct scores of two classes, ascending, and what each class weighs there.
+
+    Parameters
+    ----------
+    negatives, positives : ndarray
+        Scores of each class, ascending.
+    weights_0, weights_1 : ndarray
+        Their weights, or empty for ones.
+
+    Returns
+    -------
+    triple of ndarray, shape (m,)
+    """
+    out = np.zeros((3, negatives.size + positives.size))
+    size = _merge_classes(negatives, weights_0, positives, weights_1, out)
+    return out[0, :size].copy(), out[1, :size].copy(), out[2, :size].copy()
+
+
 def merge_by_score(members: Floats, others: Floats) -> tuple[Floats, Floats, Floats]:
     """Return (lowest, members, others): what lies in each cell that is not empty, in their order.
 
     Both are sorted; the distinct scores of `members` are the edges.
     """
-    cells = np.empty((3, 2 * members.size + 1))
-    n_cells = _merge_by_score(members, others, *cells)
-    lowest, of_members, of_others = cells[:, :n_cells]
-    return lowest, of_members, of_others
+    ones = np.empty(0)
+    scores, of_members, of_others = merge_classes(members, ones, others, ones)
+    is_edge = of_members > 0.0
+    begins_cell = is_edge.copy()
+    begins_cell[:1] = True
+    begins_cell[1:] |= is_edge[:-1]  # scores between two edges are one cell
+    first = np.flatnonzero(begins_cell)
+    return scores[first], of_members[first], np.add.reduceat(of_others, first)
 
 
 def count_ordered_pairs(negatives: Floats, positives: Floats) -> int:
@@ -172,20 +199,12 @@ def _count_into_cells(
                 cell = cell if (y[start + i] == take) & (w > 0.0) else passed_over
                 place = np.uint64(cell)
                 if weighted:  # also what rounding left over, so that the order does not matter
-                    total[place, 0], left = two_sum(total[place, 0], w)
+                    total[place, 0], left = two_sum_inlined(total[place, 0], w)
                     total[place, 1] += left
                 else:
                     total[place, 0] += w
                 if score < least[place]:
                     least[place] = score
-
-
-@kernel
-def _add_cells(cells, others):
-    for part in range(others.shape[0]):
-        for cell in range(cells.shape[0]):
-            cells[cell, 0], left = two_sum(cells[cell, 0], others[part, cell, 0])
-            cells[cell, 1] += left + others[part, cell, 1]
 
 
 @kernel
@@ -214,28 +233,22 @@ def _split_by_class(first, last, bounds, scores, y, begins, negatives, positives
 
 
 @kernel
-def _merge_by_score(members, others, lowest, of_members, of_others):
-    n_cells = 0
-    i = 0
-    j = 0
-    while True:
-        first = j
-        while j < others.size and (i == members.size or others[j] < members[i]):
-            j += 1
-        if j > first:
-            lowest[n_cells], of_members[n_cells], of_others[n_cells] = others[first], 0.0, j - first
-            n_cells += 1
-        if i == members.size:
-            return n_cells
-        edge = members[i]
-        first_member = i
-        first = j
-        while i < members.size and members[i] == edge:
+def _merge_classes(negatives, weights_0, positives, weights_1, out):
+    i = j = 0
+    size = -1
+    while i < negatives.size or j < positives.size:
+        takes_0 = j == positives.size or (i < negatives.size and negatives[i] <= positives[j])
+        score = negatives[i] if takes_0 else positives[j]
+        if size < 0 or score != out[0, size]:
+            size += 1
+            out[0, size] = score
+        if takes_0:
+            out[1, size] += weights_0[i] if weights_0.size else 1.0
             i += 1
-        while j < others.size and others[j] == edge:
+        else:
+            out[2, size] += weights_1[j] if weights_1.size else 1.0
             j += 1
-        lowest[n_cells], of_members[n_cells], of_others[n_cells] = edge, i - first_member, j - first
-        n_cells += 1
+    return size + 1
 
 
 @kernel

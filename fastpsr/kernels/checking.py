@@ -3,7 +3,7 @@
 import numpy as np
 
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
-from fastpsr.kernels.compiler import kernel, summing
+from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.rows import total
 from fastpsr.kernels.types import Codes, Counts, Floats
 
@@ -48,20 +48,15 @@ def _first(first_of_blocks):
 def _find_outside(first, last, values, low, high, first_of_blocks):
     for block in range(first, last):
         of_block = values[block * BLOCK : (block + 1) * BLOCK]
+        n_inside = 0
+        for i in range(of_block.size):  # counting vectorizes, leaving the loop early does not
+            n_inside += (of_block[i] >= low) & (of_block[i] <= high)
         first_of_blocks[block] = -1
-        if _count_inside(of_block, low, high) < of_block.size:
+        if n_inside < of_block.size:
             for i in range(of_block.size):
                 if not (low <= of_block[i] <= high):
                     first_of_blocks[block] = block * BLOCK + i
                     break
-
-
-@summing
-def _count_inside(values, low, high):
-    n_inside = 0
-    for i in range(values.size):  # counting vectorizes, leaving the loop early does not
-        n_inside += (values[i] >= low) & (values[i] <= high)
-    return n_inside
 
 
 @kernel
@@ -69,20 +64,17 @@ def _count_posteriors(first, last, n_rows, rows, flat, tolerance, n_right):
     size = n_rows * rows.shape[1]
     for block in range(first, last):
         of_block = flat[block * size : (block + 1) * size]
-        n_right[block] = _count_inside(of_block, 0.0, 1.0)
-        if rows.shape[1] == 2:
-            n_right[block] += _count_pairs(of_block, tolerance)
+        n = 0
+        for i in range(of_block.size):
+            n += (of_block[i] >= 0.0) & (of_block[i] <= 1.0)
+        if rows.shape[1] == 2:  # flat, so that steps of two are known when it is compiled
+            for i in range(of_block.size // 2):
+                added = np.float64(of_block[2 * i]) + np.float64(of_block[2 * i + 1])
+                n += abs(added - 1.0) <= tolerance
         else:
             for i in range(block * n_rows, min((block + 1) * n_rows, rows.shape[0])):
-                n_right[block] += abs(total(rows[i]) - 1.0) <= tolerance
-
-
-@summing
-def _count_pairs(flat, tolerance):
-    n_right = 0
-    for i in range(flat.size // 2):
-        n_right += abs(np.float64(flat[2 * i]) + np.float64(flat[2 * i + 1]) - 1.0) <= tolerance
-    return n_right
+                n += abs(total(rows[i]) - 1.0) <= tolerance
+        n_right[block] = n
 
 
 @kernel

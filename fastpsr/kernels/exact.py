@@ -6,48 +6,53 @@ from fastpsr.kernels.blocks import BLOCK, cut, over_parts
 from fastpsr.kernels.compiler import inlined, kernel
 from fastpsr.kernels.types import Codes, Floats
 
-__all__ = ["add_exactly", "sum_exactly_by_class"]
+__all__ = ["add_exactly", "sum_exactly_by_group"]
 
 _MOST_PARTS = 8
 
 
-def sum_exactly_by_class(values: Floats, y: Codes, n_classes: int) -> Floats:
-    """Return (K, 2): the sum of each class's values, and what rounding left over of it."""
-    n_parts = int(max(1, min(_MOST_PARTS, values.size // (4 * BLOCK + 4 * n_classes))))
-    out = np.zeros((n_parts, n_classes, 2))
-    over_parts(_sum_exactly_by_class, cut(values.size, n_parts), values, y, out)
+def sum_exactly_by_group(values: Floats, groups: Codes, n_groups: int) -> Floats:
+    """Return (G, 2): the sum of each group's values, and what rounding left over of it."""
+    n_parts = int(max(1, min(_MOST_PARTS, values.size // (4 * BLOCK + 4 * n_groups))))
+    out = np.zeros((n_parts, n_groups, 2))
+    over_parts(_sum_exactly_by_group, cut(values.size, n_parts), values, groups, out)
     return _joined(out)
 
 
 def add_exactly(sums: Floats) -> Floats:
-    """Return (K,): the sums (P, K, 2) of several parts, rounded once."""
+    """Return (G,): the sums (P, G, 2) of several parts, rounded once."""
     return _joined(sums).sum(axis=1)
 
 
-@inlined
+def add_to_exact(sums: Floats, more: Floats) -> None:
+    """Add `more`, (..., 2), to `sums` of the same shape, in place."""
+    sums[..., 0], left = two_sum(sums[..., 0], more[..., 0])
+    sums[..., 1] += left + more[..., 1]
+
+
 def two_sum(one, other):
-    """Return the rounded sum, and what rounding left over of it."""
+    """Return the rounded sum, of numbers or arrays, and what rounding left over of it."""
     total = one + other
     added = total - one
     return total, (one - (total - added)) + (other - added)
 
 
+two_sum_inlined = inlined(two_sum)
+
+
 @kernel
-def _sum_exactly_by_class(first, last, bounds, values, y, out):
+def _sum_exactly_by_group(first, last, bounds, values, groups, out):
     for part in range(first, last):
         total = out[part]
         for i in range(bounds[part] * BLOCK, min(bounds[part + 1] * BLOCK, values.size)):
-            k = y[i]
-            value = values[i]
-            total[k, 0], left = two_sum(total[k, 0], value)
-            total[k, 1] += left
+            group = groups[i]
+            total[group, 0], left = two_sum_inlined(total[group, 0], values[i])
+            total[group, 1] += left
 
 
 def _joined(sums):
-    """Return the sums (K, 2) of several parts (P, K, 2)."""
-    total, rest = np.zeros((2, sums.shape[1]))
-    for of_part, left_over in np.moveaxis(sums, 2, 1):
-        before, total = total, total + of_part
-        added = total - before
-        rest += (before - (total - added)) + (of_part - added) + left_over
-    return np.column_stack([total, rest])
+    """Return the sums (G, 2) of several parts (P, G, 2)."""
+    joined = np.zeros(sums.shape[1:])
+    for of_part in sums:
+        add_to_exact(joined, of_part)
+    return joined

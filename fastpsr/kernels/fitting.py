@@ -10,7 +10,7 @@ from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.dots import dot, dot_of_three
 from fastpsr.kernels.types import Codes, Floats
 
-__all__ = ["class_ranges", "margin_ranges", "sum_fit"]
+__all__ = ["margin_ranges", "sum_fit"]
 
 _sigmoid = elementary.sigmoid
 
@@ -52,13 +52,6 @@ def sum_fit(
                 bool(with_bias), float(offset), factors, out)  # fmt: skip
     sums = np.ascontiguousarray(out.T).sum(axis=1)
     return sums[:n], sums[n:].reshape(n, n)
-
-
-def class_ranges(scores: Floats, y: Codes, weights: Floats) -> Floats:
-    """Return (2, 2): the lowest and highest score of each class; (inf, -inf) where it is absent."""
-    parts = np.empty((count_blocks(scores.size), 2, 2))
-    over_blocks(_class_ranges, parts.shape[0], scores, y, weights, parts)
-    return np.stack([parts[:, :, 0].min(axis=0), parts[:, :, 1].max(axis=0)], axis=1)
 
 
 def margin_ranges(
@@ -121,28 +114,6 @@ def _sum_fit(
                 other = features[k][start : start + size]
                 hessian[j * n + k] = dot_of_three(variance, feature, other)
                 hessian[k * n + j] = hessian[j * n + k]
-
-
-@kernel
-def _class_ranges(first, last, scores, y, weights, parts):
-    for block in range(first, last):
-        low0 = low1 = math.inf
-        high0 = high1 = -math.inf
-        of_block = scores[block * BLOCK : (block + 1) * BLOCK]
-        classes = y[block * BLOCK : (block + 1) * BLOCK]
-        of_weights = weights[block * BLOCK : (block + 1) * BLOCK]
-        for i in range(of_block.size):
-            if weights.size and of_weights[i] == 0.0:
-                continue
-            x = of_block[i]
-            if classes[i] != 0:
-                low1 = x if x < low1 else low1
-                high1 = x if x > high1 else high1
-            else:
-                low0 = x if x < low0 else low0
-                high0 = x if x > high0 else high0
-        parts[block, 0, 0], parts[block, 0, 1] = low0, high0
-        parts[block, 1, 0], parts[block, 1, 1] = low1, high1
 
 
 @kernel

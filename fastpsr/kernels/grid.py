@@ -6,6 +6,7 @@ without a branch; in the others a search does.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr.kernels.compiler import inlined, kernel
 from fastpsr.kernels.sizes import index_type
@@ -37,6 +38,16 @@ def bucket_grid(edges: Floats) -> Grid:
     _fill_grid(edges, low, per_unit, first_edge)
     quick = np.where(np.diff(first_edge) > 1, -1, first_edge[:-1])
     return low, per_unit, first_edge, quick, np.append(edges, np.nan)
+
+
+def bucket_numbers(
+    values: Floats, low: float, per_unit: float, n_buckets: int
+) -> NDArray[np.int32]:
+    """Return the bucket of each value as `bucket_of` does."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        position = (np.asarray(values, np.float64) - low) * per_unit
+    position = np.fmax(position, 0.0)  # also of nan, which is inf x 0
+    return np.minimum(position, n_buckets - 1.0).astype(np.int32)
 
 
 @inlined

@@ -5,28 +5,7 @@ import numpy as np
 from fastpsr.kernels.compiler import inlined, kernel
 from fastpsr.kernels.types import Floats
 
-__all__ = ["isotonic_with_one_more", "merge_classes"]
-
-
-def merge_classes(
-    negatives: Floats, weights_0: Floats, positives: Floats, weights_1: Floats
-) -> tuple[Floats, Floats, Floats]:
-    """Return the distinct scores of two classes, ascending, and what each class weighs there.
-
-    Parameters
-    ----------
-    negatives, positives : ndarray
-        Scores of each class, ascending.
-    weights_0, weights_1 : ndarray
-        Their weights, or empty for ones.
-
-    Returns
-    -------
-    triple of ndarray, shape (m,)
-    """
-    out = np.zeros((3, negatives.size + positives.size))
-    size = _merge_classes(negatives, weights_0, positives, weights_1, out)
-    return out[0, :size].copy(), out[1, :size].copy(), out[2, :size].copy()
+__all__ = ["isotonic_with_one_more"]
 
 
 def isotonic_with_one_more(negatives: Floats, positives: Floats) -> tuple[Floats, Floats]:
@@ -45,25 +24,6 @@ def isotonic_with_one_more(negatives: Floats, positives: Floats) -> tuple[Floats
     # with classes and order reversed, p0 is 1 - p1
     _with_one_more(before[1], before[0], first, True, corners, lower)
     return upper, lower
-
-
-@kernel
-def _merge_classes(negatives, weights_0, positives, weights_1, out):
-    i = j = 0
-    size = -1
-    while i < negatives.size or j < positives.size:
-        takes_0 = j == positives.size or (i < negatives.size and negatives[i] <= positives[j])
-        score = negatives[i] if takes_0 else positives[j]
-        if size < 0 or score != out[0, size]:
-            size += 1
-            out[0, size] = score
-        if takes_0:
-            out[1, size] += weights_0[i] if weights_0.size else 1.0
-            i += 1
-        else:
-            out[2, size] += weights_1[j] if weights_1.size else 1.0
-            j += 1
-    return size + 1
 
 
 @kernel

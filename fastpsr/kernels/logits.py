@@ -63,35 +63,21 @@ def _over_rows(step, logits, *places):
 
 @kernel
 def _find_likeliest(first, last, n_rows, logits, infinity, places, are_valid):
+    size = np.int32(logits.shape[1])
     for block in range(first, last):
         are_valid[block] = True
         for i in range(block * n_rows, min((block + 1) * n_rows, places.size)):
             row = logits[i]
-            top = _largest_or_infinity(row, infinity)
-            places[i] = _first_place(row, top)
+            top = -infinity
+            for k in range(row.size):  # infinity if an entry is nan
+                top = larger(row[k] if row[k] < infinity else infinity, top)
+            place = size
+            for k in range(row.size):  # without leaving it early, so that it vectorizes
+                here = np.int32(k) if row[k] == top else size
+                place = here if here < place else place
+            places[i] = place if place < size else np.int32(0)
             if not (-infinity < top < infinity):
                 are_valid[block] = False
-
-
-@kernel
-def _largest_or_infinity(row, infinity):
-    """Return the largest entry; infinity if one is nan."""
-    top = -infinity
-    for k in range(row.size):
-        value = row[k]
-        top = larger(value if value < infinity else infinity, top)
-    return top
-
-
-@kernel
-def _first_place(row, value):
-    """Return the first place of the value; 0 if there is none."""
-    size = np.int32(row.size)
-    place = size
-    for k in range(row.size):  # without leaving it early, so that it vectorizes
-        here = np.int32(k) if row[k] == value else size
-        place = here if here < place else place
-    return place if place < size else np.int32(0)
 
 
 @kernel

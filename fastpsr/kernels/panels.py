@@ -13,7 +13,7 @@ from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.kernels.compiler import inlined, kernel
 from fastpsr.kernels.types import Codes, Counts, Flags, Floats
 
-__all__ = ["place_on_boundaries", "tail_integrals", "tail_slopes"]
+__all__ = ["look_up_tails", "place_on_boundaries"]
 
 _exp = elementary.exp_of_nonpositive
 _LEAST = 1e-300  # of a coordinate of a point: a weight may be infinite at 0
@@ -22,23 +22,16 @@ _RIGHT, _PER_WIDTH, _BEYOND = range(3)  # what a panel's row starts with; powers
 _LOW, _HIGH, _PER_UNIT, _ALL, _AT_LOW, _RISE, _AT_HIGH, _FALL, _OFFSET = range(9)  # of a table
 
 
-def tail_integrals(
-    log_odds: Floats, y: Codes | Flags, cells: Codes, lefts: Floats, rows: Floats, ends: Floats
+def look_up_tails(
+    log_odds: Floats,
+    y: Codes | Flags,
+    tables: tuple[Codes, Floats, Floats, Floats],
+    *,
+    slopes: bool,
 ) -> Floats:
-    """Look up the integral beyond each sample, in the table of its label."""
+    """Return the integral beyond each sample, by the table of its label, or its slope there."""
     out = np.empty(log_odds.size)
-    arrays = (log_odds, y, cells, lefts, rows, ends, out)
-    over_blocks(_tail_integrals, count_blocks(out.size), *arrays)
-    return out
-
-
-def tail_slopes(
-    log_odds: Floats, y: Codes | Flags, cells: Codes, lefts: Floats, rows: Floats, ends: Floats
-) -> Floats:
-    """Look up the derivative of :func:`tail_integrals` by the log-odds."""
-    out = np.empty(log_odds.size)
-    arrays = (log_odds, y, cells, lefts, rows, ends, out)
-    over_blocks(_tail_slopes, count_blocks(out.size), *arrays)
+    over_blocks(_look_up, count_blocks(out.size), log_odds, y, *tables, slopes, out)
     return out
 
 
@@ -57,50 +50,37 @@ def _find_panel(x, label, cells, lefts, ends):
 
 
 @kernel
-def _tail_integrals(first, last, log_odds, y, cells, lefts, rows, ends, out):
+def _look_up(first, last, log_odds, y, cells, lefts, rows, ends, slopes, out):
     for i in range(first * BLOCK, min(last * BLOCK, out.size)):
         label = 1 if y[i] else 0
         x = log_odds[i] if label else -log_odds[i]
         if not (x < ends[label, _HIGH]):  # also for nan, which must not become an index
-            fall = ends[label, _FALL]
+            height, fall = ends[label, _AT_HIGH], ends[label, _FALL]
             decay = math.exp(-fall * (x - ends[label, _HIGH]))
-            out[i] = ends[label, _AT_HIGH] / fall * decay
+            value = (height if slopes else height / fall) * decay
         elif x < ends[label, _LOW]:
-            length, rise = ends[label, _LOW] - x, ends[label, _RISE]
-            out[i] = ends[label, _ALL]
-            if ends[label, _AT_LOW] > 0.0:
+            length, height = ends[label, _LOW] - x, ends[label, _AT_LOW]
+            rise = ends[label, _RISE]
+            if slopes:
+                value = height
+                if height > 0.0 and rise != 0.0:  # the length may be infinite
+                    value *= math.exp(-rise * length)
+            else:
                 reach = length if rise == 0.0 else -math.expm1(-rise * length) / rise
-                out[i] += ends[label, _AT_LOW] * reach
+                value = ends[label, _ALL] + (height * reach if height > 0.0 else 0.0)
         else:
             p = _find_panel(x, label, cells, lefts, ends)
             s = (rows[p, _RIGHT] - x) * rows[p, _PER_WIDTH]
             value = 0.0
-            for j in range(rows.shape[1] - 1, _BEYOND - 1, -1):
-                value = value * s + rows[p, j]
-            out[i] = value if value > 0.0 else 0.0
-
-
-@kernel
-def _tail_slopes(first, last, log_odds, y, cells, lefts, rows, ends, out):
-    for i in range(first * BLOCK, min(last * BLOCK, out.size)):
-        label = 1 if y[i] else 0
-        x = log_odds[i] if label else -log_odds[i]
-        if not (x < ends[label, _HIGH]):
-            decay = math.exp(-ends[label, _FALL] * (x - ends[label, _HIGH]))
-            value = ends[label, _AT_HIGH] * decay
-        elif x < ends[label, _LOW]:
-            value, rise = ends[label, _AT_LOW], ends[label, _RISE]
-            if value > 0.0 and rise != 0.0:
-                value *= math.exp(-rise * (ends[label, _LOW] - x))
-        else:
-            p = _find_panel(x, label, cells, lefts, ends)
-            s = (rows[p, _RIGHT] - x) * rows[p, _PER_WIDTH]
-            value = 0.0
-            for j in range(rows.shape[1] - 1, _BEYOND, -1):
-                value = value * s + rows[p, j] * (j - _BEYOND)
-            value *= rows[p, _PER_WIDTH]
+            if slopes:
+                for j in range(rows.shape[1] - 1, _BEYOND, -1):
+                    value = value * s + rows[p, j] * (j - _BEYOND)
+                value *= rows[p, _PER_WIDTH]
+            else:
+                for j in range(rows.shape[1] - 1, _BEYOND - 1, -1):
+                    value = value * s + rows[p, j]
             value = value if value > 0.0 else 0.0
-        out[i] = -value if label else value
+        out[i] = -value if slopes and label else value
 
 
 @kernel

@@ -10,19 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks, writable
+from fastpsr.kernels.blocks import BLOCK, over_blocks, writable
 from fastpsr.kernels.compiler import kernel, summing
 from fastpsr.kernels.random import STEP, draw_binomial, mixed, stream_of
-from fastpsr.kernels.types import Blocks, Codes, Counts, Flags, Floats
+from fastpsr.kernels.types import Blocks, Codes, Counts, Floats
 
 __all__ = [
     "draw_counts",
     "draws_in_part",
-    "leave_each_out",
     "sum_by_share",
     "sum_counted_rows",
     "sum_draws",
-    "sum_shares",
 ]
 
 _LOW_32 = np.uint64(0xFFFFFFFF)
@@ -119,20 +117,6 @@ def sum_by_share(
     summed, with `degree` as for `sum_draws`.
     """
     _sum_by_share(share_of_unit, table_of_share, *map(writable, rows), degree, out)
-
-
-def sum_shares(shares: Floats, keeps: Flags) -> Floats:
-    """Return (R, M): sums of the shares (S, M) that each replicate (R, S) keeps."""
-    out = np.zeros((keeps.shape[0], shares.shape[1]))
-    over_blocks(_sum_shares, count_blocks(out.shape[1]), shares, keeps, out, worth_a_thread=1)
-    return out
-
-
-def leave_each_out(shares: Floats) -> Floats:
-    """Return (S - 1, M): sums of the shares (S, M) without each but the first, in turn."""
-    out = np.empty((shares.shape[0] - 1, shares.shape[1]))
-    over_blocks(_leave_each_out, count_blocks(out.shape[1]), shares, out, worth_a_thread=1)
-    return out
 
 
 @kernel
@@ -383,29 +367,3 @@ def _sum_counted_rows(counts, first_unit, second_unit, groups, weights, columns,
                 for r in range(n_replicates):
                     sums[k, r] += w[r] * now
                 before, now = now, 2.0 * t * now - before
-
-
-@kernel
-def _sum_shares(first, last, shares, keeps, out):
-    for begin in range(first * BLOCK, min(last * BLOCK, out.shape[1]), BLOCK):
-        for place in range(keeps.shape[0]):
-            total = out[place, begin : begin + BLOCK]
-            for share in range(shares.shape[0]):
-                if keeps[place, share]:
-                    kept = shares[share, begin : begin + BLOCK]
-                    for k in range(total.size):
-                        total[k] += kept[k]
-
-
-@kernel
-def _leave_each_out(first, last, shares, out):
-    for begin in range(first * BLOCK, min(last * BLOCK, out.shape[1]), BLOCK):
-        columns = slice(begin, begin + BLOCK)
-        before = shares[0, columns].copy()
-        for place in range(out.shape[0]):
-            out[place, columns] = before
-            before += shares[1 + place, columns]
-        after = np.zeros(before.size)
-        for place in range(out.shape[0] - 1, -1, -1):  # added: inf - inf would be undefined
-            out[place, columns] += after
-            after += shares[1 + place, columns]

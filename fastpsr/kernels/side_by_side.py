@@ -80,10 +80,17 @@ class SideBySide:
             worth_a_thread=self._worth_a_thread,
         )  # fmt: skip
         n_parameters = self.n_systems + (self.n_classes if by_bias else 0)
-        gradient = np.zeros(n_parameters)
-        hessian = np.zeros((n_parameters if curved else 0, n_parameters))
-        _add_up(pieces, self.n_systems, self._slopes, self._spreads, gradient, hessian)
-        return gradient, hessian if curved else None
+        gradient, *curvatures = self._slopes[pieces, :, :n_parameters].sum(axis=0)
+        if not curved:
+            return gradient, None
+        systems, classes = slice(self.n_systems), slice(self.n_systems, n_parameters)
+        upper = np.zeros((n_parameters, n_parameters))
+        upper[systems] = curvatures  # of pairs of systems it has the lower half
+        upper[systems, systems] = upper[systems, systems].T
+        for piece in pieces if by_bias else ():
+            upper[classes, classes] += self._spreads[piece, : self.n_classes, : self.n_classes]
+        upper = np.triu(upper)
+        return gradient, upper + np.triu(upper, 1).T
 
 
 def _width(n_scores, part_size):
@@ -272,28 +279,3 @@ def _sum_fit(first, last, pieces, bounds, x, y, weights, factors, point, curved,
                 for k in range(0, n_classes, 4):
                     for j in range(k, n_classes, 4):
                         _subtract_products(q, weighted, k, j, spread)
-
-
-@kernel
-def _add_up(pieces, n_systems, slopes, spreads, gradient, hessian):
-    n_classes = gradient.size - n_systems  # 0 by the scales alone
-    for place in range(pieces.size):
-        piece = pieces[place]
-        for k in range(gradient.size):
-            gradient[k] += slopes[piece, 0, k]
-        if hessian.size:
-            for system in range(n_systems):
-                for k in range(gradient.size):
-                    if k <= system or k >= n_systems:
-                        hessian[system, k] += slopes[piece, 1 + system, k]
-            for k in range(n_classes):
-                spread, row = spreads[piece, k], hessian[n_systems + k]
-                for j in range(k, n_classes):
-                    row[n_systems + j] += spread[j]
-    if hessian.size:
-        for k in range(n_systems):  # of systems the lower half, of all else the upper half
-            for j in range(k):
-                hessian[j, k] = hessian[k, j]
-        for k in range(n_systems, gradient.size):
-            for j in range(k):
-                hessian[k, j] = hessian[j, k]

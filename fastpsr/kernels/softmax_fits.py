@@ -26,20 +26,15 @@ def curve_rows(moves: Floats, posteriors: Floats, weights: Floats) -> None:
 
 
 @kernel
-def _softmax(row, out):
-    top = largest(row)
-    for k in range(row.size):
-        out[k] = _exp(row[k] - top)
-    share = 1.0 / total(out)
-    for k in range(row.size):
-        out[k] *= share
-
-
-@kernel
 def _residual_rows(first, last, n_rows, scores, y, weights, posteriors):
     for i in range(first * n_rows, min(last * n_rows, y.size)):
         row, posterior, weight = scores[i], posteriors[i], weights[i]
-        _softmax(row, posterior)
+        top = largest(row)
+        for k in range(row.size):
+            posterior[k] = _exp(row[k] - top)
+        share = 1.0 / total(posterior)
+        for k in range(row.size):
+            posterior[k] *= share
         for k in range(row.size):
             row[k] = weight * posterior[k]
         row[y[i]] -= weight

@@ -3,7 +3,7 @@
 import numpy as np
 
 from fastpsr.kernels import elementary
-from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks, writable
+from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.kernels.compiler import inlined, kernel, summing
 from fastpsr.kernels.rows import sum_and_squares
 from fastpsr.kernels.types import Codes, Floats
@@ -13,7 +13,6 @@ __all__ = [
     "sum_brier_losses_of_pairs",
     "sum_brier_losses_of_posteriors",
     "sum_brier_losses_of_rows",
-    "sum_by_cell",
     "sum_by_class",
     "sum_log_losses",
     "sum_log_losses_of_pairs",
@@ -70,11 +69,6 @@ def sum_log_losses_of_rows(q: Floats, y: Codes, weights: Floats) -> Floats:
 def sum_brier_losses_of_rows(q: Floats, y: Codes, weights: Floats) -> Floats:
     """Sum the Brier losses of each class, shape (K,), from rows of posteriors over their sum."""
     return _summed(_sum_brier_losses_of_rows, q.shape[1], q, y, weights)
-
-
-def sum_by_cell(values: Floats, cells: Codes, n_cells: int) -> Floats:
-    """Sum `values` that fall in each of `n_cells` cells, compensated."""
-    return _sum_by_cell(writable(values), writable(cells), n_cells)
 
 
 def _summed(step, n_classes, scores, y, weights):
@@ -217,17 +211,3 @@ _sum_log_losses_of_pairs = _summing(_log_losses_of_pairs, _add_both, n_scores=2)
 _sum_brier_losses_of_pairs = _summing(_brier_losses_of_pairs, _add_both, n_scores=2)
 _sum_log_losses_of_rows = _summing(_log_losses_of_rows, _add_by_class)
 _sum_brier_losses_of_rows = _summing(_brier_losses_of_rows, _add_by_class)
-
-
-@kernel
-def _sum_by_cell(values, cells, n_cells):
-    total = np.zeros(n_cells)
-    error = np.zeros(n_cells)
-    for i in range(cells.size):
-        cell = cells[i]
-        before = total[cell]
-        term = values[i] - error[cell]
-        after = before + term
-        error[cell] = (after - before) - term
-        total[cell] = after
-    return total

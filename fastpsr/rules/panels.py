@@ -73,11 +73,15 @@ class TailTables:
 
     def integrals(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
         """Return the integral beyond each sample's log-odds, for its label."""
-        return kernels.tail_integrals(np.ascontiguousarray(log_odds), y, *self._tables)
+        return self._look_up(log_odds, y, slopes=False)
 
     def slopes(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
         """Return the derivative of :meth:`integrals` by the log-odds of class 1."""
-        return kernels.tail_slopes(np.ascontiguousarray(log_odds), y, *self._tables)
+        return self._look_up(log_odds, y, slopes=True)
+
+    def _look_up(self, log_odds: Floats, y: NDArray[np.uint8], *, slopes: bool) -> Floats:
+        log_odds = np.ascontiguousarray(log_odds)
+        return kernels.look_up_tails(log_odds, y, self._tables, slopes=slopes)
 
 
 def _chebyshev_tools() -> tuple[Floats, Floats, Floats, Floats]:
