@@ -146,7 +146,7 @@ class Study:
         metrics = drawn.metrics(self.metrics.values())
         jobs = [[Job(metric, data) for data in drawn.systems] for metric in metrics]
         flat = [job for each in jobs for job in each]
-        side_by_side([job.prepare for job in flat], *drawn.systems)
+        side_by_side(*(job.prepare for job in flat), over=list(drawn.systems))
         estimands = [
             Estimand(
                 Subject(metric=name),

@@ -96,11 +96,12 @@ def test_functions_advance_in_lockstep_with_a_read_for_all():
     source = Reads(predictions())
     assert len(source.data) == 40
     assert source.n_reads == 1
-    found = side_by_side([
+    found = side_by_side(
         lambda: repeatedly(source.data, CountAll("a"), 3),
         lambda: repeatedly(source.data, CountAll("b"), 2),
         lambda: repeatedly(source.data, CountAll("c"), 1),
-    ], source.data)  # fmt: skip
+        over=source.data,
+    )  # fmt: skip
     assert found == [120, 80, 40]
     assert source.n_reads == 1 + 3
 
@@ -114,9 +115,9 @@ def test_more_functions_than_run_at_a_time(monkeypatch):
         def one():
             return repeatedly(source.data, CountAll(f"{i}"), 2)
 
-        return sum(side_by_side([one, one], source.data))
+        return sum(side_by_side(one, one, over=source.data))
 
-    found = side_by_side([lambda i=i: both(i) for i in range(10)], source.data)
+    found = side_by_side(*(lambda i=i: both(i) for i in range(10)), over=source.data)
     assert found == [160] * 10
     assert source.n_reads > 1 + 2
 
@@ -130,7 +131,7 @@ def test_functions_keep_the_context_of_their_caller():
         warn(name)
 
     with warnings_about(Subject("it")), pytest.warns(RuntimeWarning) as caught:
-        side_by_side([lambda: warns("a"), lambda: warns("b")], data)
+        side_by_side(lambda: warns("a"), lambda: warns("b"), over=data)
     assert [str(each.message) for each in caught] == ["it: a", "it: b"]
     assert {each.filename for each in caught} == {__file__}
 
@@ -148,7 +149,7 @@ def test_equal_keys_over_other_data_are_not():
     one, other = Reads(predictions(40)).data, Reads(predictions(30)).data
     step = CountAll("same")
     functions = [lambda: repeatedly(one, step), lambda: repeatedly(other, step)]
-    assert side_by_side(functions, one, other) == [40, 30]
+    assert side_by_side(*functions, over=[one, other]) == [40, 30]
 
 
 def test_what_is_shared_runs_once():
@@ -163,7 +164,7 @@ def test_what_is_shared_runs_once():
     def ask():
         return shared("it", source.data, make)
 
-    assert side_by_side([ask, ask, ask], source.data) == [80, 80, 80]
+    assert side_by_side(ask, ask, ask, over=source.data) == [80, 80, 80]
     assert len(begun) == 1
     assert source.n_reads == 1 + 2
     with one_call():
@@ -189,13 +190,14 @@ def test_functions_side_by_side_in_functions():
     begin(source.data)
 
     def function():
-        one, two = side_by_side([
+        one, two = side_by_side(
             lambda: repeatedly(source.data, CountAll("a"), 2),
             lambda: repeatedly(source.data, CountAll("b"), 1),
-        ], source.data)  # fmt: skip
+            over=source.data,
+        )  # fmt: skip
         return one, two, repeatedly(source.data, CountAll("c"))
 
-    assert side_by_side([function, function], source.data) == [(80, 40, 40)] * 2
+    assert side_by_side(function, function, over=source.data) == [(80, 40, 40)] * 2
     assert source.n_reads == 1 + 3
     assert repeatedly(predictions(), CountAll(), 3) == 120
 
@@ -210,7 +212,7 @@ def test_errors_are_raised_where_was_asked(in_parts):
 
     def recovers():
         try:
-            side_by_side([fails, lambda: count(CountAll("b").over(data))], data)
+            side_by_side(fails, lambda: count(CountAll("b").over(data)), over=data)
         except ValueError as error:
             return str(error), count(CountAll("c").over(data))
 
@@ -240,7 +242,7 @@ def test_other_errors_stop_all(kind):
 
     n_threads = threading.active_count()
     with pytest.raises(kind):
-        side_by_side([waits, fails, waits], source.data)
+        side_by_side(waits, fails, waits, over=source.data)
     assert len(ended) == 2
     assert threading.active_count() == n_threads
 
@@ -272,7 +274,7 @@ def test_few_parts_are_read_before_all_are():
         return count(CountAll(f"{found} rows").over(data))
 
     with watched(lambda progress: seen.append((progress.read, progress.is_sample))):
-        counts = side_by_side([again, lambda: repeatedly(data, every)], data)
+        counts = side_by_side(again, lambda: repeatedly(data, every), over=data)
     assert counts == [len(whole), len(whole)]
     assert seen == [(0, True)] * 2 + [(1, False)] * n
 

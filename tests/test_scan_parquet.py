@@ -344,7 +344,7 @@ def test_two_systems_of_a_file_share_each_read(write, monkeypatch):
     functions = [
         lambda: fp.Cllr()(one), lambda: fp.Cllr()(other), lambda: fp.BrierScore()(one)
     ]  # fmt: skip
-    found = side_by_side(functions, one, other)
+    found = side_by_side(*functions, over=[one, other])
     held = columns()
     whole = fp.Predictions.from_llrs(held["target"], held["other"])
     assert found[0] == pytest.approx(fp.Cllr()(in_memory()), rel=1e-12)

@@ -222,7 +222,7 @@ def _prepared(
     begin(data)
     at = at_points(data, points)
     jobs = [Job(each, data) for each in at.statistics.values()]
-    value, *_ = side_by_side([partial(at.value_on, data), *(job.prepare for job in jobs)], data)
+    value, *_ = side_by_side(partial(at.value_on, data), *(job.prepare for job in jobs), over=data)
     for name, job in zip(at.statistics, jobs, strict=True):
         job.shape = getattr(value, name).shape
     return at, value, jobs

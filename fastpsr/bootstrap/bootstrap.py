@@ -306,7 +306,7 @@ def values_of(names: list[str], jobs: list[Job]) -> list[float]:
         if isinstance(data, Predictions) and data.y_true is None:
             raise ArgumentError("y_true", "must be given: these predictions are unlabeled")
     values = [partial(_value, name, job) for name, job in zip(names, jobs, strict=True)]
-    answers = side_by_side([*values, *(job.prepare for job in jobs)], *(job.data for job in jobs))
+    answers = side_by_side(*values, *(job.prepare for job in jobs), over=[job.data for job in jobs])
     return answers[: len(jobs)]
 
 

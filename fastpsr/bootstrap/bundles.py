@@ -99,7 +99,7 @@ class Bundle:
             some = unserved[chunk.start : chunk.stop]
             views: dict[Hashable, Any] = {}
             under = [partial(self.jobs[k].value_under, draws, first + r, views) for k, r in some]
-            for (k, r), value in zip(some, side_by_side(under, data), strict=True):
+            for (k, r), value in zip(some, side_by_side(*under, over=data), strict=True):
                 out[self.places[k]][first + r] = value
 
 

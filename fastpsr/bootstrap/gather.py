@@ -51,14 +51,12 @@ def gather(
         replicates = partial(_replicates, jobs_by_input, units, settings, progress, jointly=jointly)
         of_units = {name: jobs_by_input[name] for name in _OF_UNITS if jobs_by_input[name]}
         draws, *arrays = side_by_side(
-            [
-                replicates,
-                *(
-                    partial(_OF_UNITS[name], jobs, units.independent, settings.seed)
-                    for name, jobs in of_units.items()
-                ),
-            ],
-            whole,
+            replicates,
+            *(
+                partial(_OF_UNITS[name], jobs, units.independent, settings.seed)
+                for name, jobs in of_units.items()
+            ),
+            over=whole,
         )
     for (name, jobs), values_of_jobs in zip(of_units.items(), arrays, strict=True):
         draws[name] = dict(zip(jobs, values_of_jobs, strict=True))
@@ -107,7 +105,7 @@ def _replicates(
         jointly=jointly, progress=progress,
     )  # fmt: skip
     of_bins = [partial(job.metric.value_on, job.data) for job in bins]  # type: ignore[union-attr]
-    replicates, *errors = side_by_side([draw, *of_bins], jobs[0].whole)
+    replicates, *errors = side_by_side(draw, *of_bins, over=jobs[0].whole)
     signed = {
         job: SignedErrors(on_data, under_draws, job.metric.norm)  # type: ignore[union-attr]
         for job, on_data, under_draws in zip(

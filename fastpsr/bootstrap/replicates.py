@@ -60,7 +60,7 @@ def draw_replicates(
         n_numbers += _numbers_under(jobs, remaining, others, draws_of_units)
         passes += _passes_under(jobs, remaining, others, draws_of_units, out, advance, n_numbers)
     passes += [partial(_draw_groups, *drawn, out, advance, n_numbers) for drawn in alone]
-    side_by_side(passes, jobs[0].whole)
+    side_by_side(*passes, over=jobs[0].whole)
     return out
 
 
@@ -70,7 +70,7 @@ def values_under(jobs: list[Job], draws: SubsetDraws) -> Floats:
     out = [np.full(draws.n_replicates, np.nan) for _ in jobs]
     n_numbers = _numbers_under(jobs, bundles, others, draws)
     passes = _passes_under(jobs, bundles, others, draws, out, lambda n: None, n_numbers)
-    side_by_side(passes, jobs[0].whole)
+    side_by_side(*passes, over=jobs[0].whole)
     return np.array(out)
 
 
@@ -184,9 +184,9 @@ def _go_to_samples(
     def one(replicate: int) -> None:
         views: dict[Hashable, Any] = {}
         values = [partial(job.value_under, draws, replicate, views) for job in jobs.values()]
-        for place, value in zip(jobs, side_by_side(values, data), strict=True):
+        for place, value in zip(jobs, side_by_side(*values, over=data), strict=True):
             out[place][replicate] = value
         advance(1)
 
     for chunk in chunks_of(n_replicates, data, n_numbers):
-        side_by_side([partial(one, replicate) for replicate in chunk], data)
+        side_by_side(*(partial(one, replicate) for replicate in chunk), over=data)

@@ -145,12 +145,8 @@ class Calibrator(Fittable, ABC):
         self.check_accepts(predictions)
         with one_call():
             begin(predictions)
-            # side by side, so that they share reads
-            fitted, _ = side_by_side(
-                [partial(self.fitted_to, predictions), partial(self.look_at, predictions)],
-                predictions,
-            )
-        return fitted  # type: ignore[no-any-return]
+            self.look_at(predictions)
+            return self.fitted_to(predictions)
 
     def look_at(self, data: Data) -> None:
         """Warn of training data that the calibrator cannot improve."""
@@ -192,11 +188,10 @@ class Calibrator(Fittable, ABC):
         The searches of the other fits start at the first fit.
         """
         first = self._fit_fold(data, folds, 0, None)
-        others = side_by_side(
-            [partial(self._fit_fold, data, folds, c, first) for c in range(1, folds.n_calibrators)],
-            data,
-        )
-        return ByFold(folds, (first, *others))
+        others = [
+            partial(self._fit_fold, data, folds, c, first) for c in range(1, folds.n_calibrators)
+        ]
+        return ByFold(folds, (first, *side_by_side(*others, over=data)))
 
     def losses_of_folds(self, rule: ScoringRule, folds: Folds, data: Data) -> FoldLosses:
         """Return the summed losses after cross-fitting."""

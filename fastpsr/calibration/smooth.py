@@ -105,7 +105,7 @@ class SmoothCalibrator(Calibrator, SmoothMap):
             require_fitted(name, np.isfinite(getattr(self, name)))
 
     def look_at(self, data: Data) -> None:
-        if self.floor:
+        if self.floor or count(ScoreRange().over(data)).is_finite:
             return
         n = count_infinite_losses(data)
         if not n:

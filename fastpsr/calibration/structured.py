@@ -73,12 +73,10 @@ class _Structured(Calibrator):
         log_priors = log_prior_of(data.kind, data.class_weights, given)
         at_prior = mapped(data, AsPosteriors(log_priors))
         temperature, counts, held = side_by_side(
-            [
-                partial(TemperatureScaling().fitted_to, at_prior),
-                partial(count, ClassCounts(n_classes).over(data)),
-                partial(held_rows, at_prior, one_fold()),
-            ],
-            data,
+            partial(TemperatureScaling().fitted_to, at_prior),
+            partial(count, ClassCounts(n_classes).over(data)),
+            partial(held_rows, at_prior, one_fold()),
+            over=data,
         )
         n_samples = float(counts.sum())
         factors = class_factors(data.class_weights, given)

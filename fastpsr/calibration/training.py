@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -17,7 +16,7 @@ from fastpsr.calibration.by_condition import ByCondition
 from fastpsr.calibration.custom import FitTransform, as_calibrator
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.fusion import LinearFusion, Systems
-from fastpsr.counts import begin, one_call, shared, side_by_side
+from fastpsr.counts import begin, one_call, shared
 from fastpsr.counts.suspicion import look_at_llrs
 from fastpsr.data import (
     Data,
@@ -63,15 +62,8 @@ class Training(Options, ABC):
         wrapped = as_calibrator(calibrator)
         with one_call():
             self._begin(predictions)
-            # side by side, so that they share reads
-            calibrated, _ = side_by_side(
-                [
-                    partial(self.calibrated, wrapped, predictions),
-                    partial(self.look_at, wrapped, predictions),
-                ],
-                predictions,
-            )
-        return calibrated
+            self.look_at(wrapped, predictions)
+            return self.calibrated(wrapped, predictions)
 
     def look_at(self, calibrator: Calibrator, data: Data) -> None:
         """Warn of training data that a calibrator cannot improve."""

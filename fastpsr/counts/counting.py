@@ -90,13 +90,17 @@ def shared(
     return result
 
 
-def side_by_side(functions: Sequence[Callable[[], Any]], *data: Any) -> list[Any]:
-    """Return the results of functions that count over data; raise the first error of theirs."""
-    return [outcome.get() for outcome in outcomes(functions, *data)]
+def side_by_side(*functions: Callable[[], Any], over: Any) -> list[Any]:
+    """Return the results of functions that count over data; raise the first error of theirs.
+
+    `over` is data, or a list of data that have the same parts.
+    """
+    return [outcome.get() for outcome in outcomes(functions, over)]
 
 
-def outcomes(functions: Sequence[Callable[[], Any]], *data: Any) -> list[Outcome]:
+def outcomes(functions: Sequence[Callable[[], Any]], over: Any) -> list[Outcome]:
     """Return the outcomes of functions that count over data, which are read for all together."""
+    data = over if isinstance(over, list) else [over]
     answers = [Outcome() for _ in functions]
     with one_call() as call:
         if len(functions) > 1 and any(isinstance(each, MappedParts) for each in data):

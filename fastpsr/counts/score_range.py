@@ -38,6 +38,7 @@ class ScoreRange(Step):
     """Find the range of the scores."""
 
     is_exact = True
+    is_kept = True
 
     def add(self, accumulator: Any, prepared: None, part: Part) -> Any:
         predictions = part.predictions

@@ -99,8 +99,9 @@ def empirical_cross_entropy(
     if predictions.n_classes == 2:
         require_both_classes("cross-entropies", predictions.class_weights)
     blocks, raw = side_by_side(
-        [partial(pav_blocks, predictions), partial(_raw_losses, predictions, points)], predictions
-    )
+        partial(pav_blocks, predictions), partial(_raw_losses, predictions, points),
+        over=predictions,
+    )  # fmt: skip
     totals = blocks.class_totals("cross-entropies")
     target, nontarget = 1.0 / (1.0 + np.exp(-points)), 1.0 / (1.0 + np.exp(points))
     # the LLR of a block is the log of the ratio of its shares

@@ -75,7 +75,7 @@ def savings_of_others(loss: CalibrationLoss, data: Data) -> dict[str, float]:
         for each in others.values()
     ]
     raw, *found = side_by_side(
-        [partial(_or_none, summed_losses, loss.rule, data), *others_totals], data
+        partial(_or_none, summed_losses, loss.rule, data), *others_totals, over=data
     )
     savings = {
         name: loss.finish((raw, calibrated))

@@ -234,7 +234,7 @@ def decompose(
     with one_call():
         begin(predictions)
         prepare = [jobs[0].prepare] if intervals is not None else []
-        summary, *_ = side_by_side([partial(terms[1].total, predictions), *prepare], predictions)
+        summary, *_ = side_by_side(partial(terms[1].total, predictions), *prepare, over=predictions)
     values = [term.finish(summary) for term in terms]
     parts = {name: _combined(signs, values) for name, signs in _SIGNS.items()}
     results: list[BootstrapResult] = []

@@ -292,7 +292,7 @@ def evaluate_systems(
     with kept_warnings() as warned:
         _leave_out_slow_intervals(tasks)
         functions = [each for task in tasks for each in task.functions(progress)]
-        results = iter(outcomes(functions, *(task.data for task in tasks)))
+        results = iter(outcomes(functions, [task.data for task in tasks]))
         for task in tasks:
             for each in task.take(results):
                 warn(each.of(task.about()) if task.among else each)

@@ -135,13 +135,8 @@ class _TableOfLosses(Statistic[tuple[Any, FoldLosses], Floats]):
         calibrator = self.calibrator
         try:
             calibrator.check_accepts(data)
-            losses, _ = side_by_side(
-                [
-                    partial(calibrator.losses_of_folds, self.rule, self.folds, data),
-                    partial(calibrator.look_at, data),
-                ],
-                data,
-            )
+            calibrator.look_at(data)
+            losses = calibrator.losses_of_folds(self.rule, self.folds, data)
         except ArgumentError as error:
             raise ArgumentError(
                 "candidates",
@@ -169,7 +164,8 @@ def nested_losses(
     statistics = [_TableOfLosses(name, rule, each, folds) for name, each in calibrators.items()]
     jobs = [Job(each, data) for each in statistics]
     values = [partial(each.value_on, data) for each in statistics]
-    tables = side_by_side([*values, *(job.prepare for job in jobs)], data)[: len(jobs)]
+    answers = side_by_side(*values, *(job.prepare for job in jobs), over=data)
+    tables = answers[: len(jobs)]
     for job, table in zip(jobs, tables, strict=True):
         job.shape = table.shape
     given = data.given_priors

@@ -195,7 +195,7 @@ def groups_of(data: Data, by: By | None, bins: Bins | None = None) -> list[Subgr
     binner = Binner(bins, [name for request in requests for name in request.names])
     if isinstance(data, PartitionedPredictions):
         of_requests = [partial(_groups_in_parts, data, each, binner) for each in requests]
-        found = [group for some in side_by_side(of_requests, data) for group in some]
+        found = [group for some in side_by_side(*of_requests, over=data) for group in some]
     else:
         found = [group for each in requests for group in _groups_in_memory(data, each, binner)]
     binner.check_used()

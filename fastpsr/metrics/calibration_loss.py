@@ -134,14 +134,11 @@ class CalibrationLoss(_AfterCalibration[tuple[ScoreTotals, ScoreTotals]]):
     def total(self, data: Data) -> tuple[ScoreTotals, ScoreTotals]:
         data.require_posteriors("expected scores")
         self._fitter.check_accepts(data)
-        raw, calibrated, _ = side_by_side(
-            [
-                partial(summed_losses, self.rule, data),
-                partial(self.calibrated_totals, data),
-                partial(self.train.look_at, self._fitter, data),
-            ],
-            data,
-        )
+        self.train.look_at(self._fitter, data)
+        raw, calibrated = side_by_side(
+            partial(summed_losses, self.rule, data), partial(self.calibrated_totals, data),
+            over=data,
+        )  # fmt: skip
         return raw, calibrated
 
     def calibrated_totals(self, data: Data) -> ScoreTotals:
@@ -264,13 +261,8 @@ class ExpectedDivergence(_AfterCalibration[ReferenceMeans]):
 
     def total(self, data: Data) -> ReferenceMeans:
         data.require_posteriors("score divergences")
-        sums, _ = side_by_side(
-            [
-                partial(self._under_reference, data),
-                partial(self.train.look_at, self._fitter, data),
-            ],
-            data,
-        )
+        self.train.look_at(self._fitter, data)
+        sums = self._under_reference(data)
         means: ReferenceMeans = sums.total(data)
         return means
 
@@ -297,7 +289,9 @@ class ExpectedDivergence(_AfterCalibration[ReferenceMeans]):
                 _referenced(values, self.rule, predictions, reference)
                 for values in (expected_losses, divergences, _entropies)
             ]
-            totals = side_by_side([partial(each.total, predictions) for each in sums], predictions)
+            totals = side_by_side(
+                *(partial(each.total, predictions) for each in sums), over=predictions
+            )
         return SemiEmpiricalDecomposition(*(each.mean for each in totals))
 
 
