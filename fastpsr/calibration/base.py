@@ -145,8 +145,9 @@ class Calibrator(Fittable, ABC):
         self.check_accepts(predictions)
         with one_call():
             begin(predictions)
+            fitted = self.fitted_to(predictions)
             self.look_at(predictions)
-            return self.fitted_to(predictions)
+        return fitted
 
     def look_at(self, data: Data) -> None:
         """Warn of training data that the calibrator cannot improve."""

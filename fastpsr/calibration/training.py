@@ -62,8 +62,9 @@ class Training(Options, ABC):
         wrapped = as_calibrator(calibrator)
         with one_call():
             self._begin(predictions)
+            calibrated = self.calibrated(wrapped, predictions)
             self.look_at(wrapped, predictions)
-            return self.calibrated(wrapped, predictions)
+        return calibrated
 
     def look_at(self, calibrator: Calibrator, data: Data) -> None:
         """Warn of training data that a calibrator cannot improve."""

@@ -135,8 +135,8 @@ class _TableOfLosses(Statistic[tuple[Any, FoldLosses], Floats]):
         calibrator = self.calibrator
         try:
             calibrator.check_accepts(data)
-            calibrator.look_at(data)
             losses = calibrator.losses_of_folds(self.rule, self.folds, data)
+            calibrator.look_at(data)
         except ArgumentError as error:
             raise ArgumentError(
                 "candidates",

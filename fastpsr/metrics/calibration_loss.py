@@ -134,11 +134,11 @@ class CalibrationLoss(_AfterCalibration[tuple[ScoreTotals, ScoreTotals]]):
     def total(self, data: Data) -> tuple[ScoreTotals, ScoreTotals]:
         data.require_posteriors("expected scores")
         self._fitter.check_accepts(data)
-        self.train.look_at(self._fitter, data)
         raw, calibrated = side_by_side(
             partial(summed_losses, self.rule, data), partial(self.calibrated_totals, data),
             over=data,
         )  # fmt: skip
+        self.train.look_at(self._fitter, data)
         return raw, calibrated
 
     def calibrated_totals(self, data: Data) -> ScoreTotals:
@@ -261,8 +261,8 @@ class ExpectedDivergence(_AfterCalibration[ReferenceMeans]):
 
     def total(self, data: Data) -> ReferenceMeans:
         data.require_posteriors("score divergences")
-        self.train.look_at(self._fitter, data)
         sums = self._under_reference(data)
+        self.train.look_at(self._fitter, data)
         means: ReferenceMeans = sums.total(data)
         return means
 
