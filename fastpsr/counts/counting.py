@@ -78,6 +78,7 @@ def shared(
     until the call of the user ends.
     """
     if isinstance(data, Predictions):
+        data.require_rows()
         return data.remember(name, make) if is_kept else make()
     with one_call() as call:
         kept = call.kept_of(data)
