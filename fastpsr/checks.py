@@ -181,7 +181,7 @@ def require(
     name: str, values: NDArray[Any], low: float, high: float, rule: str, remedy: str = ""
 ) -> None:
     """Raise unless ``low <= value <= high`` for all values; nan never passes."""
-    position = kernels.find_outside(values.reshape(-1), low, high)
+    position = kernels.checking.find_outside(values.reshape(-1), low, high)
     if position >= 0:
         index = np.unravel_index(position, values.shape)
         row, *column = map(int, index)
@@ -325,7 +325,7 @@ def as_labels(
             codes[:] = array
     else:
         wide = np.ascontiguousarray(array, dtype=np.int64)
-        position = kernels.compact_labels(wide, n_classes, codes)
+        position = kernels.checking.compact_labels(wide, n_classes, codes)
     if position >= 0:
         remedy = _how_to_list(array, n_classes) if takes_classes else ""
         is_absent = np.isnan(array)
@@ -504,11 +504,11 @@ def as_posterior_rows(name: str, posteriors: ArrayLike) -> Floats:
     _check_columns(name, rows)
     tolerance = tolerance_of(array, rows.shape[1])
     few = rows.shape[0] == 1  # such as priors: not worth compiling a kernel
-    if not few and kernels.are_posteriors(rows, tolerance):
+    if not few and kernels.checking.are_posteriors(rows, tolerance):
         return rows
     rows = _within_bounds(name, rows, tolerance)
     sums = rows.sum(axis=1)
-    row = kernels.find_outside(sums, 1.0 - tolerance, 1.0 + tolerance)
+    row = kernels.checking.find_outside(sums, 1.0 - tolerance, 1.0 + tolerance)
     if row >= 0:
         raise ArgumentError(
             name,
@@ -522,7 +522,7 @@ def as_posterior_rows(name: str, posteriors: ArrayLike) -> Floats:
 
 def _within_bounds(name: str, values: Floats, tolerance: float) -> Floats:
     """Return posteriors; values outside [0, 1] by no more than the tolerance are clipped."""
-    if kernels.find_outside(values.reshape(-1), 0.0, 1.0) < 0:
+    if kernels.checking.find_outside(values.reshape(-1), 0.0, 1.0) < 0:
         return values
     low, high = -tolerance, 1.0 + tolerance
     remedy = "use from_logits for logits, from_llrs for LLRs (scan_parquet: logits=, llrs=)"
@@ -539,7 +539,7 @@ def _normalized(name: str, posteriors: NDArray[Any]) -> Floats:
     remedy = "use from_logits for logits" if np.isfinite(rows).all() else ""
     require(name, rows, 0.0, _FINITE, "be finite and not negative", remedy)
     sums = rows.sum(axis=1)
-    row = kernels.find_outside(sums, np.nextafter(0.0, 1.0), _FINITE)
+    row = kernels.checking.find_outside(sums, np.nextafter(0.0, 1.0), _FINITE)
     if row >= 0:
         rule = (
             f"must have rows of a positive sum to be normalized, but row {row} sums to {sums[row]}"
@@ -566,7 +566,7 @@ def as_log_posterior_rows(
     array = read(name, log_posteriors)
     rows, log_sums = _log_softmax(name, array)
     tolerance = tolerance_of(array, rows.shape[1])
-    row = -1 if normalize else kernels.find_outside(log_sums, -tolerance, tolerance)
+    row = -1 if normalize else kernels.checking.find_outside(log_sums, -tolerance, tolerance)
     if row >= 0:
         raise ArgumentError(
             name,
@@ -584,7 +584,7 @@ def clip_log_rows(rows: Floats, floor: float, out: Floats) -> Floats:
     The result is in `out`, which may be `rows`.
     """
     np.clip(rows, np.log(floor), np.log1p(-floor), out=out)
-    kernels.normalize_log_rows(out, np.zeros(rows.shape[1]), out)
+    kernels.log_space.normalize_log_rows(out, np.zeros(rows.shape[1]), out)
     return out
 
 
@@ -594,7 +594,7 @@ def as_log_rows(name: str, scores: ArrayLike) -> Floats:
     _check_columns(name, rows)
     require(name, rows, -np.inf, _FINITE, "be neither nan nor +inf")
     tops = rows.max(axis=1, initial=-np.inf)
-    row = kernels.find_outside(tops, -_FINITE, np.inf)
+    row = kernels.checking.find_outside(tops, -_FINITE, np.inf)
     if row >= 0:
         rule = f"must have a finite entry in every row, but row {row} is all -inf"
         raise ArgumentError(name, rule, int(row))
@@ -616,7 +616,7 @@ def _log_softmax(name: str, scores: ArrayLike) -> tuple[Floats, Floats]:
     rows = as_log_rows(name, scores)
     is_own = not np.may_share_memory(rows, np.asarray(scores))
     out = rows if is_own else np.empty(rows.shape)
-    return out, kernels.normalize_log_rows(rows, np.zeros(rows.shape[1]), out)
+    return out, kernels.log_space.normalize_log_rows(rows, np.zeros(rows.shape[1]), out)
 
 
 def _check_columns(name: str, rows: Floats) -> None:

@@ -188,13 +188,13 @@ class CostMatrix:
         """Return the least costly decisions for log-odds (N,), or for rows (N, K) of logits."""
         if self.is_zero_one and scores.ndim == 2:
             return np.asarray(scores.argmax(axis=1), np.int32)
-        return kernels.least_costly_decisions(scores, *self.sparse_columns)
+        return kernels.decisions.least_costly_decisions(scores, *self.sparse_columns)
 
     def decisions_of_posteriors(self, rows: NDArray[Any]) -> NDArray[np.int32]:
         """Return the least costly decisions for posteriors (N, K)."""
         if self.is_zero_one:
             return np.asarray(rows.argmax(axis=1), np.int32)
-        return kernels.least_costly_decisions_of_odds(rows, *self.sparse_columns)
+        return kernels.decisions.least_costly_decisions_of_odds(rows, *self.sparse_columns)
 
     @cached_property
     def sparse_columns(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:

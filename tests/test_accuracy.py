@@ -17,7 +17,9 @@ mp.dps = 50
 
 
 def log_of_ratio(values):
-    return kernels.log_odds_from_posteriors(np.column_stack([np.ones_like(values), values]))
+    return kernels.log_space.log_odds_from_posteriors(
+        np.column_stack([np.ones_like(values), values])
+    )
 
 
 def sigmoid(x):
@@ -32,8 +34,8 @@ def softplus(x):
 #: Function, the same in extended precision, and the range that it is for.
 FUNCTIONS = {
     "log": (log_of_ratio, np.log, (5e-324, LARGEST)),
-    "softplus": (kernels.softplus, softplus, (-746.0, 746.0)),
-    "sigmoid": (kernels.sigmoid, sigmoid, (-746.0, 746.0)),
+    "softplus": (kernels.log_space.softplus, softplus, (-746.0, 746.0)),
+    "sigmoid": (kernels.log_space.sigmoid, sigmoid, (-746.0, 746.0)),
 }
 
 

@@ -55,7 +55,9 @@ def exp_of_nonpositive(values):
 
 def log_of_nonnegative(values):
     """log(x / 1): the kernel subtracts log(1), which is 0."""
-    return kernels.log_odds_from_posteriors(np.column_stack([np.ones_like(values), values]))
+    return kernels.log_space.log_odds_from_posteriors(
+        np.column_stack([np.ones_like(values), values])
+    )
 
 
 def spread_out(low, high, n):
@@ -85,8 +87,8 @@ ELEMENTARY = {
     "log": (log_of_nonnegative, POSITIVE),
     "log1p": (log1p_of_unit, UNIT),
     "log1p of any": (log1p_of_nonnegative, np.concatenate([[0.0], POSITIVE])),
-    "softplus": (kernels.softplus, BOTH),
-    "sigmoid": (kernels.sigmoid, BOTH),
+    "softplus": (kernels.log_space.softplus, BOTH),
+    "sigmoid": (kernels.log_space.sigmoid, BOTH),
 }
 SPECIAL = {
     "exp": [(0.0, 1.0), (-0.0, 1.0), (-INF, 0.0), (-1e308, 0.0), (-746.0, 0.0), (NAN, NAN)],
@@ -172,7 +174,7 @@ def cells_of(values, edges):
 @by_edges
 def test_steps_at_or_below_a_value(edges):
     values = hostile_values(edges)
-    steps = kernels.step_function(values, edges, np.arange(edges.size + 1.0))
+    steps = kernels.cells.step_function(values, edges, np.arange(edges.size + 1.0))
     np.testing.assert_array_equal(steps, np.searchsorted(edges, values, "right"))
 
 
@@ -180,7 +182,7 @@ def test_steps_at_or_below_a_value(edges):
 def test_bin_numbers(edges):
     inner = np.sort(np.concatenate([edges, edges[::3], edges[::3]]))  # quantile edges may tie
     values = hostile_values(edges)
-    bins = kernels.bin_numbers(values, np.concatenate([[-INF], inner, [INF]]))
+    bins = kernels.binning.bin_numbers(values, np.concatenate([[-INF], inner, [INF]]))
     np.testing.assert_array_equal(bins, np.searchsorted(inner, values, "left"))
 
 
@@ -188,9 +190,11 @@ def count_cells(scores, weights, edges, take, y):
     """Count twice, so that the second half is added to what is there."""
     cells = np.zeros((2 * edges.size + 2, 2 if weights.size else 1))
     lowest = np.full(2 * edges.size + 2, INF)
-    grid = kernels.bucket_grid(edges)
+    grid = kernels.grid.bucket_grid(edges)
     for rows in (slice(0, 5_000), slice(5_000, None)):
-        kernels.count_into_cells(scores[rows], weights[rows], grid, take, y[rows], cells, lowest)
+        kernels.cells.count_into_cells(
+            scores[rows], weights[rows], grid, take, y[rows], cells, lowest
+        )
     return cells[:-1].sum(axis=1), lowest[:-1]
 
 
@@ -220,7 +224,7 @@ def test_merging_sorted_scores_counts_them(edges):
     of_members[1::2] = 1.0 + (np.arange(edges.size) % 2 == 0)
     lowest[1::2] = edges
     filled = (of_members > 0.0) | (others > 0.0)
-    merged = kernels.merge_by_score(members, scores)
+    merged = kernels.cells.merge_by_score(members, scores)
     for values, expected in zip(merged, (lowest, of_members, others), strict=True):
         np.testing.assert_array_equal(values, expected[filled])
 
@@ -241,7 +245,7 @@ def test_sort_in_place(kind, n):
         "ascending": np.arange(n) - n / 2.0,
     }[kind]
     ascending, negated = values.copy(), -values
-    kernels.sort_in_place(ascending, negated)
+    kernels.ordering.sort_in_place(ascending, negated)
     np.testing.assert_array_equal(ascending, np.sort(values))
     np.testing.assert_array_equal(negated, np.sort(-values))
 
@@ -249,14 +253,14 @@ def test_sort_in_place(kind, n):
 @by_edges
 def test_highest_in_steps(edges):
     values = hostile_values(edges, 18_000)
-    grid = kernels.bucket_grid(edges)
+    grid = kernels.grid.bucket_grid(edges)
     for weights in (np.empty(0), np.random.default_rng(0).integers(0, 2, values.size) * 1.0):
         present = weights > 0 if weights.size else np.full(values.size, True)
         expected = np.full(edges.size + 1, -INF)
         np.maximum.at(expected, np.searchsorted(edges, values[present], "right"), values[present])
         highest = np.full(edges.size + 1, -INF)
         for rows in (slice(0, 3), slice(3, None)):
-            kernels.highest_in_steps(values[rows], weights[rows], grid, highest)
+            kernels.cells.highest_in_steps(values[rows], weights[rows], grid, highest)
         np.testing.assert_array_equal(highest, expected)
 
 
@@ -265,7 +269,7 @@ def test_split_by_class(n, share):
     rng = np.random.default_rng(n)
     y = (rng.random(n) < share).astype(np.uint8)
     scores = rng.normal(size=n)
-    negatives, positives = kernels.split_by_class(scores, y)
+    negatives, positives = kernels.cells.split_by_class(scores, y)
     np.testing.assert_array_equal(negatives, scores[y == 0])
     np.testing.assert_array_equal(positives, scores[y == 1])
 
@@ -280,7 +284,7 @@ def test_sum_into_bins(n_classes, n_bins):
     places = (2 * y + hits) * n_bins + np.searchsorted(edges[1:-1], values, "left")
     for of_values in (values, values.astype(np.float32)):  # which holds them, too
         for of_samples in (weights, np.empty(0)):
-            sums = kernels.sum_into_bins(
+            sums = kernels.binning.sum_into_bins(
                 of_values, hits, y.astype(np.uint8), of_samples, edges, n_classes
             )
             w = of_samples if of_samples.size else np.ones(values.size)
@@ -298,17 +302,17 @@ PLACES = [0, 1, 4095, 4096, 8191, 9998, 9999]
 def test_find_outside(bad):
     for place in PLACES:
         values = np.tile([0.0, 1.0, 0.5, LEAST], 2_500)
-        assert kernels.find_outside(values, 0.0, 1.0) == -1
+        assert kernels.checking.find_outside(values, 0.0, 1.0) == -1
         values[place] = bad
         values[9999:] = bad  # a later one does not matter
-        assert kernels.find_outside(values, 0.0, 1.0) == place
+        assert kernels.checking.find_outside(values, 0.0, 1.0) == place
 
 
 def test_find_outside_with_infinite_ends():
-    assert kernels.find_outside(np.array([INF, -INF, 0.0]), -INF, INF) == -1
-    assert kernels.find_outside(np.array([INF, -INF, 0.0]), -LARGEST, INF) == 1
-    assert kernels.find_outside(np.array([0.0, NAN]), -INF, INF) == 1
-    assert kernels.find_outside(np.empty(0), 0.0, 1.0) == -1
+    assert kernels.checking.find_outside(np.array([INF, -INF, 0.0]), -INF, INF) == -1
+    assert kernels.checking.find_outside(np.array([INF, -INF, 0.0]), -LARGEST, INF) == 1
+    assert kernels.checking.find_outside(np.array([0.0, NAN]), -INF, INF) == 1
+    assert kernels.checking.find_outside(np.empty(0), 0.0, 1.0) == -1
 
 
 @pytest.mark.parametrize(
@@ -320,10 +324,10 @@ def test_compact_labels(n_classes, dtype, bad):
     for place in PLACES:
         labels = np.arange(10_000) % n_classes
         codes = np.full(labels.size, 99, dtype)
-        assert kernels.compact_labels(labels, n_classes, codes) == -1
+        assert kernels.checking.compact_labels(labels, n_classes, codes) == -1
         np.testing.assert_array_equal(codes, labels)
         labels[place] = labels[-1] = bad
-        assert kernels.compact_labels(labels, n_classes, codes) == place
+        assert kernels.checking.compact_labels(labels, n_classes, codes) == place
 
 
 # Pooling
@@ -337,7 +341,7 @@ def test_pool_adjacent_violators():
         counts[seed % 2, 0] += 1  # some cells are empty, not all
         cells, y = np.tile(np.arange(n_cells), 2), np.repeat([0, 1], n_cells)
         blocks = reference.pool_adjacent_violators(cells, y, counts.ravel().tolist())
-        starts = kernels.pool_adjacent_violators(*counts.astype(float))
+        starts = kernels.isotonic.pool_adjacent_violators(*counts.astype(float))
         assert starts.tolist() == [start for start, _, _ in blocks]
 
 
@@ -356,13 +360,13 @@ POOLED = [  # negatives, positives, starts
 def test_pooling_whatever_the_unit_of_weight(unit):
     for negatives, positives, starts in POOLED:
         cells = unit * np.array(negatives, float), unit * np.array(positives, float)
-        assert kernels.pool_adjacent_violators(*cells).tolist() == starts
+        assert kernels.isotonic.pool_adjacent_violators(*cells).tolist() == starts
 
 
 def test_pooling_weights_of_unlike_magnitudes():
     tiny = 1e-200
     negatives, positives = [tiny, 0, tiny, 0, 0], [0, tiny, 0, tiny, 1.0]
-    starts = kernels.pool_adjacent_violators(np.array(negatives), np.array(positives))
+    starts = kernels.isotonic.pool_adjacent_violators(np.array(negatives), np.array(positives))
     assert starts.tolist() == [0, 1, 3]
 
 
@@ -372,12 +376,12 @@ def test_columns_are_those_of_either_sign(n):
     rng = np.random.default_rng(n)
     x = rng.normal(size=n) * 10.0 ** rng.uniform(-3, 3, n)
     x[: n // 9] = rng.choice([INF, -INF, 0.0, -0.0, 1e-320, -1e-320, 745.2, -745.2], n // 9)
-    columns = kernels.sigmoid_columns(x)
-    np.testing.assert_array_equal(columns[:, 1], kernels.sigmoid(x))
-    np.testing.assert_array_equal(columns[:, 0], kernels.sigmoid(-x))
-    logs = kernels.log_sigmoid_columns(x)
-    np.testing.assert_array_equal(logs[:, 1], -kernels.softplus(-x))
-    np.testing.assert_array_equal(logs[:, 0], -kernels.softplus(x))
+    columns = kernels.log_space.sigmoid_columns(x)
+    np.testing.assert_array_equal(columns[:, 1], kernels.log_space.sigmoid(x))
+    np.testing.assert_array_equal(columns[:, 0], kernels.log_space.sigmoid(-x))
+    logs = kernels.log_space.log_sigmoid_columns(x)
+    np.testing.assert_array_equal(logs[:, 1], -kernels.log_space.softplus(-x))
+    np.testing.assert_array_equal(logs[:, 0], -kernels.log_space.softplus(x))
 
 
 @pytest.mark.parametrize(
@@ -395,5 +399,5 @@ def test_log_odds_of_any_layout(n, dtype):
         of_column = np.log(wide[:, 1] / (1.0 - wide[:, 1]))
     pairs.flags.writeable = False
     for values, expected in ((pairs, of_pairs), (q, of_column), (np.repeat(q, 3)[::3], of_column)):
-        log_odds = kernels.log_odds_from_posteriors(values)
+        log_odds = kernels.log_space.log_odds_from_posteriors(values)
         np.testing.assert_allclose(log_odds, expected, rtol=1e-15, atol=2e-16)

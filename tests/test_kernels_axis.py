@@ -19,12 +19,12 @@ def test_sums_on_an_axis(n, weighted):
     weights = rng.integers(0, 4, n).astype(float) if weighted else np.empty(0)
     low = scores.min()
     n_cells = int((scores.max() - low) / width) + 1
-    cell, t = kernels.place_on_axis(scores, low, width, n_cells)
+    cell, t = kernels.axis.place_on_axis(scores, low, width, n_cells)
     assert cell.min() >= 0
     assert cell.max() < n_cells
     assert np.abs(t).max() <= 1.0 + 1e-12
     np.testing.assert_allclose(low + width * (cell + 0.5 + t / 2), scores, rtol=0, atol=1e-14)
-    sums = kernels.sum_on_axis(scores, y, part, weights, low, width, n_cells, n_parts)
+    sums = kernels.axis.sum_on_axis(scores, y, part, weights, low, width, n_cells, n_parts)
     assert sums.shape == (2, n_parts, n_cells, degree + 1)
     groups = (y.astype(int) * n_parts + part) * n_cells + cell
     mass = weights if weighted else np.ones(n)
@@ -37,18 +37,18 @@ def test_sums_on_an_axis(n, weighted):
 
 
 def test_scores_that_are_all_alike():
-    cell, t = kernels.place_on_axis(np.full(5, 3.0), 3.0, 0.25, 1)
+    cell, t = kernels.axis.place_on_axis(np.full(5, 3.0), 3.0, 0.25, 1)
     assert cell.tolist() == [0] * 5
     assert t.tolist() == [-1.0] * 5
 
 
 def test_infinite_scores_are_at_the_ends():
     scores = np.array([-np.inf, 0.0, 0.999, np.inf, 0.5])
-    cell, t = kernels.place_on_axis(scores, -1.0, 1.0, 3)
+    cell, t = kernels.axis.place_on_axis(scores, -1.0, 1.0, 3)
     assert cell.tolist() == [0, 1, 1, 2, 1]
     np.testing.assert_allclose(t, [-1.0, -1.0, 0.998, 1.0, 0.0], rtol=0, atol=1e-15)
     y, part = np.zeros(5, np.uint8), np.zeros(5, np.uint16)
-    sums = kernels.sum_on_axis(scores, y, part, np.arange(1.0, 6.0), -1.0, 1.0, 3, 1)[0, 0]
+    sums = kernels.axis.sum_on_axis(scores, y, part, np.arange(1.0, 6.0), -1.0, 1.0, 3, 1)[0, 0]
     np.testing.assert_allclose(sums[0], np.resize([1.0, -1.0], 8), rtol=0, atol=1e-14)
     np.testing.assert_allclose(sums[2], np.full(8, 4.0), rtol=0, atol=1e-14)
 
@@ -59,7 +59,7 @@ def test_combine_by_part():
     slopes, shift = rng.normal(size=(4, 3)), rng.normal(size=4)
     slopes[1, 2] = 0.0
     features[2, part == 1] = np.inf  # a slope of 0 passes over it
-    combined = kernels.combine_by_part(features, part, slopes, shift)
+    combined = kernels.axis.combine_by_part(features, part, slopes, shift)
     finite = np.where(np.isfinite(features), features, 0.0)
     expected = (slopes[part] * finite.T).sum(axis=1) + shift[part]
     np.testing.assert_allclose(combined, expected, rtol=1e-13, atol=1e-13)
@@ -69,7 +69,7 @@ def test_separated_nodes_have_no_fit():
     nodes = np.array([-1.0, -0.5, 0.5, 1.0])
     negatives, positives = np.array([[1.0, 1.0, 0.0, 0.0]]), np.array([[0.0, 0.0, 1.0, 1.0]])
     features = np.stack([nodes, np.ones(4)])
-    fits = kernels.fit_to_nodes(
+    fits = kernels.axis.fit_to_nodes(
         features[None], negatives, positives, np.zeros(1), np.array([1.0, 0.0]), np.zeros((2, 2)),
         np.full(2, -np.inf),
     )  # fmt: skip
@@ -102,7 +102,7 @@ def test_fits_of_any_features_are_those_of_scipy(n_parameters, penalized, bounde
         if bounded
         else np.full(n_parameters, -np.inf)
     )
-    fits = kernels.fit_to_nodes(
+    fits = kernels.axis.fit_to_nodes(
         features[None], negatives, positives, offset, np.zeros(n_parameters), penalty, lower
     )
     assert fits[:, -1].all()
@@ -137,7 +137,7 @@ def test_fits_of_two_features_are_the_same_by_either_search():
     negatives, positives = rng.uniform(0.1, 1.0, (2, 4, 50))
     positives *= np.exp(nodes)
     fits = [
-        kernels.fit_to_nodes(
+        kernels.axis.fit_to_nodes(
             features[None], negatives, positives, np.zeros(4), np.array([1.0, 0.0]),
             np.zeros((2, 2)), np.full(2, bound),
         )

@@ -23,7 +23,7 @@ def deal(y, n_folds, seed, weights=None, ranks=None, sizes=None):
     ranks = np.zeros(sizes.size, np.int64) if ranks is None else ranks
     first = (np.cumsum(sizes) - sizes) % n_folds
     nowhere = np.full(sizes.size, -1, np.int64)
-    return kernels.deal_ranks(
+    return kernels.dealing.deal_ranks(
         y.astype(np.uint8), weights, ranks, sizes, first, np.empty(0, np.int64), nowhere,
         keys_of(seed, sizes.size), n_folds,
     )  # fmt: skip

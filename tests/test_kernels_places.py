@@ -23,8 +23,8 @@ def divided(low, per_unit):
     """
     chosen = np.array([0, 3, 4, 15])
     nodes, node_of_place = [], np.full(N_BUCKETS, -1, np.int32)
-    first = [int(key) for key in kernels.first_keys(chosen, low, per_unit, N_BUCKETS)]
-    behind = [int(key) for key in kernels.first_keys(chosen + 1, low, per_unit, N_BUCKETS)]
+    first = [int(key) for key in kernels.buckets.first_keys(chosen, low, per_unit, N_BUCKETS)]
+    behind = [int(key) for key in kernels.buckets.first_keys(chosen + 1, low, per_unit, N_BUCKETS)]
     for _ in range(2):
         first_place = node_of_place.size
         ranges = []
@@ -103,7 +103,9 @@ def test_places_are_those_of_a_walk(grid, n, layout, threads, weighted, monkeypa
     counts, extremes = held.view(np.int64)[:, :2], held[:, 2:]
     extremes[:] = np.inf, -np.inf
     sums = np.zeros((size if weighted else 0, 2))
-    kernels.count_into_places(values, y, weights, arrays, first_place, counts, extremes, sums)
+    kernels.buckets.count_into_places(
+        values, y, weights, arrays, first_place, counts, extremes, sums
+    )
     expected = np.zeros((n_places, 2), np.int64)
     np.add.at(expected, (at, y), 1)
     np.testing.assert_array_equal(counts, expected[first_place:])
@@ -119,9 +121,9 @@ def test_places_are_those_of_a_walk(grid, n, layout, threads, weighted, monkeypa
 
     picked = rng.random(n_places) < 0.5
     picked[arrays[3] >= 0] = False
-    marks = kernels.marks_of_places(arrays[3], picked)
-    np.testing.assert_array_equal(kernels.mark_in_places(values, arrays, marks), picked[at])
-    for label, result in enumerate(kernels.pick_from_places(values, y, arrays, marks)):
+    marks = kernels.buckets.marks_of_places(arrays[3], picked)
+    np.testing.assert_array_equal(kernels.buckets.mark_in_places(values, arrays, marks), picked[at])
+    for label, result in enumerate(kernels.buckets.pick_from_places(values, y, arrays, marks)):
         assert_same_values(result, values[picked[at] & (y == label)])
 
 
@@ -131,9 +133,11 @@ def test_values_in_a_grid_that_is_not_divided():
     grid = (-2.0, 4.0, N_BUCKETS, np.full(N_BUCKETS, -1), nothing[1])
     undivided = (-2.0, 4.0, N_BUCKETS, *nothing)
     picked = np.arange(N_BUCKETS) % 3 == 0
-    marks = kernels.marks_of_places(nothing[0], picked)
+    marks = kernels.buckets.marks_of_places(nothing[0], picked)
     expected = np.array([picked[place_of(value, grid)] for value in values])
-    np.testing.assert_array_equal(kernels.mark_in_places(values, undivided, marks), expected)
+    np.testing.assert_array_equal(
+        kernels.buckets.mark_in_places(values, undivided, marks), expected
+    )
     y = np.arange(values.size) % 2
-    for label, of_class in enumerate(kernels.pick_from_places(values, y, undivided, marks)):
+    for label, of_class in enumerate(kernels.buckets.pick_from_places(values, y, undivided, marks)):
         assert_same_values(of_class, values[expected & (y == label)])

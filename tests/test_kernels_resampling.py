@@ -14,7 +14,9 @@ FEW = 40_000  # replicates of a handful of units
 
 def blocks_of(sizes, strata=None):
     bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return kernels.cut_into_blocks(bounds, np.asarray(strata or [0] * len(sizes), np.int64))
+    return kernels.grouping.cut_into_blocks(
+        bounds, np.asarray(strata or [0] * len(sizes), np.int64)
+    )
 
 
 def draws_of(sizes, strata, n_replicates):
@@ -28,7 +30,9 @@ def drawn_units(sizes, strata=None, *, n=FEW, seed=1, first=0, order=None):
     n_units = sum(sizes)
     order = np.arange(n_units) if order is None else order
     n_draws = draws_of(sizes, strata, n)
-    out = kernels.draw_counts(seed, first, n_draws, blocks_of(sizes, strata), order, n_units)
+    out = kernels.resampling.draw_counts(
+        seed, first, n_draws, blocks_of(sizes, strata), order, n_units
+    )
     assert out.shape == (n_units + 1, n)
     assert (out[n_units] == 1.0).all()
     return out[:n_units].T.astype(int)
@@ -59,7 +63,9 @@ def test_units_lie_in_the_order_given():
     order = np.array([3, 0, 4, 1, 2])
     straight, mixed = (drawn_units([5], n=24, order=each) for each in (None, order))
     np.testing.assert_array_equal(mixed[:, order], straight)
-    out = kernels.draw_counts(0, 0, draws_of([2], None, 32), blocks_of([2]), np.array([1, 3]), 5)
+    out = kernels.resampling.draw_counts(
+        0, 0, draws_of([2], None, 32), blocks_of([2]), np.array([1, 3]), 5
+    )
     assert (out[[0, 2, 4]] == 0.0).all()
     assert (out[[1, 3]].sum(axis=0) == 2.0).all()
 
@@ -114,7 +120,7 @@ def summed(sizes, strata, columns, degree, n_replicates, seed=5, first=0):
     columns = np.asarray(columns, float).reshape(-1, n) if len(columns) else np.empty((0, 0))
     n_sums = columns.shape[0] + (degree - 1 if degree else 0)
     out = np.zeros((n_replicates, len(sizes), 1 + n_sums))
-    return kernels.sum_draws(
+    return kernels.resampling.sum_draws(
         seed, first, draws_of(sizes, strata, n_replicates), blocks_of(sizes, strata), bounds,
         columns, degree, out,
     )  # fmt: skip
@@ -180,7 +186,7 @@ def test_sums_by_units(n, weighted, n_columns, degree):
     out = np.zeros((n_groups, 1 + max(n_columns + degree - (degree > 0), 0), n_replicates))
     rows = (first, second, groups, weights, columns)
     for _ in range(2):  # sums that are there stay: 1 + 1 = 2
-        kernels.sum_counted_rows(counts, rows, degree, out)
+        kernels.resampling.sum_counted_rows(counts, rows, degree, out)
     for replicate in range(n_replicates):
         drawn = counts[:, replicate].astype(float)
         times = drawn[first] * drawn[second] * (weights if weighted else 1.0)
@@ -203,8 +209,8 @@ def test_draws_in_one_part_of_many():
         places = bounds[strata] + np.count_nonzero(sizes[:part, strata], axis=0)
         of_strata = (strata, bounds, places, np.concatenate(ends))
         n_draws = np.tile(sizes.sum(axis=0)[strata], (n, 1))
-        result[:, part, strata] = kernels.draws_in_part(5, 0, n_draws, *of_strata)
-        some = kernels.draws_in_part(5, 700, n_draws[:3], *of_strata)
+        result[:, part, strata] = kernels.resampling.draws_in_part(5, 0, n_draws, *of_strata)
+        some = kernels.resampling.draws_in_part(5, 700, n_draws[:3], *of_strata)
         np.testing.assert_array_equal(some, result[700:703, part, strata])
     np.testing.assert_array_equal(result.sum(axis=1), np.tile(sizes.sum(axis=0), (n, 1)))
     reference.assert_distributed(list(map(tuple, result[:, :, 0].tolist())), multinomial(3))
@@ -217,7 +223,9 @@ def test_draws_in_one_part_of_many():
 def test_numbers_of_draws_may_differ_from_those_of_rows():
     """A part takes more or fewer draws than it has rows."""
     n_draws = np.array([[0, 7], [3, 0], [9_000, 2]])
-    out = kernels.draw_counts(1, 0, n_draws, blocks_of([5_000, 4], [0, 1]), np.arange(5_004), 5_004)
+    out = kernels.resampling.draw_counts(
+        1, 0, n_draws, blocks_of([5_000, 4], [0, 1]), np.arange(5_004), 5_004
+    )
     np.testing.assert_array_equal(out[:5_000].sum(axis=0), n_draws[:, 0])
     np.testing.assert_array_equal(out[5_000:5_004].sum(axis=0), n_draws[:, 1])
 
@@ -228,7 +236,7 @@ def test_subsets_of_counts(n_replicates, n_groups):
     dealt = rng.integers(0, 9, (8, n_groups)).astype(float)
     keeps = rng.random((n_replicates, 8)) < 0.5
     keeps[0] = False
-    np.testing.assert_array_equal(kernels.add_masked(keeps, dealt), keeps @ dealt)
+    np.testing.assert_array_equal(kernels.axis.add_masked(keeps, dealt), keeps @ dealt)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +252,7 @@ def test_sums_by_share_are_those_of_its_rows(n_columns, degree, weighted):
     weights = rng.random(n) if weighted else np.empty(0)
     columns = rng.uniform(-1, 1, (n_columns, n))
     out = np.zeros((3, 1 + n_columns + (degree - 1 if degree else 0), n_groups))
-    kernels.sum_by_share(shares, tables, (units, groups, weights, columns), degree, out)
+    kernels.resampling.sum_by_share(shares, tables, (units, groups, weights, columns), degree, out)
     for table in range(3):
         times = (tables[shares[units]] == table) * (weights if weighted else 1.0)
         expected = reference.chebyshev_sums(groups, n_groups, times, columns, degree)

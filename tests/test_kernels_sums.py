@@ -56,8 +56,11 @@ def test_a_posterior_of_0_costs_without_end_unless_it_weighs_nothing():
     weighted = fp.Predictions.from_posteriors(y, q, sample_weight=[0.0, 1.0])
     assert log.summed_losses(weighted)[2] == 0.0
     q, y = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), np.array([1, 1, 0], np.uint8)
-    assert kernels.sum_log_losses_of_pairs(q, y, np.empty(0)).tolist() == [0.0, math.inf]
-    assert kernels.sum_log_losses_of_pairs(q, y, np.array([0.0, 1.0, 1.0])).tolist() == [0.0, 0.0]
+    assert kernels.sums.sum_log_losses_of_pairs(q, y, np.empty(0)).tolist() == [0.0, math.inf]
+    assert kernels.sums.sum_log_losses_of_pairs(q, y, np.array([0.0, 1.0, 1.0])).tolist() == [
+        0.0,
+        0.0,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -67,16 +70,16 @@ def test_rows_of_posteriors_are_told_from_others(n_classes, dtype):
     rng = np.random.default_rng(n_classes)
     rows = rng.dirichlet(np.ones(n_classes), 30_000 // n_classes + 3).astype(dtype)
     rows[1] = np.eye(n_classes)[-1]
-    assert kernels.are_posteriors(rows, 1e-3)
-    assert kernels.are_posteriors(rows[:0], 1e-3)
+    assert kernels.checking.are_posteriors(rows, 1e-3)
+    assert kernels.checking.are_posteriors(rows[:0], 1e-3)
     for place in (0, rows.shape[0] // 2, rows.shape[0] - 1):
         for k, wrong in ((0, -1e-4), (n_classes - 1, 1.0001), (0, np.nan), (1, np.inf)):
             bad = rows.copy()
             bad[place] = 0.0
             bad[place, 1 - k if k < 2 else 0] = 1.0  # the sum is right, but for nan and inf
             bad[place, k] = wrong
-            assert not kernels.are_posteriors(bad, 1e-3), (place, k, wrong)
+            assert not kernels.checking.are_posteriors(bad, 1e-3), (place, k, wrong)
         bad = rows.copy()
         bad[place] *= dtype(0.998)
-        assert not kernels.are_posteriors(bad, 1e-3)
-        assert kernels.are_posteriors(bad, 3e-3)
+        assert not kernels.checking.are_posteriors(bad, 1e-3)
+        assert kernels.checking.are_posteriors(bad, 3e-3)

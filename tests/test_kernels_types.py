@@ -1,16 +1,19 @@
-"""Kernels are imported by name, and have types."""
+"""Kernels that the package calls have types."""
 
-import importlib
 import inspect
+import re
+from pathlib import Path
 
+import fastpsr
 from fastpsr import kernels
-from fastpsr.kernels.exports import MODULE_OF
 
 
 def test_kernels_have_types():
-    for name, module_name in MODULE_OF.items():
-        kernel = getattr(kernels, name)
-        assert kernel is getattr(importlib.import_module(f"fastpsr.kernels.{module_name}"), name)
+    texts = [path.read_text("utf-8") for path in Path(fastpsr.__file__).parent.rglob("*.py")]
+    called = {name for text in texts for name in re.findall(r"\bkernels\.(\w+)\.(\w+)\(", text)}
+    assert len(called) > 60
+    for module, name in called:
+        kernel = getattr(getattr(kernels, module), name)
         methods = [kernel]
         if inspect.isclass(kernel):
             public = [method for key, method in vars(kernel).items() if not key.startswith("_")]

@@ -35,17 +35,17 @@ def test_losses_and_confidences_are_those_of_the_softmax(shape, dtype):
     rows = np.arange(shape[0])
     q = special.softmax(np.float64(z), axis=1)
     places = np.empty_like(y)
-    assert kernels.likeliest_of_logits(z, places)
+    assert kernels.logits.likeliest_of_logits(z, places)
     np.testing.assert_array_equal(places, z.argmax(axis=1))
     top = np.float64(z).max(axis=1, initial=-np.inf)
     with np.errstate(divide="ignore"):
         sums = np.log(np.exp(np.float64(z) - top[:, None]).sum(axis=1))
-    losses = kernels.log_losses_of_logits(z, places, y)
+    losses = kernels.logits.log_losses_of_logits(z, places, y)
     np.testing.assert_allclose(losses, sums - (z[rows, y] - top), rtol=1e-13, atol=1e-15)
     brier = ((q - np.eye(shape[1])[y]) ** 2).mean(axis=1)
-    losses = kernels.brier_losses_of_logits(z, places, y)
+    losses = kernels.logits.brier_losses_of_logits(z, places, y)
     np.testing.assert_allclose(losses, brier, rtol=1e-12, atol=1e-16)
-    confidences = kernels.confidences_of_logits(z, places)
+    confidences = kernels.logits.confidences_of_logits(z, places)
     np.testing.assert_allclose(confidences, q.max(axis=1, initial=0.0), rtol=1e-13)
 
 

@@ -41,7 +41,7 @@ def test_sums_are_those_by_definition(n_classes, n, n_systems, weighted):
     y = rng.integers(0, n_classes, n).astype(np.uint8)
     weights = rng.choice([0.0, 0.5, 3.0], n) if weighted else np.empty(0)
     parts_of = rng.choice([0, 1, 3], n).astype(np.uint16)  # nobody is in part 2
-    samples = kernels.SideBySide(scores, y, weights, parts_of, 4)
+    samples = kernels.side_by_side.SideBySide(scores, y, weights, parts_of, 4)
     factors = rng.uniform(0.5, 2.0, n_classes)
     point = np.concatenate([rng.normal(1.3, 0.5, n_systems), rng.normal(size=n_classes)])
     for used in ([True] * 4, [False, True, True, True], [True, False, False, False]):

@@ -73,12 +73,14 @@ def test_most_scores_are_not_sorted():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 400_000).astype(np.uint8)
     scores = rng.normal(2.0 * y)
-    by_part = kernels.count_into_buckets(scores, y, -3.0, 1000.0, 8192)
+    by_part = kernels.buckets.count_into_buckets(scores, y, -3.0, 1000.0, 8192)
     assert by_part.sum() == y.size
     counts = by_part.sum(axis=0)
-    undecided = kernels.find_undecided(counts)
+    undecided = kernels.buckets.find_undecided(counts)
     assert counts[undecided].sum() < 0.6 * y.size
-    negatives, positives = kernels.pick_from_buckets(scores, y, -3.0, 1000.0, by_part, undecided)
+    negatives, positives = kernels.buckets.pick_from_buckets(
+        scores, y, -3.0, 1000.0, by_part, undecided
+    )
     bucket = np.clip((scores + 3.0) * 1000.0, 0, 8191).astype(np.int64)
     np.testing.assert_array_equal(np.sort(negatives), np.sort(scores[undecided[bucket] & (y == 0)]))
     np.testing.assert_array_equal(np.sort(positives), np.sort(scores[undecided[bucket] & (y == 1)]))
@@ -89,8 +91,8 @@ def test_every_block_begins_in_an_undecided_bucket():
     for separation in (0.0, 0.5, 3.0):
         y = rng.integers(0, 2, 60_000).astype(np.uint8)
         scores = rng.normal(separation * y)
-        undecided = kernels.find_undecided(
-            kernels.count_into_buckets(scores, y, -4.0, 100.0, 800).sum(axis=0)
+        undecided = kernels.buckets.find_undecided(
+            kernels.buckets.count_into_buckets(scores, y, -4.0, 100.0, 800).sum(axis=0)
         )
         data = fp.Predictions.from_raw_scores(y, scores)
         expected = rank_cells(data).blocks

@@ -131,14 +131,14 @@ def test_reads(monkeypatch):
 def count_picks(monkeypatch):
     """Return a list that grows by the number of values of each part that are picked."""
     picked = []
-    pick = kernels.pick_from_places
+    pick = kernels.buckets.pick_from_places
 
     def counting(*arguments):
         found = pick(*arguments)
         picked.append(sum(values.size for values in found))
         return found
 
-    monkeypatch.setattr(kernels, "pick_from_places", counting)
+    monkeypatch.setattr(kernels.buckets, "pick_from_places", counting)
     return picked
 
 
@@ -330,10 +330,10 @@ def test_count_types():
 def test_counts_beyond_32_bits_are_pooled():
     big = 1 << 33
     counts = np.array([[big, 0], [big, big], [0, 3 * big]])
-    undecided = kernels.find_undecided(counts)
+    undecided = kernels.buckets.find_undecided(counts)
     known = np.array([0.0, 1.0, 2.0])
     assert undecided.all()
-    lowest, negatives, positives = kernels.pool_buckets(
+    lowest, negatives, positives = kernels.buckets.pool_buckets(
         counts, undecided, known, np.empty(0), np.empty(0)
     )
     assert (lowest.tolist(), negatives.tolist(), positives.tolist()) == (
@@ -343,7 +343,7 @@ def test_counts_beyond_32_bits_are_pooled():
 
 def test_cell_numbers_may_be_wide():
     values, edges = np.array([-1.0, 0.0, 0.5]), np.array([0.0, 1.0])
-    found = kernels.cell_numbers(values, edges, np.int64)
+    found = kernels.cells.cell_numbers(values, edges, np.int64)
     assert found.dtype == np.int64
     assert found.tolist() == [0, 1, 2]
 

@@ -1,11 +1,10 @@
-"""Write what is exported: names of ``fastpsr`` and ``fastpsr.kernels``, with their modules.
+"""Write what is exported: names of ``fastpsr``, with their modules.
 
-``python -m tools.exports`` writes `exports.py` of both, by which the module of a name is found
-without importing it, and `__init__.pyi`, by which type checkers and editors find its type. That of
-the package also has the names that the help of commands lists.
+``python -m tools.exports`` writes `exports.py`, by which the module of a name is found without
+importing it, and which has the names that the help of commands lists, and `__init__.pyi`, by which
+type checkers and editors find types.
 """
 
-import ast
 import importlib
 from pathlib import Path
 
@@ -14,13 +13,7 @@ from fastpsr import calibration, metrics, trials
 from fastpsr.calibration import quality
 
 PACKAGE = Path(fastpsr.__file__).parent
-KERNELS = PACKAGE / "kernels"
 _HEAD = '"""{}, written by ``python -m tools.exports``."""\n\n'
-_NO_KERNELS = {
-    "__init__", "blocks", "cache", "compiler", "exports", "notice", "signals", "signatures",
-    "sizes", "types",
-}  # fmt: skip
-
 #: Modules of which everything in ``__all__`` is a name of the package, or only what is listed.
 _PUBLIC = {
     "bootstrap": ...,
@@ -52,26 +45,13 @@ _CHOICES = {
 }
 
 
-def of_kernels() -> dict[Path, str]:
-    """Return the content of both files of the kernels, none of which is imported."""
-    paths = sorted(path for path in KERNELS.glob("*.py") if path.stem not in _NO_KERNELS)
-    module_of = {name: path.stem for path in paths for name in _names_in_source(path)}
-    modules = sorted(set(module_of.values()))
-    stars = "".join(f"from fastpsr.kernels.{module} import *  # noqa: F403\n" for module in modules)
-    return {
-        KERNELS / "exports.py": _HEAD.format("The module of each kernel")
-        + f"MODULE_OF = {_lines(module_of, '{}')}",
-        KERNELS / "__init__.pyi": _HEAD.format("Types of the kernels") + stars,
-    }
-
-
 def names() -> dict[str, list[str]]:
     """Return the public names by module, in the order of ruff."""
     return {module: sorted(_listed_by(module), key=_as_imported) for module in _PUBLIC}
 
 
 def of_package() -> dict[Path, str]:
-    """Return the content of both files of the package, after those of the kernels are written."""
+    """Return the content of both files."""
     listed = names()
     module_of = {name: module for module in listed for name in listed[module]}
     public = sorted([*module_of, *_SUBPACKAGES], key=_in_order)
@@ -91,13 +71,6 @@ def of_package() -> dict[Path, str]:
         + "from fastpsr.version import __version__ as __version__\n\n"
         + f"__all__ = {_lines(public, '[]')}",
     }
-
-
-def _names_in_source(path: Path) -> list[str]:
-    for node in ast.parse(path.read_text("utf-8")).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return sorted(ast.literal_eval(node.value))
-    return []
 
 
 def _listed_by(module: str) -> list[str]:
@@ -126,6 +99,5 @@ def _lines(entries: list[str] | dict[str, str], brackets: str, quote: str = '"')
 
 
 if __name__ == "__main__":
-    for texts in (of_kernels, of_package):
-        for path, text in texts().items():
-            path.write_text(text, "utf-8")
+    for path, text in of_package().items():
+        path.write_text(text, "utf-8")

@@ -55,11 +55,11 @@ class GroupDraws(RowCounts):
         """Return (R, G, 1) counts of groups of so many rows."""
         n_replicates, filled = len(replicates), np.flatnonzero(sizes)
         bounds = np.concatenate([[0], np.cumsum(sizes[filled])]).astype(np.int64, copy=False)
-        blocks = kernels.cut_into_blocks(bounds, self.strata[filled], _WHOLE)
+        blocks = kernels.grouping.cut_into_blocks(bounds, self.strata[filled], _WHOLE)
         n_draws = np.tile(self._rows.in_strata, (n_replicates, 1))
         drawn = np.zeros((n_replicates, filled.size, 1))
         seed = seed_of(self._seed, (*self._stream, "part", 0))
-        kernels.sum_draws(
+        kernels.resampling.sum_draws(
             seed, replicates.start, n_draws, blocks, bounds, np.empty((0, 0)), 0, drawn
         )
         drawn *= self.weight
@@ -77,12 +77,12 @@ class GroupDraws(RowCounts):
 
         def compute() -> tuple[Any, Blocks]:
             bounds, order = self._sorted(layout, parts)
-            return order, kernels.cut_into_blocks(bounds, self.strata)
+            return order, kernels.grouping.cut_into_blocks(bounds, self.strata)
 
         order, blocks = self.layout.cache.of(part, "drawn rows", compute)
         seed, n_draws = self.within(part, range(replicate, replicate + 1))
         n = len(part.predictions)
-        counts = kernels.draw_counts(seed, replicate, n_draws, blocks, order, n)
+        counts = kernels.resampling.draw_counts(seed, replicate, n_draws, blocks, order, n)
         return np.asarray(counts[:n, 0].astype(np.float64))
 
     def within(self, part: Part, replicates: range) -> tuple[int, Counts]:
@@ -103,7 +103,7 @@ class GroupDraws(RowCounts):
         columns = self.layout.columns(parts)
         ordered = np.empty((len(columns), order.size))
         over_blocks(_take, count_blocks(order.size), columns, order, ordered)
-        return bounds, kernels.cut_into_blocks(bounds, self.strata), ordered
+        return bounds, kernels.grouping.cut_into_blocks(bounds, self.strata), ordered
 
     def _sorted(self, layout: Layout, parts: Any) -> tuple[Counts, NDArray[Any]]:
         """Return the (G + 1,) bounds of groups, and the rows sorted by group."""
@@ -118,7 +118,7 @@ class GroupDraws(RowCounts):
         else:
             counts = self._numbers_of_rows(weight)
         bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        order = kernels.order_by_group(groups, bounds)
+        order = kernels.grouping.order_by_group(groups, bounds)
         return bounds, order if present is None else present[order]
 
     def _numbers_of_rows(self, weight: Floats) -> Counts:
@@ -145,8 +145,10 @@ class _DrawnTotals(Step):
         draws = self.draws
         bounds, blocks, columns = draws.sorted_rows(parts)
         seed, n_draws = draws.within(draws.layout.part(parts), self.replicates)
-        return kernels.sum_draws(seed, self.replicates.start, n_draws, blocks, bounds, columns,
-                                 draws.layout.degree, accumulator)  # fmt: skip
+        return kernels.resampling.sum_draws(
+            seed, self.replicates.start, n_draws, blocks, bounds, columns, draws.layout.degree,
+            accumulator,
+        )  # fmt: skip
 
     def finish(self, accumulator: Floats) -> Floats:
         if self.draws.weight != 1.0:

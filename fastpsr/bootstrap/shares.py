@@ -45,7 +45,7 @@ class SubsetDraws(UnitCounts):
         super().__init__(units)
         self._keeps, self._n_deals, self._apart = keeps, n_deals, apart
         self._dealings = [
-            kernels.shuffle_ranks(
+            kernels.dealing.shuffle_ranks(
                 units.n_in_strata, np.random.default_rng(seed_of(seed, ("dealt units", deal)))
             )
             for deal in range(n_deals)
@@ -108,7 +108,7 @@ class SubsetDraws(UnitCounts):
         sizes = self.units.n_in_strata
         n_shares = int(self._keeps.shape[1]) // (sizes.size if self._apart else 1)
         nothing = np.zeros(sizes.size, np.int64)
-        shares = kernels.deal_ranks(
+        shares = kernels.dealing.deal_ranks(
             strata, weights, before, sizes, nothing, *self._dealings[deal], n_shares
         )
         if self._apart:
@@ -156,7 +156,7 @@ class _ShareTotals(CountedTotals):
             for (deal, table_of_share, _), tables in zip(self._merged, by_deal, strict=True):
                 shares = draws.shares(parts[0], deal)
                 rows = (first_unit, *terms)
-                kernels.sum_by_share(shares, table_of_share, rows, layout.degree, tables)
+                kernels.resampling.sum_by_share(shares, table_of_share, rows, layout.degree, tables)
         return accumulator
 
     def merge(self, one: Any, other: Any) -> Any:
@@ -183,7 +183,7 @@ def _kept_sums(tables: Floats, keeps: NDArray[np.bool_]) -> Floats:
     """Return (R, M) sums of the tables (T, M) that each replicate (R, T) keeps."""
     if np.array_equal(keeps[:, 1:], ~np.eye(keeps.shape[0], dtype=bool)):
         return _leave_each_out(tables)
-    return kernels.add_masked(keeps, tables)
+    return kernels.axis.add_masked(keeps, tables)
 
 
 def _leave_each_out(tables: Floats) -> Floats:

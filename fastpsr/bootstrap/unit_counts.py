@@ -82,9 +82,11 @@ class DrawnIds(UnitCounts):
     def shared(self, replicates: range) -> Counts:
         n = self.units.n_shared
         n_draws = np.full((len(replicates), 1), n)
-        blocks = kernels.cut_into_blocks(np.array([0, n]), np.zeros(1, np.int64))
+        blocks = kernels.grouping.cut_into_blocks(np.array([0, n]), np.zeros(1, np.int64))
         order = np.arange(n, dtype=np.int32)
-        return kernels.draw_counts(self._seed, replicates.start, n_draws, blocks, order, n)
+        return kernels.resampling.draw_counts(
+            self._seed, replicates.start, n_draws, blocks, order, n
+        )
 
     def of_part(self, part: Part, replicates: range, shared: Counts | None) -> Counts:
         assert shared is not None
@@ -112,7 +114,9 @@ class DrawnRows(UnitCounts):
         in_part = rows.draws_in(part.number, seed_of(self._seed, ("rows", "parts")), first, n_draws)
         seed = seed_of(self._seed, ("rows", "part", part.number))
         order, blocks = self._rows.order(part)
-        return kernels.draw_counts(seed, first, in_part, blocks, order, len(part.predictions))
+        return kernels.resampling.draw_counts(
+            seed, first, in_part, blocks, order, len(part.predictions)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +155,7 @@ class CountedTotals(Step):
                 for degree, sums, terms in present:
                     # not in place: threads would write to the same lines of the cache
                     sums_here = np.zeros((*sums.shape[:2], end - begin))
-                    kernels.sum_counted_rows(counts, terms, degree, sums_here)
+                    kernels.resampling.sum_counted_rows(counts, terms, degree, sums_here)
                     sums[:, :, begin:end] += sums_here
 
         n = len(self.replicates)

@@ -109,7 +109,7 @@ class RowsOfParts:
         strata = np.searchsorted(self.bounds, places, side="right") - 1
         in_part = np.zeros_like(n_draws)
         of_strata = np.take(n_draws, strata, axis=1)
-        in_part[:, strata] = kernels.draws_in_part(
+        in_part[:, strata] = kernels.resampling.draws_in_part(
             seed, first, of_strata, strata, self.bounds, places, self.ends
         )
         return in_part
@@ -138,8 +138,8 @@ class RowUnits(Units):
         rows = present_rows(part.predictions)
         strata = self.strata(part)[rows]
         bounds = np.concatenate([[0], np.cumsum(np.bincount(strata, minlength=n_strata))])
-        order = rows[kernels.order_by_group(strata, bounds)]
-        return order, kernels.cut_into_blocks(bounds, np.arange(n_strata))
+        order = rows[kernels.grouping.order_by_group(strata, bounds)]
+        return order, kernels.grouping.cut_into_blocks(bounds, np.arange(n_strata))
 
 
 @dataclass(frozen=True, eq=False)

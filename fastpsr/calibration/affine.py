@@ -128,7 +128,7 @@ class _Affine(SmoothCalibrator):
             mapped = np.where(np.isfinite(scores), np.clip(mapped, -_LARGEST, _LARGEST), mapped)
         if kind == "likelihoods":
             return predictions.replace_scores(kind, mapped + self.bias_)
-        kernels.normalize_log_rows(mapped, self.bias_, mapped)
+        kernels.log_space.normalize_log_rows(mapped, self.bias_, mapped)
         return predictions.replace_scores(kind, mapped)
 
 

@@ -193,12 +193,14 @@ class AxisTotals:
 
     def weigh(self, masks: NDArray[np.bool_]) -> Floats:
         """Return what the nodes weigh for each class in some folds each, (2, C, nodes)."""
-        return np.stack([kernels.add_masked(masks, of_class) for of_class in self.node_weights])
+        return np.stack(
+            [kernels.axis.add_masked(masks, of_class) for of_class in self.node_weights]
+        )
 
     @cached_property
     def node_weights(self) -> Floats:
         """What the nodes weigh for each class and fold, (2, F, nodes); may be negative."""
-        weights = kernels.weigh_nodes(np.ascontiguousarray(self.sums), _TO_WEIGHTS)
+        weights = kernels.axis.weigh_nodes(np.ascontiguousarray(self.sums), _TO_WEIGHTS)
         if self.axis.floor:  # all samples of a cell at one of its nodes, as these are alike
             ends = np.isin(self.filled, (0, self.axis.n_cells - 1))
             weights[:, :, ends, 0] = self.sums[:, :, ends, 0]
@@ -221,7 +223,7 @@ class _SumOnAxis(Step):
 
     def add(self, accumulator: Floats | None, prepared: None, part: Part) -> Floats:
         axis, predictions = self.axis, part.predictions
-        sums = kernels.sum_on_axis(
+        sums = kernels.axis.sum_on_axis(
             predictions.scores, predictions.labels, self.folds.fold_of_rows(part),
             predictions.weights, axis.low, axis.width, axis.n_cells, self.folds.n_folds,
         )  # fmt: skip

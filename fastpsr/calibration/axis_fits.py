@@ -244,7 +244,7 @@ class RefitSums(CellLossSums):
 
     def _places(self, part: Part) -> tuple[NDArray[np.int32], Floats]:
         axis, clipped = self.planned.axis, floored(part.predictions, self.floor)
-        return kernels.place_on_axis(clipped.scores, axis.low, axis.width, axis.n_cells)
+        return kernels.axis.place_on_axis(clipped.scores, axis.low, axis.width, axis.n_cells)
 
     def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreTotals, FoldLosses] | None:
         return self._assembled(weight[None], sums[None])[0]

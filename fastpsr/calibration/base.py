@@ -283,7 +283,7 @@ class ByFold(Transform):
         # after sorting by calibrator, the samples of each calibrator are a slice
         sizes = np.bincount(calibrator_of_row, minlength=len(self.fitted))
         bounds = np.concatenate([[0], np.cumsum(sizes)])
-        order = kernels.order_by_group(calibrator_of_row, bounds)
+        order = kernels.grouping.order_by_group(calibrator_of_row, bounds)
         values = np.empty(predictions.scores.shape)
         for c, fitted in enumerate(self.fitted):
             rows = order[bounds[c] : bounds[c + 1]]
@@ -339,7 +339,7 @@ def as_posteriors(predictions: Predictions, log_priors: Floats) -> Predictions:
         values = scores + (log_priors[1] - log_priors[0])
     else:
         values = np.empty(scores.shape)
-        kernels.normalize_log_rows(scores, log_priors, values)
+        kernels.log_space.normalize_log_rows(scores, log_priors, values)
     return predictions.replace_scores("posteriors", values)
 
 

@@ -75,7 +75,7 @@ class BetaCalibration(SmoothCalibrator):
     constant = "a = b = 0"
 
     def features(self, scores: Floats) -> Floats:
-        return kernels.log_sigmoid_rows(scores)
+        return kernels.log_space.log_sigmoid_rows(scores)
 
     def steepness(self, parameters: Floats) -> float:
         return max(float(parameters[:2].max()), 1.0)

@@ -256,7 +256,7 @@ class _DealtRanks(Assignment):
 
     def folds(self, part: Part) -> NDArray[np.uint16]:
         predictions = part.predictions
-        return kernels.deal_ranks(
+        return kernels.dealing.deal_ranks(
             predictions.labels, predictions.weights, part.ranks, self.sizes, self.first_folds,
             self.tables, self.places, self.keys, self.n_folds,
         )  # fmt: skip
@@ -345,7 +345,7 @@ def deal_samples(data: Data, n_folds: int, seed: int) -> Folds:
         )
     # each class starts at the fold after the end of the previous class, so that sizes are balanced
     first_folds = (np.cumsum(sizes) - sizes) % n_folds
-    dealing = kernels.shuffle_ranks(sizes, np.random.default_rng(seed))
+    dealing = kernels.dealing.shuffle_ranks(sizes, np.random.default_rng(seed))
     rule = _DealtRanks(n_folds, sizes, first_folds, *dealing)
     return Folds.cross_fitted(rule, _all_others(n_folds))
 

@@ -180,7 +180,7 @@ def _optimum(
 
 def _training_set(rows: LinearRows, mask: NDArray[np.bool_], prior: float) -> TrainingSet:
     """Return the training set of some folds at a prior of class 1, or with classes alike."""
-    of_classes = kernels.add_masked(mask[None], rows.class_weights)[0]
+    of_classes = kernels.axis.add_masked(mask[None], rows.class_weights)[0]
     if not of_classes.all():
         rule = f"must leave samples of every class to train on, but class {of_classes.argmin()}"
         raise ArgumentError("folds", f"{rule} has none", remedy="use other folds or groups")

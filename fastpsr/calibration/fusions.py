@@ -35,7 +35,7 @@ class Fusions:
         if columns[0].ndim == 1:
             between = np.ascontiguousarray(self.bias[:, 1] - self.bias[:, 0])
             features = np.asarray(columns, np.float64)
-            fused: Floats = kernels.combine_by_part(features, by_row, self.weights, between)
+            fused: Floats = kernels.axis.combine_by_part(features, by_row, self.weights, between)
             return fused
         fused = self.bias[by_row]
         for s, column in enumerate(columns):

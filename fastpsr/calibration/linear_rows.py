@@ -185,7 +185,7 @@ class _BinaryRows(LinearRows):
         gradient, hessian = np.zeros(n), np.zeros((n, n))
         for first, last in training_runs(training.mask):
             rows = (int(self._bounds[first]), int(self._bounds[last]))
-            slopes, curvature = kernels.sum_fit(
+            slopes, curvature = kernels.fitting.sum_fit(
                 self.features, self.y, self.weights, rows, point, with_bias, offset,
                 training.factors,
             )  # fmt: skip
@@ -212,7 +212,7 @@ class _ClassRows(LinearRows):
 
     @cached_property
     def _side_by_side(self) -> Any:
-        return kernels.SideBySide(
+        return kernels.side_by_side.SideBySide(
             self.features, self.y, self.weights, self.fold_of_row, self.n_folds
         )
 
@@ -233,7 +233,7 @@ class _ClassRows(LinearRows):
         return np.asarray(weighted + parameters[n_features:])
 
     def margins(self, scores: Floats, *, by_class: bool) -> tuple[Floats, Floats]:
-        return kernels.margin_ranges(
+        return kernels.fitting.margin_ranges(
             scores, self.y, self.weights, self.fold_of_row, self.n_folds, by_class
         )
 

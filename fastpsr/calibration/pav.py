@@ -144,7 +144,7 @@ class PAV(Calibrator):
 
     def _transform(self, predictions: Predictions) -> Predictions:
         levels = clip_log_odds(self.log_odds_, self.floor) - self.prior_log_odds_
-        values = kernels.step_function(predictions.scores, self.threshold_[1:], levels)
+        values = kernels.cells.step_function(predictions.scores, self.threshold_[1:], levels)
         return predictions.replace_scores(self.output_kind, values)
 
 
@@ -218,13 +218,13 @@ class _PavSums(StepFitSums):
         return ("cells from targets on", self.laplace)
 
     def cells(self, part: Part) -> NDArray[Any]:
-        return kernels.step_numbers(part.predictions.scores, self.edges)
+        return kernels.cells.step_numbers(part.predictions.scores, self.edges)
 
     def levels(self, negatives: Floats, positives: Floats, factors: Floats) -> Floats:
         if self.laplace:  # which weigh 1, as all samples
             negatives, positives = (np.concatenate([[one], of_class, [one]])
                 for one, of_class in zip(factors, (negatives, positives), strict=True))  # fmt: skip
-        starts = kernels.pool_adjacent_violators(negatives, positives)
+        starts = kernels.isotonic.pool_adjacent_violators(negatives, positives)
         log_odds = log_odds_of(np.add.reduceat(positives, starts),
                                np.add.reduceat(negatives, starts))  # fmt: skip
         block = np.zeros(negatives.size, np.int64)

@@ -108,7 +108,7 @@ def fit_class_rows(
     )  # fmt: skip
     least, most = samples.margins(samples.features[0], by_class=with_bias)
     priors, parameters = TrainingPriors.of(data, map_.prior), []
-    weights = kernels.add_masked(folds.training_mask, samples.class_weights)
+    weights = kernels.axis.add_masked(folds.training_mask, samples.class_weights)
     for number, (mask, of_classes) in enumerate(zip(folds.training_mask, weights, strict=True)):
         check_training_set(data, folds, number, of_classes)
         margins = least[mask].min(axis=0), most[mask].max(axis=0)

@@ -77,7 +77,7 @@ class MeanLoss:
         log_q: Floats = point[0] * scores
         if scores.ndim == 1:
             return np.asarray(log_q + point[1])
-        kernels.normalize_log_rows(log_q, np.concatenate([[0.0], point[1:]]), log_q)
+        kernels.log_space.normalize_log_rows(log_q, np.concatenate([[0.0], point[1:]]), log_q)
         return log_q
 
 

@@ -238,7 +238,7 @@ class _SmoothByFold(Transform):
         adds_prior = self.map.adds_prior_first and self.fits.prior_log_odds.any()
         prior = self.fits.prior_log_odds[calibrator_of_row] if adds_prior else None
         features = self.map.features(scores if prior is None else scores + prior)
-        values = kernels.combine_by_part(features, calibrator_of_row, slopes, shift)
+        values = kernels.axis.combine_by_part(features, calibrator_of_row, slopes, shift)
         if prior is not None:
             values -= prior
         return predictions.replace_scores(self.kind, values)

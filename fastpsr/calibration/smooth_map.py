@@ -212,7 +212,7 @@ class SmoothMap(ABC):
         of_all = self.features(at.ravel()).reshape(n_slopes, *at.shape)
         features[:, :n_slopes] = of_all.transpose(1, 0, 2)
         offset = np.zeros_like(prior_log_odds) if self.adds_prior_first else prior_log_odds
-        fits = kernels.fit_to_nodes(
+        fits = kernels.axis.fit_to_nodes(
             features, weights[0], weights[1], offset, start, self.penalty, self.lower
         )
         is_found = (fits[:, -1] > 0.0) & np.isfinite(fits).all(axis=1)

@@ -227,7 +227,7 @@ class _Path:
         roughness = np.zeros((2, 2)) if line else penalty / n_samples * basis.roughness
         lower = np.zeros(len(features))
         lower[-1] = -np.inf
-        fits = kernels.fit_to_nodes(
+        fits = kernels.axis.fit_to_nodes(
             features[None], self._weights[0], self._weights[1], self._prior, at, roughness, lower
         )
         found = (fits[:, -1] > 0.0) & np.isfinite(fits).all(axis=1)
@@ -244,7 +244,7 @@ class _Path:
 
     def log_odds(self, number: int) -> Floats:
         """Return the log-odds of all scores after a fit, (Q,)."""
-        values = kernels.weigh_nodes(self._at[number][None], self._basis.features)
+        values = kernels.axis.weigh_nodes(self._at[number][None], self._basis.features)
         return np.asarray(values[0] + self._prior[number])
 
     def parameters(self, number: int = -1) -> Floats:
@@ -302,7 +302,7 @@ def _held_out_loss(sums: WeightedScores, path: _Path, pairs: list[tuple[int, int
     for number, fold in pairs:
         log_odds, weights = path.log_odds(number), sums.weigh(of_folds[fold : fold + 1])
         for k, sign in enumerate((1.0, -1.0)):
-            losses[k] += (kernels.softplus(sign * log_odds) * weights[k, 0]).sum()
+            losses[k] += (kernels.log_space.softplus(sign * log_odds) * weights[k, 0]).sum()
         totals += sums.class_totals[:, fold]
     priors = sums.priors.weighing
     if priors is None:

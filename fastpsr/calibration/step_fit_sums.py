@@ -75,7 +75,7 @@ class StepFitSums(CellLossSums):
     def _scores(self, weight: Floats, calibrator: int) -> Floats:
         """Return the calibrated scores of the cells: log-odds of posteriors, else LLRs."""
         mask = self.folds.training_mask[calibrator][None]
-        training = np.concatenate([kernels.add_masked(mask, of_class) for of_class in weight])
+        training = np.concatenate([kernels.axis.add_masked(mask, of_class) for of_class in weight])
         totals = training.sum(axis=1)
         if not totals.all():
             raise ValueError("a calibrator needs samples of every class")

@@ -111,7 +111,7 @@ class _Structured(Calibrator):
         weights = self.weights_
         scores = rows * weights if weights.ndim == 1 else rows @ weights.T
         out = np.empty_like(scores)
-        kernels.normalize_log_rows(scores, self.bias_, out)
+        kernels.log_space.normalize_log_rows(scores, self.bias_, out)
         if predictions.kind == "likelihoods":
             out -= self.log_priors_
         values = out[:, 1] - out[:, 0] if predictions.scores.ndim == 1 else out
@@ -284,7 +284,7 @@ class _Rows:
         for rows in self._chunks():
             x, shares, posteriors = self._x[rows], self._shares[rows], self._posteriors[rows]
             values = self._scores(x, self._identity + point)
-            kernels.residual_rows(values, self._y[rows], shares, posteriors)
+            kernels.softmax_fits.residual_rows(values, self._y[rows], shares, posteriors)
             gradient += self._by_parameters(values, x)
             if curvature is not None:
                 spread = posteriors * (1.0 - posteriors) * shares[:, None]
@@ -297,7 +297,7 @@ class _Rows:
         product = np.zeros(direction.shape)
         for rows in self._chunks():
             values = self._scores(self._x[rows], direction)
-            kernels.curve_rows(values, self._posteriors[rows], self._shares[rows])
+            kernels.softmax_fits.curve_rows(values, self._posteriors[rows], self._shares[rows])
             product += self._by_parameters(values, self._x[rows])
         return product
 
@@ -325,7 +325,7 @@ def _smoothed(predictions: Predictions, scale: float, n_samples: float) -> Float
     n_classes = log_q.shape[1]
     out = np.maximum(log_q, _LEAST)
     out *= scale
-    kernels.normalize_log_rows(out, np.zeros(n_classes), out)
+    kernels.log_space.normalize_log_rows(out, np.zeros(n_classes), out)
     np.exp(out, out=out)
     out *= n_samples
     out += 1.0 / n_classes

@@ -168,7 +168,7 @@ class VennAbers(Calibrator):
     def _fit_data(self, data: Data, start: Self | None) -> dict[str, Any]:
         table = distinct_scores(data, self.name)
         scores = table.lowest
-        upper, lower = kernels.isotonic_with_one_more(table.negatives, table.positives)
+        upper, lower = kernels.inductive.isotonic_with_one_more(table.negatives, table.positives)
         last = np.flatnonzero(np.append(np.diff(upper) != 0.0, True))
         first = np.flatnonzero(np.append(True, np.diff(lower) != 0.0))
         # fitted at the frequencies, of which posteriors keep the part that priors do not replace
@@ -188,9 +188,9 @@ class VennAbers(Calibrator):
     def _at(self, scores: Floats) -> tuple[Floats, Floats]:
         """Return p1 and 1 - p0 of scores, (N,) each."""
         ends = np.concatenate([[1.0], self.upper_[::-1]])
-        upper = kernels.step_function(-scores, -self.upper_threshold_[::-1], ends)
+        upper = kernels.cells.step_function(-scores, -self.upper_threshold_[::-1], ends)
         ends = np.concatenate([[1.0], self.lower_])
-        return upper, kernels.step_function(scores, self.lower_threshold_, ends)
+        return upper, kernels.cells.step_function(scores, self.lower_threshold_, ends)
 
     def _transform(self, predictions: Predictions) -> Predictions:
         upper, lower = self._at(predictions.scores)
@@ -219,13 +219,13 @@ class _VennAbersSums(StepFitSums):
         return "distinct scores"
 
     def cells(self, part: Part) -> NDArray[Any]:
-        places = kernels.cell_numbers(part.predictions.scores, self.scores)
+        places = kernels.cells.cell_numbers(part.predictions.scores, self.scores)
         # scores of weight 0 need not be among them
         return np.asarray(np.minimum(places >> 1, self.scores.size - 1))
 
     def levels(self, negatives: Floats, positives: Floats, factors: Floats) -> Floats:
         # a fit at the frequencies, which factors shift; samples are drawn a whole number of times
-        upper, lower = kernels.isotonic_with_one_more(
+        upper, lower = kernels.inductive.isotonic_with_one_more(
             np.rint(negatives / factors[0]), np.rint(positives / factors[1])
         )
         log_odds = clip_log_odds(np.log(upper) - np.log(lower), self.floor)

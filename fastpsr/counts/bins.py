@@ -75,7 +75,7 @@ class BinSums(Sums):
         groups *= 2
         groups += hits
         groups *= self.edges.size - 1
-        groups += kernels.bin_numbers(posteriors, self.edges)
+        groups += kernels.binning.bin_numbers(posteriors, self.edges)
         return groups
 
     def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
@@ -84,7 +84,7 @@ class BinSums(Sums):
     def totals(self, part: Part, *beside: Part) -> tuple[Floats, Floats]:
         samples = part.predictions.present()
         posteriors, hits = self.events(samples)
-        totals = kernels.sum_into_bins(
+        totals = kernels.binning.sum_into_bins(
             posteriors, hits, samples.labels, samples.weights, self.edges, self.n_classes
         ).reshape(-1, 2)
         return totals[:, 0], totals[:, 1:]
@@ -158,6 +158,6 @@ def confidences(predictions: Predictions) -> tuple[Floats, NDArray[np.bool_]]:
         return predictions._logits.confidences, predictions._logits.likeliest == y
     if predictions.n_classes == 2:
         log_odds = predictions.log_odds
-        return kernels.sigmoid(np.abs(log_odds)), (log_odds > 0.0) == (y != 0)
+        return kernels.log_space.sigmoid(np.abs(log_odds)), (log_odds > 0.0) == (y != 0)
     log_q = predictions.log_posteriors
     return np.exp(log_q.max(axis=1)), log_q.argmax(axis=1) == y

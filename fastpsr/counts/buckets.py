@@ -190,11 +190,11 @@ class CountBuckets(Step):
         values, y, _ = self.column(part)
         grid = (self.grid.low, self.grid.per_unit)
         if values.size < 4 * self.grid.n_buckets:  # histograms would cost more than counting
-            kernels.add_to_buckets(values, y, *grid, accumulator)
+            kernels.buckets.add_to_buckets(values, y, *grid, accumulator)
             return accumulator
 
         def by_threads() -> NDArray[Any]:
-            return kernels.count_into_buckets(values, y, *grid, self.grid.n_buckets)
+            return kernels.buckets.count_into_buckets(values, y, *grid, self.grid.n_buckets)
 
         tables = by_threads
         if part.is_in_memory:
@@ -216,11 +216,13 @@ class WeighBuckets(Step):
 
     def add(self, accumulator: Floats, prepared: None, part: Part) -> Floats:
         values, _, weights = self.column(part)
-        kernels.weigh_buckets(values, weights, self.grid.low, self.grid.per_unit, accumulator)
+        kernels.buckets.weigh_buckets(
+            values, weights, self.grid.low, self.grid.per_unit, accumulator
+        )
         return accumulator
 
     def merge(self, one: Floats, other: Floats) -> Floats:
-        kernels.add_cells(one, other[None])
+        kernels.cells.add_cells(one, other[None])
         return one
 
 
@@ -255,7 +257,7 @@ class _CountPlaces(Step):
         table, sums = accumulator
         counts, extremes = _counts_of(table), table[:, 2:]
         place = self.first_place
-        kernels.count_into_places(
+        kernels.buckets.count_into_places(
             values, y, weights, self.grid.arrays, place, counts, extremes, sums
         )
         return accumulator
@@ -269,7 +271,7 @@ class _CountPlaces(Step):
         np.minimum(table[:, 2], more[:, 2], out=table[:, 2])
         np.maximum(table[:, 3], more[:, 3], out=table[:, 3])
         if self.has_weights:
-            kernels.add_cells(sums, more_sums[None])
+            kernels.cells.add_cells(sums, more_sums[None])
         return one
 
     def finish(self, accumulator: tuple[Floats, Floats]) -> tuple[Any, ...]:
@@ -297,7 +299,7 @@ class PickValues(Step):
         return ("picked", self.column.key, self.grid.key, picked)
 
     def prepare(self) -> NDArray[np.int32]:
-        return kernels.marks_of_places(self.grid.node_of_place, self.picked)
+        return kernels.buckets.marks_of_places(self.grid.node_of_place, self.picked)
 
     def start(self) -> dict[int, tuple[Floats, Floats]]:
         return {}
@@ -307,18 +309,18 @@ class PickValues(Step):
         name = CountBuckets(self.column, self.grid).histograms_key
         by_thread = part.remember(name, _nothing) if part.is_in_memory else None
         if by_thread is not None and not weights.size:
-            accumulator[part.number] = kernels.pick_from_buckets(
+            accumulator[part.number] = kernels.buckets.pick_from_buckets(
                 values, y, self.grid.low, self.grid.per_unit, by_thread, self.picked
             )
             return accumulator
         if self.grid.n_places == 1 and not weights.size:  # all
-            accumulator[part.number] = kernels.split_by_class(values, y)
+            accumulator[part.number] = kernels.cells.split_by_class(values, y)
             return accumulator
         if weights.size:
-            marked = kernels.mark_in_places(values, self.grid.arrays, prepared)
+            marked = kernels.buckets.mark_in_places(values, self.grid.arrays, prepared)
             accumulator[part.number] = values[marked], weights[marked]
         else:
-            accumulator[part.number] = kernels.pick_from_places(
+            accumulator[part.number] = kernels.buckets.pick_from_places(
                 values, y, self.grid.arrays, prepared
             )
         return accumulator
@@ -471,11 +473,11 @@ def _ranges(
     is_known = np.zeros(buckets.size, bool)
     if counted.lowest.size:
         is_known = ~np.isnan(counted.lowest[buckets])
-        first[is_known] = kernels.key_of(counted.lowest[buckets[is_known]])
-        behind[is_known] = kernels.key_of(counted.highest[buckets[is_known]]) + 1
+        first[is_known] = kernels.buckets.key_of(counted.lowest[buckets[is_known]])
+        behind[is_known] = kernels.buckets.key_of(counted.highest[buckets[is_known]]) + 1
     places = counted.places[buckets[~is_known]]  # of the grid itself
-    first[~is_known] = kernels.first_keys(places, *grid.arrays[:3])
-    behind[~is_known] = kernels.first_keys(places + 1, *grid.arrays[:3])
+    first[~is_known] = kernels.buckets.first_keys(places, *grid.arrays[:3])
+    behind[~is_known] = kernels.buckets.first_keys(places + 1, *grid.arrays[:3])
     return first, behind
 
 

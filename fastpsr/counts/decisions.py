@@ -92,7 +92,7 @@ class ThresholdSums(Sums):
         values, labels = self.values(part.predictions), part.predictions.labels
         if self.steps.size > _FEW_STEPS:
             integers = index_type(self.n_groups)
-            reached = kernels.step_numbers(values, self.steps, integers)
+            reached = kernels.cells.step_numbers(values, self.steps, integers)
             return np.asarray(reached + (self.steps.size + 1) * labels.astype(integers))
         groups = labels.astype(np.uint8) * np.uint8(self.steps.size + 1)
         for step in self.steps:

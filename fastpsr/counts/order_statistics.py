@@ -100,7 +100,7 @@ def weighted_quantiles(data: Data, values: Values, shares: Floats) -> Floats:
         return np.asarray(np.maximum(shares * cumulated[-1] * (1.0 - 1e-12), 5e-324))
 
     def holding(sums: Floats) -> tuple[Floats, NDArray[np.int64]]:
-        cumulated = kernels.cumulate_exactly(sums)
+        cumulated = kernels.buckets.cumulate_exactly(sums)
         return cumulated, np.searchsorted(cumulated, targets(cumulated))
 
     def needed(counted: Counted, sums: Floats) -> NDArray[np.bool_]:
@@ -127,7 +127,7 @@ def weighted_quantiles(data: Data, values: Values, shares: Floats) -> Floats:
         of_entry = np.zeros(is_value.size)
     of_entry[is_value] = picked
     ends = np.cumsum(spread)
-    reached = np.searchsorted(kernels.cumulate_exactly(entries), wanted)
+    reached = np.searchsorted(kernels.buckets.cumulate_exactly(entries), wanted)
     # rounding must not leave the bucket
     reached = np.clip(reached, (ends - spread)[buckets], ends[buckets] - 1)
     return np.asarray(of_entry[reached])

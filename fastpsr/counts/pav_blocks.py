@@ -63,7 +63,7 @@ class PavBlocks(ClassTotals):
         cls, lowest: Floats, negatives: Floats, positives: Floats, given_priors: Floats | None
     ) -> Self:
         """Pool cells, which come in the order of their scores."""
-        starts = kernels.pool_adjacent_violators(negatives, positives)
+        starts = kernels.isotonic.pool_adjacent_violators(negatives, positives)
         return cls(
             lowest[starts],
             np.add.reduceat(negatives, starts),

@@ -131,7 +131,7 @@ class RankSums(Sums):
 
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         scores, lowest = part.predictions.scores, self.table.lowest
-        cells = kernels.step_numbers(scores, lowest[1:], index_type(self.n_groups))
+        cells = kernels.cells.step_numbers(scores, lowest[1:], index_type(self.n_groups))
         cells[part.predictions.labels != 0] += lowest.size
         return cells
 
@@ -200,7 +200,7 @@ def _sorting_wins(data: Data) -> bool:
 def _count_scores(data: Data, what: str) -> RankTable:
     steps = [CollectClass(k, data.has_weights, what=what).over(data) for k in (0, 1)]
     (negatives, weights_0), (positives, weights_1) = count_all(steps)
-    columns = kernels.merge_classes(negatives, weights_0, positives, weights_1)
+    columns = kernels.cells.merge_classes(negatives, weights_0, positives, weights_1)
     return RankTable(*columns, data.given_priors)
 
 
@@ -210,8 +210,10 @@ def _count_cells(data: Data) -> RankTable:
     if _sorting_wins(data):
         everything = PickValues(ScoresByClass(), _EVERYTHING, np.ones(1, bool))
         by_class = count(everything.over(data))
-        kernels.sort_in_place(*by_class)
-        lowest, members, others = kernels.merge_by_score(by_class[minority], by_class[1 - minority])
+        kernels.ordering.sort_in_place(*by_class)
+        lowest, members, others = kernels.cells.merge_by_score(
+            by_class[minority], by_class[1 - minority]
+        )
     else:
         edges, weight_of_edges = count(CollectClass(minority, data.has_weights).over(data))
         n_bytes, budget = _BYTES_PER_EDGE * edges.size, memory_budget()
@@ -250,10 +252,10 @@ class CountIntoCells(Step):
 
     @property
     def key(self) -> Hashable:
-        return ("cells", self.take, self.edges.size, kernels.checksum(self.edges))
+        return ("cells", self.take, self.edges.size, kernels.checksums.checksum(self.edges))
 
     def prepare(self) -> Any:
-        return kernels.bucket_grid(self.edges)
+        return kernels.grid.bucket_grid(self.edges)
 
     def start(self) -> tuple[Floats, Floats]:
         n_cells = 2 * self.edges.size + 2  # the last takes what is passed over
@@ -264,7 +266,7 @@ class CountIntoCells(Step):
         weights = predictions.weights
         if self.has_weights and not weights.size:
             weights = np.ones(len(predictions))
-        kernels.count_into_cells(
+        kernels.cells.count_into_cells(
             predictions.scores,
             weights,
             prepared,
@@ -275,7 +277,7 @@ class CountIntoCells(Step):
         return accumulator
 
     def merge(self, one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> Any:
-        kernels.add_cells(one[0], other[0][None])
+        kernels.cells.add_cells(one[0], other[0][None])
         np.minimum(one[1], other[1], out=one[1])
         return one
 

@@ -78,14 +78,16 @@ class HighestInSteps(Step):
     is_exact = True
 
     def prepare(self) -> Any:
-        return kernels.bucket_grid(self.edges)
+        return kernels.grid.bucket_grid(self.edges)
 
     def start(self) -> Floats:
         return np.full(self.edges.size + 1, -np.inf)
 
     def add(self, accumulator: Floats, prepared: Any, part: Part) -> Floats:
         predictions = part.predictions
-        kernels.highest_in_steps(predictions.scores, predictions.weights, prepared, accumulator)
+        kernels.cells.highest_in_steps(
+            predictions.scores, predictions.weights, prepared, accumulator
+        )
         return accumulator
 
     def merge(self, one: Floats, other: Floats) -> Floats:

@@ -103,15 +103,17 @@ def _fit(data: Data) -> PavBlocks:
     column = ScoresByClass()
 
     def needed(counted: Counted, sums: Floats) -> NDArray[np.bool_]:
-        undecided = kernels.find_undecided(counted.counts)
+        undecided = kernels.buckets.find_undecided(counted.counts)
         return undecided & np.isnan(_known_starts(counted))
 
     counted, _, flags = count_until_few(column, data, needed)
     picked = pick(column, data, counted, flags)
-    kernels.sort_in_place(*picked)
-    undecided = kernels.find_undecided(counted.counts) if counted.lowest.size else flags
+    kernels.ordering.sort_in_place(*picked)
+    undecided = kernels.buckets.find_undecided(counted.counts) if counted.lowest.size else flags
     known = _known_starts(counted) if counted.lowest.size else np.empty(0)
-    lowest, negatives, positives = kernels.pool_buckets(counted.counts, undecided, known, *picked)
+    lowest, negatives, positives = kernels.buckets.pool_buckets(
+        counted.counts, undecided, known, *picked
+    )
     return PavBlocks(lowest, negatives, positives, data.given_priors)
 
 
@@ -144,8 +146,8 @@ def _area_of_ranges(data: Data) -> float:
     for number in np.unique(range_of_bucket[are_mixed]).tolist():
         flags = are_mixed & (range_of_bucket == number)
         by_class = pick(column, data, counted, flags)
-        kernels.sort_in_place(*by_class)
-        wins += kernels.count_ordered_pairs(*by_class)
+        kernels.ordering.sort_in_place(*by_class)
+        wins += kernels.cells.count_ordered_pairs(*by_class)
         outside = below[flags] - (np.cumsum(negatives[flags]) - negatives[flags])
         wins += 2 * int((positives[flags] * outside).sum())
     return 0.5 * wins / float(totals[1]) / float(totals[0])

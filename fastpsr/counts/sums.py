@@ -90,7 +90,7 @@ class Sums(ABC):
         codes = groups if groups.dtype == np.uint8 else groups.astype(np.int32, copy=False)
         sums = np.empty((self.n_groups, self.n_columns))
         for place, column in enumerate(self.columns(part, *beside)):
-            sums[:, place] = kernels.sum_by_class(column, codes, weights, self.n_groups)
+            sums[:, place] = kernels.sums.sum_by_class(column, codes, weights, self.n_groups)
         return weigh_groups(groups, weights, self.n_groups), sums
 
     def total(self, data: Any) -> Any:

@@ -75,7 +75,7 @@ class _LowestPosteriors(Step):
         if posteriors is None:
             accumulator[:] = -np.inf
         else:
-            numbers = kernels.step_numbers(samples.scores, self.log_odds)
+            numbers = kernels.cells.step_numbers(samples.scores, self.log_odds)
             np.minimum.at(accumulator, numbers, posteriors)
         return accumulator
 

@@ -119,8 +119,8 @@ class KindCellSums(KindSums):
     def places(self, part: Part) -> NDArray[Any]:
         scores, dtype = part.predictions.scores, index_type(2 * self.n_places)
         if self.of_targets:
-            return kernels.step_numbers(scores, self.edges, dtype)
-        return kernels.cell_numbers(scores, self.edges, dtype) >> 1
+            return kernels.cells.step_numbers(scores, self.edges, dtype)
+        return kernels.cells.cell_numbers(scores, self.edges, dtype) >> 1
 
 
 def kind_cell_sums(data: Data, spoof: Any) -> KindCellSums:

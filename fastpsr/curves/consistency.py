@@ -116,19 +116,19 @@ def consistency_band(
     logs = np.log(totals) - np.log(priors)
     shift = float(logs[1] - logs[0])
     lowest, log_odds, counts, weight = _groups(predictions)
-    chance = kernels.sigmoid(log_odds + shift)
-    score = kernels.log_odds_from_posteriors(array)
+    chance = kernels.log_space.sigmoid(log_odds + shift)
+    score = kernels.log_space.log_odds_from_posteriors(array)
     rng = np.random.default_rng(seed)
     simulated = np.empty((n_resamples, array.size))
     for replicate in range(n_resamples):
         drawn = rng.multinomial(int(counts.sum()), counts / counts.sum())
         hits = rng.binomial(drawn, chance)
         positives, negatives = hits * weight, (drawn - hits) * weight
-        starts = kernels.pool_adjacent_violators(negatives, positives)
+        starts = kernels.isotonic.pool_adjacent_violators(negatives, positives)
         above, below = np.add.reduceat(positives, starts), np.add.reduceat(negatives, starts)
         step = np.searchsorted(lowest[starts], score, side="right") - 1
         fitted = checks.log_of_rows(above) - checks.log_of_rows(below)
-        simulated[replicate] = kernels.sigmoid(fitted[np.maximum(step, 0)] - shift)
+        simulated[replicate] = kernels.log_space.sigmoid(fitted[np.maximum(step, 0)] - shift)
     tails = [(1.0 - confidence_level) / 2.0, (1.0 + confidence_level) / 2.0]
     low, high = np.quantile(simulated, tails, axis=0, method="inverted_cdf")
     return ConsistencyBand(array, low, high, confidence_level, seed)

@@ -61,17 +61,17 @@ class PavSteps(Result):
     @property
     def posterior(self) -> Floats:
         """Calibrated posteriors of class 1 of the steps (frequencies), shape (B,)."""
-        return kernels.sigmoid(self.log_odds)
+        return kernels.log_space.sigmoid(self.log_odds)
 
     @property
     def forecast(self) -> tuple[Floats, Floats]:
         """Lowest and highest input posterior in each step, shape (B,) each."""
         lowest, highest = self.lowest + self.score_log_odds, self.highest + self.score_log_odds
-        return kernels.sigmoid(lowest), kernels.sigmoid(highest)
+        return kernels.log_space.sigmoid(lowest), kernels.log_space.sigmoid(highest)
 
     def score_of(self, posterior: Floats) -> Floats:
         """Return posteriors of class 1, converted to scores."""
-        return kernels.log_odds_from_posteriors(posterior) - self.score_log_odds
+        return kernels.log_space.log_odds_from_posteriors(posterior) - self.score_log_odds
 
 
 @takes_predictions
@@ -155,7 +155,7 @@ def pav_steps_at(data: Data, points: ArrayLike | None) -> AtPoints:
     steps = pav_steps(data)
     scores = checks.as_floats("points", _points(steps) if points is None else points, 1)
     checks.require("points", scores, -np.inf, np.inf, "be scores, not nan")
-    make = partial(PavMap, scores, kernels.sigmoid(scores + steps.score_log_odds))
+    make = partial(PavMap, scores, kernels.log_space.sigmoid(scores + steps.score_log_odds))
     return AtPoints(make, {"llr": _Llrs(scores), "posterior": _Posteriors(scores)})
 
 

@@ -74,7 +74,7 @@ class Roc(Result):
         cells.class_totals("error rates")
         p_miss, p_fa = error_rates(cells.negatives, cells.positives)
         threshold = np.append(cells.lowest, np.inf)
-        blocks = kernels.pool_adjacent_violators(cells.negatives, cells.positives)
+        blocks = kernels.isotonic.pool_adjacent_violators(cells.negatives, cells.positives)
         return cls(threshold, p_miss, p_fa, np.append(blocks, cells.lowest.size))
 
 

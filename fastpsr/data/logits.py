@@ -28,7 +28,7 @@ class Logits:
         is_single = z.dtype == np.float32 and z.ndim == 2  # kernels take these as they are
         rows = np.require(z, requirements=["C", "A"]) if is_single else checks.as_rows(name, z, 2)
         likeliest = np.empty(rows.shape[0], checks.label_type(rows.shape[1]))
-        if rows.shape[1] < 2 or not kernels.likeliest_of_logits(rows, likeliest):
+        if rows.shape[1] < 2 or not kernels.logits.likeliest_of_logits(rows, likeliest):
             checks.as_log_rows(name, rows)  # raises
         return cls(rows, likeliest)
 
@@ -56,7 +56,7 @@ class Logits:
     def losses(self, name: str, y: NDArray[Any]) -> Floats:
         """Return the (N,) losses of this name against the labels, which are always the same."""
         if name not in self._losses:
-            of_logits = getattr(kernels, f"{name}_of_logits")
+            of_logits = getattr(kernels.logits, f"{name}_of_logits")
             self._losses[name] = of_logits(self.rows, self.likeliest, y)
         return self._losses[name]
 
@@ -64,10 +64,10 @@ class Logits:
     def log_posteriors(self) -> Floats:
         """Normalized log-posteriors, (N, K)."""
         out = np.empty(self.rows.shape)
-        kernels.normalize_log_rows(self.rows, np.zeros(self.rows.shape[1]), out)
+        kernels.log_space.normalize_log_rows(self.rows, np.zeros(self.rows.shape[1]), out)
         return out
 
     @cached_property
     def confidences(self) -> Floats:
         """Posteriors of the likeliest classes, (N,)."""
-        return kernels.confidences_of_logits(self.rows, self.likeliest)
+        return kernels.logits.confidences_of_logits(self.rows, self.likeliest)

@@ -39,7 +39,7 @@ class ScoredLabels(WeightedLabels):
         self.require_posteriors("log-odds")
         checks.check_binary("log-odds", self.n_classes)
         if self._given_posteriors is not None:
-            return kernels.log_odds_from_posteriors(self._given_posteriors)
+            return kernels.log_space.log_odds_from_posteriors(self._given_posteriors)
         if self.kind == "likelihoods":
             prior_log_odds = self.log_odds_offset
             return self._values + prior_log_odds if prior_log_odds else self._values
@@ -50,7 +50,7 @@ class ScoredLabels(WeightedLabels):
         """Normalized log-posteriors, shape (N, K)."""
         self.require_posteriors("log-posteriors")
         if self.n_classes == 2:
-            return kernels.log_sigmoid_columns(self.log_odds)
+            return kernels.log_space.log_sigmoid_columns(self.log_odds)
         if self._given_posteriors is not None:
             return checks.log_softmax("q", checks.log_of_rows(self._given_posteriors))
         if self._logits is not None:
@@ -58,8 +58,8 @@ class ScoredLabels(WeightedLabels):
         if self.kind == "likelihoods":
             log_priors = checks.log_of_rows(self._fix_posterior_priors())
             out = np.empty(self._values.shape)
-            log_sums = kernels.normalize_log_rows(self._values, log_priors, out)
-            row = kernels.find_outside(log_sums, -_FINITE, np.inf)
+            log_sums = kernels.log_space.normalize_log_rows(self._values, log_priors, out)
+            row = kernels.checking.find_outside(log_sums, -_FINITE, np.inf)
             if row >= 0:
                 raise ArgumentError(
                     "log_lk",
@@ -78,14 +78,14 @@ class ScoredLabels(WeightedLabels):
                 return self._values
             return np.column_stack([1.0 - self._values, self._values])
         if self.n_classes == 2:
-            return kernels.sigmoid_columns(self.log_odds)
+            return kernels.log_space.sigmoid_columns(self.log_odds)
         return np.exp(self.log_posteriors)
 
     @property
     def positive_posteriors(self) -> Floats:
         """Posteriors of class 1 as they were given, shape (N,); binary tasks only."""
         if self._given_posteriors is None:
-            return kernels.sigmoid(self.log_odds)
+            return kernels.log_space.sigmoid(self.log_odds)
         checks.check_binary("the posterior of class 1", self.n_classes)
         if self._given_posteriors.ndim == 1:
             return self._values
@@ -152,7 +152,7 @@ class ScoredLabels(WeightedLabels):
 
     def score_checksum(self) -> int:
         """Return a checksum of the scores, which depends on their order."""
-        return kernels.checksum(self._values)
+        return kernels.checksums.checksum(self._values)
 
     @property
     def results(self) -> dict[Hashable, Any]:

@@ -67,7 +67,7 @@ class WeightedLabels(LabeledData):
                 return np.array([y.size - n_positive, n_positive])
             return _count(y, self.n_classes)
         return np.asarray(
-            kernels.sum_exactly_by_group(self._weights, y, self.n_classes).sum(axis=1)
+            kernels.exact.sum_exactly_by_group(self._weights, y, self.n_classes).sum(axis=1)
         )
 
     @property
@@ -138,7 +138,7 @@ def weigh_groups(groups: NDArray[Any], weights: Floats, n_groups: int) -> Floats
     if not weights.size:
         return _count(groups, n_groups)
     groups = groups.astype(index_type(n_groups), copy=False)
-    return np.asarray(kernels.sum_exactly_by_group(weights, groups, n_groups).sum(axis=1))
+    return np.asarray(kernels.exact.sum_exactly_by_group(weights, groups, n_groups).sum(axis=1))
 
 
 def _count(codes: NDArray[Any], n: int) -> Floats:

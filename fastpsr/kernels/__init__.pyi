@@ -1,25 +1,25 @@
-"""Types of the kernels, written by ``python -m tools.exports``."""
+"""The modules, for type checkers."""
 
-from fastpsr.kernels.axis import *  # noqa: F403
-from fastpsr.kernels.binning import *  # noqa: F403
-from fastpsr.kernels.buckets import *  # noqa: F403
-from fastpsr.kernels.cells import *  # noqa: F403
-from fastpsr.kernels.checking import *  # noqa: F403
-from fastpsr.kernels.checksums import *  # noqa: F403
-from fastpsr.kernels.dealing import *  # noqa: F403
-from fastpsr.kernels.decisions import *  # noqa: F403
-from fastpsr.kernels.exact import *  # noqa: F403
-from fastpsr.kernels.fitting import *  # noqa: F403
-from fastpsr.kernels.grid import *  # noqa: F403
-from fastpsr.kernels.grouping import *  # noqa: F403
-from fastpsr.kernels.inductive import *  # noqa: F403
-from fastpsr.kernels.isotonic import *  # noqa: F403
-from fastpsr.kernels.linear import *  # noqa: F403
-from fastpsr.kernels.log_space import *  # noqa: F403
-from fastpsr.kernels.logits import *  # noqa: F403
-from fastpsr.kernels.ordering import *  # noqa: F403
-from fastpsr.kernels.panels import *  # noqa: F403
-from fastpsr.kernels.resampling import *  # noqa: F403
-from fastpsr.kernels.side_by_side import *  # noqa: F403
-from fastpsr.kernels.softmax_fits import *  # noqa: F403
-from fastpsr.kernels.sums import *  # noqa: F403
+from fastpsr.kernels import axis as axis
+from fastpsr.kernels import binning as binning
+from fastpsr.kernels import buckets as buckets
+from fastpsr.kernels import cells as cells
+from fastpsr.kernels import checking as checking
+from fastpsr.kernels import checksums as checksums
+from fastpsr.kernels import dealing as dealing
+from fastpsr.kernels import decisions as decisions
+from fastpsr.kernels import exact as exact
+from fastpsr.kernels import fitting as fitting
+from fastpsr.kernels import grid as grid
+from fastpsr.kernels import grouping as grouping
+from fastpsr.kernels import inductive as inductive
+from fastpsr.kernels import isotonic as isotonic
+from fastpsr.kernels import linear as linear
+from fastpsr.kernels import log_space as log_space
+from fastpsr.kernels import logits as logits
+from fastpsr.kernels import ordering as ordering
+from fastpsr.kernels import panels as panels
+from fastpsr.kernels import resampling as resampling
+from fastpsr.kernels import side_by_side as side_by_side
+from fastpsr.kernels import softmax_fits as softmax_fits
+from fastpsr.kernels import sums as sums

@@ -18,15 +18,6 @@ from fastpsr.kernels.dots import dot, dot_of_three
 from fastpsr.kernels.sizes import DEGREE
 from fastpsr.kernels.types import Codes, Flags, Floats
 
-__all__ = [
-    "add_masked",
-    "combine_by_part",
-    "fit_to_nodes",
-    "place_on_axis",
-    "sum_on_axis",
-    "weigh_nodes",
-]
-
 _MOST_PARTS = 8  # histograms side by side; a fixed number, so that threads change no bit
 _MOST_STEPS = 200
 _ENOUGH = 1e-11  # gradient per unit of weight

@@ -9,8 +9,6 @@ from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.grid import bucket_grid, bucket_of, find_edge
 from fastpsr.kernels.types import Codes, Flags, Floats
 
-__all__ = ["bin_numbers", "sum_into_bins"]
-
 _LANES = 4  # sums side by side: samples of one bin need not wait for one another
 _FEW_SUMS = 512  # up to which it pays
 

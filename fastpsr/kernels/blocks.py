@@ -19,19 +19,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-__all__ = [
-    "BLOCK",
-    "count_blocks",
-    "cut",
-    "most_threads",
-    "on_threads",
-    "over_blocks",
-    "over_parts",
-    "thread_count",
-    "together",
-    "writable",
-]
-
 BLOCK = 4096  # rows; 32 KiB of float64, so that a block stays in the first-level cache
 _WORTH_A_THREAD = 8  # blocks; below, handing over costs more than it saves
 

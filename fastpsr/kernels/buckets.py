@@ -34,22 +34,6 @@ from fastpsr.kernels.exact import (
 from fastpsr.kernels.grid import bucket_numbers, bucket_of
 from fastpsr.kernels.types import BucketTree, Codes, Counts, Flags, Floats
 
-__all__ = [
-    "add_to_buckets",
-    "count_into_buckets",
-    "count_into_places",
-    "cumulate_exactly",
-    "find_undecided",
-    "first_keys",
-    "key_of",
-    "mark_in_places",
-    "marks_of_places",
-    "pick_from_buckets",
-    "pick_from_places",
-    "pool_buckets",
-    "weigh_buckets",
-]
-
 _AT_ONCE = 1 << 20  # rows whose places are held
 _MARGIN = 1.0 + 1e-12  # of a corner above the minorant: products of large counts are rounded
 

@@ -17,8 +17,6 @@ import numba
 from numba.core import serialize
 from numba.core.runtime.nrt import rtsys
 
-__all__ = ["is_kept", "keep"]
-
 
 def keep(dispatcher: Any, digest: str) -> None:
     """Let a kernel keep its code in files of its own; another digest makes them stale."""

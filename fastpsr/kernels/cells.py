@@ -16,19 +16,6 @@ from fastpsr.kernels.exact import add_to_exact, two_sum_inlined
 from fastpsr.kernels.grid import bucket_grid, bucket_of, cell_at, find_edge
 from fastpsr.kernels.types import Codes, Floats, Grid
 
-__all__ = [
-    "add_cells",
-    "cell_numbers",
-    "count_into_cells",
-    "count_ordered_pairs",
-    "highest_in_steps",
-    "merge_by_score",
-    "merge_classes",
-    "split_by_class",
-    "step_function",
-    "step_numbers",
-]
-
 _MOST_PARTS = 8  # histograms side by side; their number depends on the sizes alone
 
 

@@ -7,8 +7,6 @@ from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.rows import total
 from fastpsr.kernels.types import Codes, Counts, Floats
 
-__all__ = ["are_posteriors", "compact_labels", "find_outside"]
-
 
 def find_outside(values: Floats, low: float, high: float) -> int:
     """Return the first index where not ``low <= value <= high``, or -1; nan is outside."""

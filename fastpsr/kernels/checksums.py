@@ -9,8 +9,6 @@ from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.random import STEP, mixed
 
-__all__ = ["checksum"]
-
 _FACTOR = np.uint64(0x9FB21C651E98DF25)
 _S29 = np.uint64(29)
 

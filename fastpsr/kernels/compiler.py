@@ -22,17 +22,6 @@ from fastpsr.kernels.cache import keep
 from fastpsr.kernels.notice import listen
 from fastpsr.kernels.signals import held_back
 
-__all__ = [
-    "bits_to_float",
-    "elementary",
-    "float_to_bits",
-    "inlined",
-    "is_plain",
-    "kernel",
-    "larger",
-    "summing",
-]
-
 # LLVM inlines what kernels call. Left to choose, it may call another copy than the caller's own, if
 # one is loaded, and bits would differ between a process that compiles and the next. Nobody calls
 # kernels from C.

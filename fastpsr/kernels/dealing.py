@@ -7,8 +7,6 @@ from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.kernels.compiler import inlined, kernel
 from fastpsr.kernels.types import Codes, Counts, Floats
 
-__all__ = ["deal_ranks", "shuffle_ranks"]
-
 ROUNDS = 6
 _IN_TABLE = 1 << 14  # up to so many ranks of a class are shuffled in a table; else by keys
 _ONE = np.uint64(1)

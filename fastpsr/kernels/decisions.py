@@ -11,11 +11,6 @@ from fastpsr.kernels.compiler import inlined, kernel
 from fastpsr.kernels.rows import largest
 from fastpsr.kernels.types import Codes, Floats, Reals
 
-__all__ = [
-    "least_costly_decisions",
-    "least_costly_decisions_of_odds",
-]
-
 _LEAST = -700.0  # exp of less comes near the smallest number
 
 _exp = elementary.exp_of_nonpositive

@@ -6,8 +6,6 @@ from fastpsr.kernels.blocks import BLOCK, cut, over_parts
 from fastpsr.kernels.compiler import inlined, kernel
 from fastpsr.kernels.types import Codes, Floats
 
-__all__ = ["add_exactly", "sum_exactly_by_group"]
-
 _MOST_PARTS = 8
 
 

@@ -10,8 +10,6 @@ from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.dots import dot, dot_of_three
 from fastpsr.kernels.types import Codes, Floats
 
-__all__ = ["margin_ranges", "sum_fit"]
-
 _sigmoid = elementary.sigmoid
 
 

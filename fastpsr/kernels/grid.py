@@ -12,8 +12,6 @@ from fastpsr.kernels.compiler import inlined, kernel
 from fastpsr.kernels.sizes import index_type
 from fastpsr.kernels.types import Floats, Grid
 
-__all__ = ["bucket_grid"]
-
 _FEWEST_BUCKETS, _MOST_BUCKETS = 1 << 12, 1 << 22
 _BUCKETS_PER_EDGE = 16
 _IN_CACHE = 1 << 18  # buckets; of more than this there is but one per edge

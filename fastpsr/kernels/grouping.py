@@ -7,8 +7,6 @@ from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.sizes import index_type
 from fastpsr.kernels.types import Blocks, Codes, Counts
 
-__all__ = ["cut_into_blocks", "order_by_group"]
-
 _SMALL = 64  # rows; smaller groups share blocks, since a block costs a binomial draw
 
 

@@ -5,8 +5,6 @@ import numpy as np
 from fastpsr.kernels.compiler import inlined, kernel
 from fastpsr.kernels.types import Floats
 
-__all__ = ["isotonic_with_one_more"]
-
 
 def isotonic_with_one_more(negatives: Floats, positives: Floats) -> tuple[Floats, Floats]:
     """Return the isotonic posteriors in each cell if a sample of class 1, or 0, were added to it.

@@ -5,8 +5,6 @@ import numpy as np
 from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.types import Counts, Floats
 
-__all__ = ["pool_adjacent_violators"]
-
 
 def pool_adjacent_violators(negatives: Floats, positives: Floats) -> Counts:
     """Return the first cell of each block of the isotonic fit, from low scores to high.

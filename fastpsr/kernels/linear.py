@@ -12,8 +12,6 @@ from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.dots import dot
 from fastpsr.kernels.types import Floats
 
-__all__ = ["solve_positive_definite"]
-
 
 def solve_positive_definite(matrix: Floats, vector: Floats) -> Floats | None:
     """Return the solution of ``matrix x = vector``; None where the matrix is not so to rounding."""

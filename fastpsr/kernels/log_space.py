@@ -10,16 +10,6 @@ from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.rows import largest, total
 from fastpsr.kernels.types import Floats, Reals
 
-__all__ = [
-    "log_odds_from_posteriors",
-    "log_sigmoid_columns",
-    "log_sigmoid_rows",
-    "normalize_log_rows",
-    "sigmoid",
-    "sigmoid_columns",
-    "softplus",
-]
-
 _exp = elementary.exp_of_nonpositive
 _log = elementary.log_of_nonnegative
 _sigmoid = elementary.sigmoid

@@ -9,13 +9,6 @@ from fastpsr.kernels.blocks import over_blocks
 from fastpsr.kernels.compiler import kernel, larger, summing
 from fastpsr.kernels.types import Codes, Floats, Reals
 
-__all__ = [
-    "brier_losses_of_logits",
-    "confidences_of_logits",
-    "likeliest_of_logits",
-    "log_losses_of_logits",
-]
-
 _BLOCK = 2048  # logits, so that a block stays in the first-level cache
 
 _exp = elementary.exp_of_distance

@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-__all__ = ["at_first_compilation", "listen"]
-
 _actions: list[Callable[[], None]] = []
 
 

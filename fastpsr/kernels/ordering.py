@@ -6,8 +6,6 @@ from fastpsr.kernels.blocks import together
 from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.types import Floats
 
-__all__ = ["sort_in_place"]
-
 _FEW = 1 << 14  # scores, which NumPy sorts as fast; more are sorted at the same time
 
 

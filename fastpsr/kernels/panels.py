@@ -13,8 +13,6 @@ from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.kernels.compiler import inlined, kernel
 from fastpsr.kernels.types import Codes, Counts, Flags, Floats
 
-__all__ = ["look_up_tails", "place_on_boundaries"]
-
 _exp = elementary.exp_of_nonpositive
 _LEAST = 1e-300  # of a coordinate of a point: a weight may be infinite at 0
 

@@ -15,14 +15,6 @@ from fastpsr.kernels.compiler import kernel, summing
 from fastpsr.kernels.random import STEP, draw_binomial, mixed, stream_of
 from fastpsr.kernels.types import Blocks, Codes, Counts, Floats
 
-__all__ = [
-    "draw_counts",
-    "draws_in_part",
-    "sum_by_share",
-    "sum_counted_rows",
-    "sum_draws",
-]
-
 _LOW_32 = np.uint64(0xFFFFFFFF)
 _S12, _S32 = np.uint64(12), np.uint64(32)
 _LOW_12 = np.uint64(0xFFF)

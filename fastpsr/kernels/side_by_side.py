@@ -14,8 +14,6 @@ from fastpsr.kernels.blocks import over_blocks
 from fastpsr.kernels.compiler import kernel, summing
 from fastpsr.kernels.types import Codes, Flags, Floats
 
-__all__ = ["SideBySide"]
-
 _SCORES = 1 << 15  # of a block; it stays in the second-level cache with what is made of it
 _MOST_WIDE = 16  # blocks, times 16 samples
 _ROWS = 1000  # samples of a piece at least, and

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-__all__ = ["held_back"]
-
 
 @contextmanager
 def held_back() -> Iterator[None]:

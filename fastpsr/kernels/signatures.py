@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-__all__ = ["LIST", "Signature", "compile_signature", "listed", "serve", "serve_command"]
-
 LIST = Path(__file__).with_name("signatures.txt")
 BY_KERNELS = "kernels"
 _OBJECTS = 50_000  # between searches for garbage, which take a tenth of the time at the default

@@ -4,8 +4,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["DEGREE", "LANES", "index_type"]
-
 DEGREE = 7  # of the highest Chebyshev polynomial on a cell of the axis of scores
 LANES = 8  # replicates whose weights lie side by side, so that a row is read once for all
 

@@ -6,8 +6,6 @@ from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.rows import largest, total
 from fastpsr.kernels.types import Codes, Floats
 
-__all__ = ["curve_rows", "residual_rows"]
-
 _exp = elementary.exp_of_nonpositive
 
 

@@ -8,18 +8,6 @@ from fastpsr.kernels.compiler import inlined, kernel, summing
 from fastpsr.kernels.rows import sum_and_squares
 from fastpsr.kernels.types import Codes, Floats
 
-__all__ = [
-    "sum_brier_losses",
-    "sum_brier_losses_of_pairs",
-    "sum_brier_losses_of_posteriors",
-    "sum_brier_losses_of_rows",
-    "sum_by_class",
-    "sum_log_losses",
-    "sum_log_losses_of_pairs",
-    "sum_log_losses_of_posteriors",
-    "sum_log_losses_of_rows",
-]
-
 _log = elementary.log_of_nonnegative
 _log1p = elementary.log1p_of_nonnegative
 _sigmoid = elementary.sigmoid

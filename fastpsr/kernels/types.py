@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Blocks", "BucketTree", "Codes", "Counts", "Flags", "Floats", "Grid", "Reals"]
-
 Floats = NDArray[np.float64]
 Reals = NDArray[np.floating[Any]]
 Codes = NDArray[np.integer[Any]]

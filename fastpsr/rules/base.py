@@ -59,7 +59,7 @@ class ScoringRule(Options, ABC):
 
     def binary_losses(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
         """Return the (N,) losses of log-odds of class 1 against labels."""
-        losses = self.class_losses(kernels.log_sigmoid_columns(log_odds))
+        losses = self.class_losses(kernels.log_space.log_sigmoid_columns(log_odds))
         return np.where(y == 0, losses[:, 0], losses[:, 1])
 
     def losses_at(self, log_q: Floats, y: NDArray[Any]) -> Floats:
@@ -95,13 +95,15 @@ class ScoringRule(Options, ABC):
         y, weights = predictions.labels, predictions.weights
         q, n_classes = predictions._given_posteriors, predictions.n_classes
         if self.name_in_kernels is None or (q is None and n_classes > 2):
-            return kernels.sum_by_class(self.losses_of(predictions), y, weights, n_classes)
+            return kernels.sums.sum_by_class(self.losses_of(predictions), y, weights, n_classes)
         values, form = predictions.log_odds if q is None else q, ""
         if q is not None:
             form = (
                 "_of_posteriors" if q.ndim == 1 else "_of_pairs" if n_classes == 2 else "_of_rows"
             )
-        sums: Floats = getattr(kernels, f"sum_{self.name_in_kernels}{form}")(values, y, weights)
+        sums: Floats = getattr(kernels.sums, f"sum_{self.name_in_kernels}{form}")(
+            values, y, weights
+        )
         return sums
 
     def loss(self, y: ArrayLike, log_q: ArrayLike) -> Floats:

@@ -81,7 +81,7 @@ class TailTables:
 
     def _look_up(self, log_odds: Floats, y: NDArray[np.uint8], *, slopes: bool) -> Floats:
         log_odds = np.ascontiguousarray(log_odds)
-        return kernels.look_up_tails(log_odds, y, self._tables, slopes=slopes)
+        return kernels.panels.look_up_tails(log_odds, y, self._tables, slopes=slopes)
 
 
 def _chebyshev_tools() -> tuple[Floats, Floats, Floats, Floats]:

@@ -98,7 +98,7 @@ def _mean_weights(
     for first in range(0, classes.size, step):
         rows = slice(first, first + step)
         ends = np.empty(classes[rows].size, np.int64)
-        kernels.place_on_boundaries(
+        kernels.panels.place_on_boundaries(
             log_q[rows], classes[rows], reach[rows], nodes, points, shares, ends
         )
         if ends[-1]:  # no points at all where the class is certain

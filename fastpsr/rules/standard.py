@@ -49,7 +49,7 @@ class Log(ScoringRule):
         return np.asarray(-log_q[np.arange(y.size), y])
 
     def binary_losses(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
-        return kernels.softplus(np.where(y == 0, log_odds, -log_odds))
+        return kernels.log_space.softplus(np.where(y == 0, log_odds, -log_odds))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,14 +94,14 @@ class Brier(ScoringRule):
         return np.asarray((rest * rest + (q * q).sum(axis=1)) / q.shape[1])
 
     def binary_losses(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
-        wrong = kernels.sigmoid(np.where(y == 0, log_odds, -log_odds))
+        wrong = kernels.log_space.sigmoid(np.where(y == 0, log_odds, -log_odds))
         return np.asarray(wrong * wrong)
 
     def binary_slopes(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
         """Return the (N,) derivatives of the losses by the log-odds of class 1."""
         away = np.where(y == 0, log_odds, -log_odds)
-        wrong = kernels.sigmoid(away)
-        slopes = 2.0 * wrong * wrong * kernels.sigmoid(-away)
+        wrong = kernels.log_space.sigmoid(away)
+        slopes = 2.0 * wrong * wrong * kernels.log_space.sigmoid(-away)
         return np.where(y == 0, slopes, -slopes)
 
     def slopes(self, log_q: Floats, y: NDArray[Any]) -> Floats:

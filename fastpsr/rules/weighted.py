@@ -235,7 +235,7 @@ class Weighted(ScoringRule):
                 f"not shape {returned.shape}",
             )
         values = np.ascontiguousarray(returned, dtype=np.float64)
-        wrong = kernels.find_outside(values, 0.0, _LARGEST)
+        wrong = kernels.checking.find_outside(values, 0.0, _LARGEST)
         if wrong >= 0:
             raise ArgumentError(
                 "weight",
@@ -322,4 +322,4 @@ def _exponent(at_690: float, at_626: float) -> float:
 
 def _pairs(v: Floats) -> Floats:
     """Return points (a_1, a_2) for logits of a_1, each coordinate to full relative precision."""
-    return np.column_stack([kernels.sigmoid(v), kernels.sigmoid(-v)])
+    return np.column_stack([kernels.log_space.sigmoid(v), kernels.log_space.sigmoid(-v)])
