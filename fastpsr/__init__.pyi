@@ -67,11 +67,13 @@ from fastpsr.dask import (
 )
 from fastpsr.data import (
     PartitionedPredictions,
-    Predictions,
     from_parts,
 )
 from fastpsr.data.parquet import (
     scan_parquet,
+)
+from fastpsr.data.predictions import (
+    Predictions,
 )
 from fastpsr.errors import (
     ArgumentError,

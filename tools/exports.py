@@ -21,8 +21,9 @@ _PUBLIC = {
     "costs": ...,
     "curves": ...,
     "dask": ...,
-    "data": ["PartitionedPredictions", "Predictions", "from_parts"],
+    "data": ["PartitionedPredictions", "from_parts"],
     "data.parquet": ["scan_parquet"],
+    "data.predictions": ["Predictions"],
     "errors": ["ArgumentError", "SuspicionWarning"],
     "evaluation": [
         "Decomposition", "Evaluation", "Selection", "decompose", "evaluate",
