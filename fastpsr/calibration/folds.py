@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.counts import Step, count
-from fastpsr.data import LABELS, Data, Part, PartitionedPredictions
+from fastpsr.data import LABELS, Data, Part
 from fastpsr.errors import ArgumentError
 from fastpsr.ids import numbered
 
@@ -140,14 +140,6 @@ class Folds:
             served=(self.served + first).reshape(-1, 2), may_train=np.kron(each, self.may_train),
         )  # fmt: skip
 
-    def pinned_to(self, data: Data) -> "Folds":
-        """Return the folds that rows of data have now, for the same rows with other weights."""
-        if isinstance(data, PartitionedPredictions):
-            pinned: Assignment = _EarlierFolds(self.assignment, data.depth)
-        else:
-            pinned = RowFolds(self.fold_of_rows(Part.whole(data)))
-        return replace(self, assignment=pinned)
-
     @property
     def n_calibrators(self) -> int:
         """The number C of calibrators."""
@@ -169,9 +161,10 @@ class Folds:
         return self.assignment.reads
 
     def fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
-        """Return the fold of each row of a part, (n,)."""
-        folds: NDArray[np.uint16] = part.remember(
-            self.assignment.cache_key, lambda: self.assignment.folds(part)
+        """Return the fold of each row of a part, (n,): of a replicate that of what is drawn."""
+        drawn = part.drawn_from
+        folds: NDArray[np.uint16] = drawn.remember(
+            self.assignment.cache_key, lambda: self.assignment.folds(drawn)
         )
         return folds
 
@@ -210,28 +203,6 @@ class RowFolds(Assignment):
 
     def folds(self, part: Part) -> NDArray[np.uint16]:
         return self.numbers
-
-
-@dataclass(frozen=True, eq=False)
-class _EarlierFolds(Assignment):
-    """The folds of rows in parts before these were reweighted.
-
-    Attributes
-    ----------
-    rule : Assignment
-    depth : int
-        Number of changes of rows or weights before the folds were assigned.
-    """
-
-    rule: Assignment
-    depth: int
-
-    @property
-    def reads(self) -> frozenset[str]:
-        return self.rule.reads
-
-    def folds(self, part: Part) -> NDArray[np.uint16]:
-        return self.rule.folds(part.at_depth(self.depth))
 
 
 @dataclass(frozen=True, eq=False)

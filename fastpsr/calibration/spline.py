@@ -146,11 +146,12 @@ class Spline(SmoothCalibrator):
     # Fits: inner folds for a single fit, and infinite scores at the floor
 
     def with_inner_folds(self, data: Data, folds: Folds) -> Folds | None:
-        fewest = int(np.min(data.class_sizes))
+        drawn = data.drawn_from
+        fewest = int(np.min(drawn.class_sizes))
         if folds.n_folds == 1 and fewest > 1:
             n_folds = min(_FOLDS, fewest)
-            name = ("inner folds", n_folds)  # those of CrossFit()
-            dealt = shared(name, data, lambda: deal_samples(data, n_folds, 0))
+            name = ("folds", n_folds, 0)  # those of CrossFit()
+            dealt = shared(name, drawn, lambda: deal_samples(drawn, n_folds, 0))
             return dealt.inner()
         # those that train a calibrator, and may train others on which it is not trained
         inner = folds.training_mask[:, :, None] & folds.training_mask[:, None, :] & folds.may_train

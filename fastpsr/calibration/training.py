@@ -141,7 +141,7 @@ class CrossFit(Training):
             check_ids(argument, spec, data)
         n_folds = int(self.folds) if isinstance(self.folds, (int, np.integer)) else 0
         name = ("folds", n_folds, self.seed, *(dealing.spec_key(spec) for _, spec in specs))
-        return shared(name, data, lambda: self._deal(data, n_folds).pinned_to(data))
+        return shared(name, data, lambda: self._deal(data, n_folds))
 
     def _deal(self, data: Data, n_folds: int) -> Folds:
         groups = self.groups

@@ -156,13 +156,6 @@ class MappedParts(LabeledData):
         """The data that its source gives, unmapped."""
         return self if self._parent is None else self._parent.root
 
-    @property
-    def depth(self) -> int:
-        """How often transforms have changed rows or weights."""
-        if self._parent is None or self._transform is None:
-            return 0
-        return self._parent.depth + (not self._transform.keeps_rows)
-
     def part(self, raw: Part, mapped_parts: dict[int, Part]) -> Part:
         """Return the part of what the source gave; `mapped_parts` holds what was mapped already."""
         if id(self) not in mapped_parts:
@@ -194,7 +187,10 @@ class MappedParts(LabeledData):
             part = Part(bound, number, first_row, ranks, columns)
         if before is None or self._transform is None:
             return part
-        return part.made_from(before, keeps_rows=self._transform.keeps_rows)
+        changes = self._transform
+        return part.made_from(
+            before, keeps_rows=changes.keeps_rows, is_replicate=changes.is_replicate
+        )
 
     def check_unchanged(self, raw: Part, with_scores: bool) -> None:
         """Raise where a part is not what it was when it was read before."""

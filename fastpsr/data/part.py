@@ -43,6 +43,7 @@ class Part:
         self.first_row, self.ranks = first_row, ranks
         self.columns = columns
         self._before: Part | None = None
+        self._drawn_from: Part | None = None
         self._remembered: dict[Hashable, Any] = {}
 
     @classmethod
@@ -50,10 +51,20 @@ class Part:
         """Return predictions in memory as the one part that they are."""
         return cls(predictions, 0, 0, np.zeros(predictions.n_classes, np.int64), None)
 
-    def made_from(self, before: "Part", *, keeps_rows: bool) -> "Part":
+    def made_from(self, before: "Part", *, keeps_rows: bool, is_replicate: bool) -> "Part":
         """Remember the part that this was made from, where rows or weights were changed."""
         self._before = before._before if keeps_rows else before
+        if keeps_rows or is_replicate:
+            self._drawn_from = before.drawn_from if is_replicate else before._drawn_from
         return self
+
+    @property
+    def drawn_from(self) -> "Part":
+        """The part of which this is a replicate, by other weights; else this part itself."""
+        if self.columns is not None:
+            return self if self._drawn_from is None else self._drawn_from
+        whole = self.predictions.drawn_from
+        return self if whole is self.predictions else Part.whole(whole)
 
     @property
     def depth(self) -> int:
