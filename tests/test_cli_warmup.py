@@ -185,10 +185,10 @@ sys.exit(app.run())
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="waits for the end of any process")
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
-def test_a_signal_leaves_no_process_behind(name):
+def test_a_signal_leaves_no_process_behind(name, tmp_path):
     with subprocess.Popen(
         [sys.executable, "-P", "-c", SIGNALED, "demo"], text=True,
-        env=surroundings(NUMBA_CACHE_DIR="cache", FASTPSR_NUM_THREADS="2"),
+        env=surroundings(NUMBA_CACHE_DIR=str(tmp_path), FASTPSR_NUM_THREADS="2"),
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     ) as command:  # fmt: skip
         helper = os.pidfd_open(int(command.stderr.readline()))

@@ -143,8 +143,8 @@ if __name__ == "__main__":
 SMALL = "import numpy as np\nfrom fastpsr import kernels\n"
 SHOW = """
 from fastpsr.kernels.log_space import _map_softplus
-hits = sum(_map_softplus.stats.cache_hits.values())
-print(kernels.log_space.softplus(np.zeros(1))[0].item(), hits)
+print(kernels.log_space.softplus(np.zeros(1))[0].item(), end=" ")
+print(sum(_map_softplus.stats.cache_hits.values()))
 """
 LOG2 = str(np.log(2))
 BREAK = {
