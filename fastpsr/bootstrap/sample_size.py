@@ -267,7 +267,7 @@ class _Pilot:
     @cached_property
     def least(self) -> float:
         """Smallest factor of the number of units that is considered."""
-        return min(1.0, FEWEST / min([self.n, *self.class_sizes]))
+        return FEWEST / max(FEWEST, min([self.n, *self.class_sizes]))
 
     @cached_property
     def most(self) -> float:

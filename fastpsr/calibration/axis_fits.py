@@ -24,6 +24,7 @@ from fastpsr.rules.base import ScoringRule
 
 _STEEPNESS = 32.0  # of the first axis, by the range of the scores: about 128 cells
 _NARROWEST = 1e-290
+_LARGEST = 1e300  # score, so that edges of cells are finite
 _MOST_AXES = 3  # before the samples are used
 _STRETCH = 1.5  # of the planned steepness, at most; then errors of sums reach 1e-12
 _MOST_PAIRS = 1 << 12  # of a calibrator and a fold, where fits of replicates lie side by side
@@ -310,6 +311,8 @@ def _plan_fits(map_: SmoothMap, data: Data, folds: Folds) -> PlannedFits | None:
         return None
     span = count(ScoreRange().over(data))
     low, high, floor = span.finite_low, span.finite_high, 0.0
+    if max(-low, high) > _LARGEST:
+        return None
     if not span.is_finite:
         floor = LOG_FLOOR
         if map_.chooses_among_fits or not floor < low <= high < -floor:

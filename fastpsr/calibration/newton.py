@@ -126,6 +126,7 @@ class ByProducts(Protocol):
         """Return the product of the curvature at the last point with a direction (K, M)."""
 
 
+@np.errstate(over="ignore", invalid="ignore")  # such a point is no optimum: None is returned
 def newton_by_products(sums: ByProducts, point: Floats, pull: Floats) -> Floats | None:
     """Take Newton steps found by conjugate gradients; None without convergence.
 

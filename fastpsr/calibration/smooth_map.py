@@ -203,7 +203,8 @@ class SmoothMap(ABC):
             start = np.zeros((len(masks), self.n_parameters))
             if self.with_bias:
                 totals = weights.sum(axis=2)
-                start[:, -1] = np.log(totals[1] / totals[0]) - prior_log_odds
+                with np.errstate(divide="ignore", invalid="ignore"):  # weights that underflow
+                    start[:, -1] = np.log(totals[1]) - np.log(totals[0]) - prior_log_odds
         start = self.moved(start, sums.origin)
         at = scores + prior_log_odds[:, None] if self.adds_prior_first else scores[None]
         n_parameters = start.shape[-1]
