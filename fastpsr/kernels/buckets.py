@@ -23,15 +23,15 @@ from fastpsr.kernels.blocks import (
     thread_count,
     writable,
 )
-from fastpsr.kernels.cells import split_by_class
+from fastpsr.kernels.cells import bucket_numbers, bucket_of, split_by_class
 from fastpsr.kernels.compiler import float_to_bits, inlined, kernel
-from fastpsr.kernels.exact import (
+from fastpsr.kernels.isotonic import pool_adjacent_violators
+from fastpsr.kernels.reductions import (
     add_to_exact,
     sum_exactly_by_group,
     two_sum,
     two_sum_inlined,
 )
-from fastpsr.kernels.grid import bucket_numbers, bucket_of
 from fastpsr.kernels.types import BucketTree, Codes, Counts, Flags, Floats
 
 _AT_ONCE = 1 << 20  # rows whose places are held
@@ -55,12 +55,7 @@ def count_type(n_rows):
 
 def add_to_buckets(scores: Floats, y: Codes, low: float, per_unit: float, counts: Counts) -> None:
     """Add the counts of both classes to `counts`, (n_buckets, 2) of int64."""
-    over_one(_count, scores.size, scores, y, low, per_unit, counts[None])
-
-
-def over_one(function, n_rows, *arguments):
-    """Call a kernel over all rows as one part."""
-    over_parts(function, cut(n_rows, 1), *arguments)
+    over_parts(_count, cut(scores.size, 1), scores, y, low, per_unit, counts[None])
 
 
 def first_keys(buckets: Codes, low: float, per_unit: float, n_buckets: int) -> Counts:
@@ -157,8 +152,10 @@ def cumulate_exactly(sums: Floats) -> Floats:
 
 def find_undecided(counts: Codes) -> Flags:
     """Return (n_buckets,) flags: where a block of the fit may begin inside a bucket, or with it."""
+    negatives, positives = np.ascontiguousarray(counts.T, np.float64)
+    starts = np.append(pool_adjacent_violators(negatives, positives), counts.shape[0])
     undecided = np.zeros(counts.shape[0], np.bool_)
-    _find_undecided(counts, undecided)
+    _find_undecided(negatives, positives, starts, undecided)
     return undecided
 
 
@@ -237,33 +234,16 @@ def _pick(first, last, bounds, scores, y, low, per_unit, picked, begins, negativ
 
 
 @kernel
-def _find_undecided(counts, undecided):
-    n_buckets = counts.shape[0]
-    starts = np.empty(n_buckets + 1, np.int64)
-    below = np.empty(n_buckets)
-    above = np.empty(n_buckets)
-    n_blocks = 0
-    for bucket in range(n_buckets):
-        n = np.float64(counts[bucket, 0])
-        p = np.float64(counts[bucket, 1])
-        if n == 0.0 and p == 0.0:
-            continue
-        start = bucket
-        while n_blocks > 0 and above[n_blocks - 1] / below[n_blocks - 1] >= p / n:
-            n_blocks -= 1
-            n += below[n_blocks]
-            p += above[n_blocks]
-            start = starts[n_blocks]
-        starts[n_blocks], below[n_blocks], above[n_blocks] = start, n, p
-        n_blocks += 1
-    starts[n_blocks] = n_buckets
-    for block in range(n_blocks):
-        n = 0.0
-        p = 0.0
+def _find_undecided(negatives, positives, starts, undecided):
+    for block in range(starts.size - 1):
+        below = above = 0.0
         for bucket in range(starts[block], starts[block + 1]):
-            right = np.float64(counts[bucket, 0])
-            up = np.float64(counts[bucket, 1])
-            corner = p * below[block] <= (n + right) * above[block] * _MARGIN
+            below += negatives[bucket]
+            above += positives[bucket]
+        n = p = 0.0
+        for bucket in range(starts[block], starts[block + 1]):
+            right, up = negatives[bucket], positives[bucket]
+            corner = p * below <= (n + right) * above * _MARGIN
             undecided[bucket] = bucket == starts[block] or (right > 0.0 and up > 0.0 and corner)
             n += right
             p += up
