@@ -25,7 +25,6 @@ from fastpsr.kernels.blocks import (
 )
 from fastpsr.kernels.cells import bucket_numbers, bucket_of, split_by_class
 from fastpsr.kernels.compiler import float_to_bits, inlined, kernel
-from fastpsr.kernels.isotonic import pool_adjacent_violators
 from fastpsr.kernels.reductions import (
     add_to_exact,
     sum_exactly_by_group,
@@ -152,10 +151,8 @@ def cumulate_exactly(sums: Floats) -> Floats:
 
 def find_undecided(counts: Codes) -> Flags:
     """Return (n_buckets,) flags: where a block of the fit may begin inside a bucket, or with it."""
-    negatives, positives = np.ascontiguousarray(counts.T, np.float64)
-    starts = np.append(pool_adjacent_violators(negatives, positives), counts.shape[0])
     undecided = np.zeros(counts.shape[0], np.bool_)
-    _find_undecided(negatives, positives, starts, undecided)
+    _find_undecided(counts, undecided)
     return undecided
 
 
@@ -234,16 +231,33 @@ def _pick(first, last, bounds, scores, y, low, per_unit, picked, begins, negativ
 
 
 @kernel
-def _find_undecided(negatives, positives, starts, undecided):
-    for block in range(starts.size - 1):
-        below = above = 0.0
+def _find_undecided(counts, undecided):
+    n_buckets = counts.shape[0]
+    starts = np.empty(n_buckets + 1, np.int64)
+    below = np.empty(n_buckets)
+    above = np.empty(n_buckets)
+    n_blocks = 0
+    for bucket in range(n_buckets):
+        n = np.float64(counts[bucket, 0])
+        p = np.float64(counts[bucket, 1])
+        if n == 0.0 and p == 0.0:
+            continue
+        start = bucket
+        while n_blocks > 0 and above[n_blocks - 1] / below[n_blocks - 1] >= p / n:
+            n_blocks -= 1
+            n += below[n_blocks]
+            p += above[n_blocks]
+            start = starts[n_blocks]
+        starts[n_blocks], below[n_blocks], above[n_blocks] = start, n, p
+        n_blocks += 1
+    starts[n_blocks] = n_buckets
+    for block in range(n_blocks):
+        n = 0.0
+        p = 0.0
         for bucket in range(starts[block], starts[block + 1]):
-            below += negatives[bucket]
-            above += positives[bucket]
-        n = p = 0.0
-        for bucket in range(starts[block], starts[block + 1]):
-            right, up = negatives[bucket], positives[bucket]
-            corner = p * below <= (n + right) * above * _MARGIN
+            right = np.float64(counts[bucket, 0])
+            up = np.float64(counts[bucket, 1])
+            corner = p * below[block] <= (n + right) * above[block] * _MARGIN
             undecided[bucket] = bucket == starts[block] or (right > 0.0 and up > 0.0 and corner)
             n += right
             p += up

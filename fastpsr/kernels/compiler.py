@@ -20,7 +20,6 @@ from uuid import uuid4
 import llvmlite
 import numba
 import numpy as np
-from llvmlite import ir
 from numba.core import serialize
 from numba.core.runtime.nrt import rtsys
 from numba.extending import intrinsic
@@ -104,20 +103,16 @@ def inlined(function: Any) -> Any:
     return numba.njit(inline="always", fastmath={"contract"}, **_OPTIONS)(function)
 
 
-@intrinsic
-def _compiled_bits_to_float(typing_context, bits):
-    def generate(context, builder, signature, arguments):
-        return builder.bitcast(arguments[0], ir.DoubleType())
-
-    return numba.float64(numba.int64), generate
+@inlined
+def bits_to_float(bits):
+    """Reinterpret an int64 as a float64."""
+    return np.int64(bits).view(np.float64)
 
 
-@intrinsic
-def _compiled_float_to_bits(typing_context, value):
-    def generate(context, builder, signature, arguments):
-        return builder.bitcast(arguments[0], ir.IntType(64))
-
-    return numba.int64(numba.float64), generate
+@inlined
+def float_to_bits(value):
+    """Reinterpret a float64 as an int64."""
+    return np.float64(value).view(np.int64)
 
 
 @intrinsic
@@ -130,18 +125,6 @@ def _compiled_larger(typing_context, one, other):
     return one(one, one), generate
 
 
-def _plain_bits_to_float(bits):
-    return np.int64(bits).view(np.float64)
-
-
-def _plain_float_to_bits(value):
-    return np.float64(value).view(np.int64)
-
-
-#: Reinterpret an int64 as a float64.
-bits_to_float = _plain_bits_to_float if _PLAIN else _compiled_bits_to_float
-#: Reinterpret a float64 as an int64.
-float_to_bits = _plain_float_to_bits if _PLAIN else _compiled_float_to_bits
 #: Return the larger of two numbers of one type, neither of them nan.
 larger = max if _PLAIN else _compiled_larger
 
