@@ -189,7 +189,10 @@ def highest_in_steps(values: Floats, weights: Floats, grid: Grid, highest: Float
 
 
 def bin_numbers(values: Floats, edges: Floats) -> NDArray[np.int32]:
-    """Return the bin of each value, for `edges` from 0 to 1 in ascending order."""
+    """Return the bin of each value, for `edges` from 0 to 1 in ascending order.
+
+    Bins are (low, high]; 0 lies in the first.
+    """
     return cell_numbers(values, edges[1:-1]) >> 1  # inner edges below
 
 

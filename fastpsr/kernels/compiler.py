@@ -1,4 +1,4 @@
-"""The one file that sets Numba's compile options.
+"""The one file that sets Numba's compile options, and keeps compiled kernels on disk.
 
 Kernels are serial functions that release the GIL; :mod:`fastpsr.kernels.blocks` runs them on
 several threads. Numba's own threading layers are not used: the default one aborts the process on
@@ -166,7 +166,11 @@ _TAKEN_OVER = ("_cache_file", "_index_key", "save_overload", "load_overload", "_
 
 
 class _Files:
-    """Has the methods that Numba's cache calls."""
+    """Has the methods that Numba's cache calls: a file for each kernel and types.
+
+    Numba keeps an index of these files for each kernel. Two processes that compile a kernel for
+    different types would overwrite one another's index, and might give both their code one name.
+    """
 
     def __init__(self, folder: Path, name: str, digest: str) -> None:
         self._folder, self._name = folder, name

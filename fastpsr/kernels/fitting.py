@@ -1,4 +1,8 @@
-"""Gradients and curvatures of log losses that a Newton step needs, and its linear equations."""
+"""Gradients and curvatures of log losses that a Newton step needs, and its linear equations.
+
+The equations are solved on one thread: BLAS would start threads for a matrix of 100 x 100, and they
+would spin on cores that we want.
+"""
 
 import math
 

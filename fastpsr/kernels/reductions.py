@@ -1,4 +1,8 @@
-"""Reductions of arrays, shared by several kernels, and sums whose order does not matter."""
+"""Reductions of arrays, shared by several kernels, and sums whose order does not matter.
+
+Products are summed without BLAS, whose bits depend on where arrays lie. A sum whose order does not
+matter is a float64 and what it leaves over, in a second one.
+"""
 
 import numpy as np
 
