@@ -105,4 +105,4 @@ def as_edges(edges: ArrayLike) -> tuple[Any, ...]:
         row = int(wrong[0]) + 1 if wrong.size else 0
         rule = f"must ascend, each once, without nan: {values[row]} in row {row} does not"
         raise ArgumentError("edges", rule, row, remedy="pass np.unique(edges)")
-    return kernels.grid.bucket_grid(values)
+    return kernels.cells.bucket_grid(values)

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.frames import RowOrder, require_same_order
-from fastpsr.kernels.sizes import index_type
+from fastpsr.kernels.types import index_type
 
 #: Columns of tables that name the speakers of both sides.
 SPEAKER_COLUMNS = ("enroll_speaker", "test_speaker")

@@ -10,7 +10,7 @@ import pytest
 
 import fastpsr
 from fastpsr.cli.compiling import compile_all
-from fastpsr.kernels.signatures import listed
+from fastpsr.kernels.compilation import listed
 
 sys.path.append(str(Path(__file__).parents[1]))  # for tools; the package may be installed elsewhere
 

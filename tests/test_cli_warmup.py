@@ -15,9 +15,9 @@ from types import SimpleNamespace
 import pytest
 
 from fastpsr.cli import warmup
-from fastpsr.kernels import signatures as kernel_signatures
+from fastpsr.kernels import compilation
+from fastpsr.kernels.compilation import Signature, listed
 from fastpsr.kernels.compiler import is_plain
-from fastpsr.kernels.signatures import Signature, listed
 from tests.commands import program, succeed, surroundings
 from tools import signatures
 
@@ -102,10 +102,10 @@ def test_compilations_are_timed(monkeypatch):
                 pass
 
     module = SimpleNamespace(_slow=Dispatcher)
-    monkeypatch.setattr(kernel_signatures, "import_module", lambda name: module)
-    monkeypatch.setattr("fastpsr.kernels.cache.is_kept", lambda dispatcher, types: False)
+    monkeypatch.setattr(compilation, "import_module", lambda name: module)
+    monkeypatch.setattr("fastpsr.kernels.compiler.is_kept", lambda dispatcher, types: False)
     begun = time.process_time()
-    seconds = kernel_signatures.compile_signature(Signature("any._slow", "float64"))
+    seconds = compilation.compile_signature(Signature("any._slow", "float64"))
     assert 0.01 <= seconds <= time.process_time() - begun
 
 
@@ -146,9 +146,9 @@ def test_a_process_compiles_ahead_until_the_command_ends(call):
 
 def test_it_compiles_from_the_last_kernel_to_the_first(monkeypatch):
     done = []
-    monkeypatch.setattr(kernel_signatures, "_end_with_stdin", lambda: None)
-    monkeypatch.setattr(kernel_signatures, "compile_signature", done.append)
-    kernel_signatures.serve_command("demo")
+    monkeypatch.setattr(compilation, "_end_with_stdin", lambda: None)
+    monkeypatch.setattr(compilation, "compile_signature", done.append)
+    compilation.serve_command("demo")
     assert len(done) > 10
     assert done[::-1] == [each for each in listed() if "demo" in each.callers and not each.is_part]
 
@@ -156,13 +156,13 @@ def test_it_compiles_from_the_last_kernel_to_the_first(monkeypatch):
 @compiled
 def test_it_ends_when_the_command_has_died():
     code = """
-from fastpsr.kernels import signatures
-signatures.listed = lambda: [signatures.Signature("a.b", "int64", ("demo",))]
+from fastpsr.kernels import compilation
+compilation.listed = lambda: [compilation.Signature("a.b", "int64", ("demo",))]
 def for_ever(signature):
     while True:
         pass
-signatures.compile_signature = for_ever
-signatures.serve_command("demo")
+compilation.compile_signature = for_ever
+compilation.serve_command("demo")
 """
     done = program(code=code, stdin="")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from fastpsr.kernels.signals import held_back
+from fastpsr.kernels.compilation import held_back
 
 pty = pytest.importorskip("pty")
 

@@ -182,7 +182,7 @@ def test_steps_at_or_below_a_value(edges):
 def test_bin_numbers(edges):
     inner = np.sort(np.concatenate([edges, edges[::3], edges[::3]]))  # quantile edges may tie
     values = hostile_values(edges)
-    bins = kernels.binning.bin_numbers(values, np.concatenate([[-INF], inner, [INF]]))
+    bins = kernels.cells.bin_numbers(values, np.concatenate([[-INF], inner, [INF]]))
     np.testing.assert_array_equal(bins, np.searchsorted(inner, values, "left"))
 
 
@@ -190,7 +190,7 @@ def count_cells(scores, weights, edges, take, y):
     """Count twice, so that the second half is added to what is there."""
     cells = np.zeros((2 * edges.size + 2, 2 if weights.size else 1))
     lowest = np.full(2 * edges.size + 2, INF)
-    grid = kernels.grid.bucket_grid(edges)
+    grid = kernels.cells.bucket_grid(edges)
     for rows in (slice(0, 5_000), slice(5_000, None)):
         kernels.cells.count_into_cells(
             scores[rows], weights[rows], grid, take, y[rows], cells, lowest
@@ -245,7 +245,7 @@ def test_sort_in_place(kind, n):
         "ascending": np.arange(n) - n / 2.0,
     }[kind]
     ascending, negated = values.copy(), -values
-    kernels.ordering.sort_in_place(ascending, negated)
+    kernels.sorting.sort_in_place(ascending, negated)
     np.testing.assert_array_equal(ascending, np.sort(values))
     np.testing.assert_array_equal(negated, np.sort(-values))
 
@@ -253,7 +253,7 @@ def test_sort_in_place(kind, n):
 @by_edges
 def test_highest_in_steps(edges):
     values = hostile_values(edges, 18_000)
-    grid = kernels.grid.bucket_grid(edges)
+    grid = kernels.cells.bucket_grid(edges)
     for weights in (np.empty(0), np.random.default_rng(0).integers(0, 2, values.size) * 1.0):
         present = weights > 0 if weights.size else np.full(values.size, True)
         expected = np.full(edges.size + 1, -INF)
@@ -284,7 +284,7 @@ def test_sum_into_bins(n_classes, n_bins):
     places = (2 * y + hits) * n_bins + np.searchsorted(edges[1:-1], values, "left")
     for of_values in (values, values.astype(np.float32)):  # which holds them, too
         for of_samples in (weights, np.empty(0)):
-            sums = kernels.binning.sum_into_bins(
+            sums = kernels.cells.sum_into_bins(
                 of_values, hits, y.astype(np.uint8), of_samples, edges, n_classes
             )
             w = of_samples if of_samples.size else np.ones(values.size)

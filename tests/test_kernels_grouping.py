@@ -10,7 +10,7 @@ BLOCK, SMALL = 4096, 64
 
 def cut(sizes, strata):
     bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    start, group, stratum = kernels.grouping.cut_into_blocks(bounds, np.asarray(strata, np.int64))
+    start, group, stratum = kernels.resampling.cut_into_blocks(bounds, np.asarray(strata, np.int64))
     return bounds, start, group, stratum
 
 
@@ -86,5 +86,5 @@ def test_order_is_that_of_a_stable_sort(dtype):
         groups = rng.integers(0, n_groups, n).astype(dtype)
         bounds = np.concatenate([[0], np.cumsum(np.bincount(groups, minlength=n_groups))])
         groups.flags.writeable = False
-        order = kernels.grouping.order_by_group(groups, bounds)
+        order = kernels.sorting.order_by_group(groups, bounds)
         np.testing.assert_array_equal(order, np.argsort(groups, kind="stable"))

@@ -16,7 +16,7 @@ def test_inductive_fits(n_distinct):
     for n in (1, 5, 60):
         scores, hits = rng.integers(0, n_distinct, n), rng.random(n) < rng.random()
         cells = [np.bincount(scores[hits == k], minlength=n_distinct) for k in (False, True)]
-        upper, lower = kernels.inductive.isotonic_with_one_more(*map(np.float64, cells))
+        upper, lower = kernels.isotonic.isotonic_with_one_more(*map(np.float64, cells))
         for share, is_hit, sign in ((upper, hits, 1.0), (lower, ~hits, -1.0)):
             expected = [_with_one_more(sign * scores, is_hit, sign * at) for at in distinct]
             np.testing.assert_allclose(share, expected, rtol=1e-13)
@@ -26,7 +26,7 @@ def test_shares_are_shares_where_a_sample_more_is_lost_to_rounding():
     rng = np.random.default_rng(0)
     for _ in range(300):
         cells = 10.0 ** rng.uniform(-300, 300, (2, 8)) * (rng.random((2, 8)) < 0.6)
-        for share in kernels.inductive.isotonic_with_one_more(*cells):
+        for share in kernels.isotonic.isotonic_with_one_more(*cells):
             assert ((share >= 0.0) & (share <= 1.0)).all()
 
 

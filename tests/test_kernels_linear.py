@@ -12,7 +12,7 @@ def test_solutions_are_those_of_numpy(n):
     root = rng.normal(size=(n, n))
     matrix, vector = root @ root.T + n * np.eye(n), rng.normal(size=n)
     kept = matrix.copy(), vector.copy()
-    solution = kernels.linear.solve_positive_definite(matrix, vector)
+    solution = kernels.fitting.solve_positive_definite(matrix, vector)
     # the condition number is below 10: rounding of n terms remains
     np.testing.assert_allclose(solution, np.linalg.solve(matrix, vector), rtol=0.0, atol=1e-13)
     np.testing.assert_array_equal(matrix, kept[0])
@@ -23,4 +23,4 @@ def test_solutions_are_those_of_numpy(n):
     "matrix", [np.zeros((2, 2)), np.ones((3, 3)), np.diag([1.0, -1.0]), np.full((2, 2), np.nan)]
 )
 def test_what_is_not_positive_definite_has_no_solution(matrix):
-    assert kernels.linear.solve_positive_definite(matrix, np.ones(len(matrix))) is None
+    assert kernels.fitting.solve_positive_definite(matrix, np.ones(len(matrix))) is None

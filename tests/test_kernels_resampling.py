@@ -14,7 +14,7 @@ FEW = 40_000  # replicates of a handful of units
 
 def blocks_of(sizes, strata=None):
     bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return kernels.grouping.cut_into_blocks(
+    return kernels.resampling.cut_into_blocks(
         bounds, np.asarray(strata or [0] * len(sizes), np.int64)
     )
 

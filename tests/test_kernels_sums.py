@@ -56,11 +56,9 @@ def test_a_posterior_of_0_costs_without_end_unless_it_weighs_nothing():
     weighted = fp.Predictions.from_posteriors(y, q, sample_weight=[0.0, 1.0])
     assert log.summed_losses(weighted)[2] == 0.0
     q, y = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), np.array([1, 1, 0], np.uint8)
-    assert kernels.sums.sum_log_losses_of_pairs(q, y, np.empty(0)).tolist() == [0.0, math.inf]
-    assert kernels.sums.sum_log_losses_of_pairs(q, y, np.array([0.0, 1.0, 1.0])).tolist() == [
-        0.0,
-        0.0,
-    ]
+    for weights, expected in ([], [0.0, math.inf]), ([0.0, 1.0, 1.0], [0.0, 0.0]):
+        sums = kernels.sums.sum_losses_of_posteriors("log", q, y, np.array(weights))
+        assert sums.tolist() == expected
 
 
 @pytest.mark.parametrize(

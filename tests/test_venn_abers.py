@@ -92,7 +92,7 @@ def test_the_kernel_against_the_definition_with_weights():
         y = np.tile([0, 1], m)
         weights = np.stack([below, above], axis=1).ravel()
         p0, p1 = np.transpose([both_ends(cells, y, weights, at) for at in range(m)])
-        upper, lower = kernels.inductive.isotonic_with_one_more(below, above)
+        upper, lower = kernels.isotonic.isotonic_with_one_more(below, above)
         np.testing.assert_allclose(upper, p1, rtol=1e-14, atol=1e-15)
         np.testing.assert_allclose(lower, 1.0 - p0, rtol=1e-14, atol=1e-15)
 

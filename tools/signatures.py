@@ -20,8 +20,8 @@ import numpy as np
 import fastpsr as fp
 from fastpsr.calibration import NAMED
 from fastpsr.curves import CURVES
-from fastpsr.kernels import signatures as kernel_signatures
-from fastpsr.kernels.signatures import BY_KERNELS, LIST
+from fastpsr.kernels import compilation
+from fastpsr.kernels.compilation import BY_KERNELS, LIST
 from fastpsr.metrics import METRICS
 from tests.commands import data, succeed, surroundings
 from tests.golden import cases
@@ -194,7 +194,7 @@ def check(names):
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         write_files()
         called = set(recorded(*names))
-    listed = {f"{each.kernel}({each.types})": each.is_part for each in kernel_signatures.listed()}
+    listed = {f"{each.kernel}({each.types})": each.is_part for each in compilation.listed()}
     missing = {each for each in called if each not in listed}
     unused = {each for each in listed if not (listed[each] or each in called)}
     for what, signatures in (("not listed", missing), ("not called", unused)):

@@ -55,7 +55,7 @@ class GroupDraws(RowCounts):
         """Return (R, G, 1) counts of groups of so many rows."""
         n_replicates, filled = len(replicates), np.flatnonzero(sizes)
         bounds = np.concatenate([[0], np.cumsum(sizes[filled])]).astype(np.int64, copy=False)
-        blocks = kernels.grouping.cut_into_blocks(bounds, self.strata[filled], _WHOLE)
+        blocks = kernels.resampling.cut_into_blocks(bounds, self.strata[filled], _WHOLE)
         n_draws = np.tile(self._rows.in_strata, (n_replicates, 1))
         drawn = np.zeros((n_replicates, filled.size, 1))
         seed = seed_of(self._seed, (*self._stream, "part", 0))
@@ -77,7 +77,7 @@ class GroupDraws(RowCounts):
 
         def compute() -> tuple[Any, Blocks]:
             bounds, order = self._sorted(layout, parts)
-            return order, kernels.grouping.cut_into_blocks(bounds, self.strata)
+            return order, kernels.resampling.cut_into_blocks(bounds, self.strata)
 
         order, blocks = self.layout.cache.of(part, "drawn rows", compute)
         seed, n_draws = self.within(part, range(replicate, replicate + 1))
@@ -103,7 +103,7 @@ class GroupDraws(RowCounts):
         columns = self.layout.columns(parts)
         ordered = np.empty((len(columns), order.size))
         over_blocks(_take, count_blocks(order.size), columns, order, ordered)
-        return bounds, kernels.grouping.cut_into_blocks(bounds, self.strata), ordered
+        return bounds, kernels.resampling.cut_into_blocks(bounds, self.strata), ordered
 
     def _sorted(self, layout: Layout, parts: Any) -> tuple[Counts, NDArray[Any]]:
         """Return the (G + 1,) bounds of groups, and the rows sorted by group."""
@@ -118,7 +118,7 @@ class GroupDraws(RowCounts):
         else:
             counts = self._numbers_of_rows(weight)
         bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        order = kernels.grouping.order_by_group(groups, bounds)
+        order = kernels.sorting.order_by_group(groups, bounds)
         return bounds, order if present is None else present[order]
 
     def _numbers_of_rows(self, weight: Floats) -> Counts:

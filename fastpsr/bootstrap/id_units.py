@@ -15,7 +15,7 @@ from fastpsr.data import LABELS, Data, check_ids
 from fastpsr.data.part import Part
 from fastpsr.errors import ArgumentError
 from fastpsr.ids import numbered, type_of
-from fastpsr.kernels.sizes import index_type
+from fastpsr.kernels.types import index_type
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from fastpsr.caching import ByIdentity
 from fastpsr.counts.sums import Sums
 from fastpsr.data import LABELS, Floats, Predictions
 from fastpsr.data.part import Part
-from fastpsr.kernels.sizes import DEGREE, index_type
+from fastpsr.kernels.types import DEGREE, index_type
 
 
 class BootstrapCache:

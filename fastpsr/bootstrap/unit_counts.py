@@ -82,7 +82,7 @@ class DrawnIds(UnitCounts):
     def shared(self, replicates: range) -> Counts:
         n = self.units.n_shared
         n_draws = np.full((len(replicates), 1), n)
-        blocks = kernels.grouping.cut_into_blocks(np.array([0, n]), np.zeros(1, np.int64))
+        blocks = kernels.resampling.cut_into_blocks(np.array([0, n]), np.zeros(1, np.int64))
         order = np.arange(n, dtype=np.int32)
         return kernels.resampling.draw_counts(
             self._seed, replicates.start, n_draws, blocks, order, n

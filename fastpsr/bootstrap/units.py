@@ -12,8 +12,7 @@ from fastpsr.bootstrap.layout import BootstrapCache, present_rows
 from fastpsr.bootstrap.unit_counts import DrawnRows, UnitCounts
 from fastpsr.data import LABELS, Data, Floats, PartitionedPredictions
 from fastpsr.data.part import Part
-from fastpsr.kernels.sizes import index_type
-from fastpsr.kernels.types import Blocks
+from fastpsr.kernels.types import Blocks, index_type
 
 Ints = NDArray[Any]
 
@@ -138,8 +137,8 @@ class RowUnits(Units):
         rows = present_rows(part.predictions)
         strata = self.strata(part)[rows]
         bounds = np.concatenate([[0], np.cumsum(np.bincount(strata, minlength=n_strata))])
-        order = rows[kernels.grouping.order_by_group(strata, bounds)]
-        return order, kernels.grouping.cut_into_blocks(bounds, np.arange(n_strata))
+        order = rows[kernels.sorting.order_by_group(strata, bounds)]
+        return order, kernels.resampling.cut_into_blocks(bounds, np.arange(n_strata))
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from fastpsr.counts import Step, count
 from fastpsr.data import Data, Floats, Part
 from fastpsr.data.budget import memory_budget
 from fastpsr.data.part import ROWS
-from fastpsr.kernels.sizes import DEGREE
+from fastpsr.kernels.types import DEGREE
 from fastpsr.rules.base import ScoringRule
 
 _WIDTH = 0.25  # of a cell, in log-odds after calibration as planned: errors of 1e-13

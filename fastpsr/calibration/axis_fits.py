@@ -19,7 +19,7 @@ from fastpsr.counts.losses import ScoreTotals
 from fastpsr.counts.score_range import ScoreRange
 from fastpsr.counts.sums import Sums
 from fastpsr.data import Data, Floats, Part
-from fastpsr.kernels.sizes import DEGREE, LANES
+from fastpsr.kernels.types import DEGREE, LANES
 from fastpsr.rules.base import ScoringRule
 
 _STEEPNESS = 32.0  # of the first axis, by the range of the scores: about 128 cells

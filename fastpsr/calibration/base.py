@@ -283,7 +283,7 @@ class ByFold(Transform):
         # after sorting by calibrator, the samples of each calibrator are a slice
         sizes = np.bincount(calibrator_of_row, minlength=len(self.fitted))
         bounds = np.concatenate([[0], np.cumsum(sizes)])
-        order = kernels.grouping.order_by_group(calibrator_of_row, bounds)
+        order = kernels.sorting.order_by_group(calibrator_of_row, bounds)
         values = np.empty(predictions.scores.shape)
         for c, fitted in enumerate(self.fitted):
             rows = order[bounds[c] : bounds[c + 1]]

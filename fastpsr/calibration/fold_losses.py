@@ -11,7 +11,7 @@ from fastpsr.counts.losses import ScoreTotals
 from fastpsr.counts.sums import Sums
 from fastpsr.data import Data, Floats, Part, Transform, mapped
 from fastpsr.data.part import ROWS
-from fastpsr.kernels.sizes import index_type
+from fastpsr.kernels.types import index_type
 from fastpsr.rules.base import ScoringRule
 
 

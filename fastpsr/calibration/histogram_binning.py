@@ -114,7 +114,7 @@ class HistogramBinning(Calibrator):
 
     def _transform(self, predictions: Predictions) -> Predictions:
         at_prior = as_posteriors(predictions, np.array([0.0, self.prior_log_odds_]))
-        bins = kernels.binning.bin_numbers(at_prior.positive_posteriors, self.edges_)
+        bins = kernels.cells.bin_numbers(at_prior.positive_posteriors, self.edges_)
         levels = clip_log_odds(log_odds_of(self.posterior_, 1.0 - self.posterior_), self.floor)
         return predictions.replace_scores(self.output_kind, (levels - self.prior_log_odds_)[bins])
 
@@ -140,7 +140,7 @@ class _BinnedSums(StepFitSums):
         return ("bins", self.n_cells)
 
     def cells(self, part: Part) -> NDArray[Any]:
-        return kernels.binning.bin_numbers(part.predictions.positive_posteriors, self.edges)
+        return kernels.cells.bin_numbers(part.predictions.positive_posteriors, self.edges)
 
     def levels(self, negatives: Floats, positives: Floats, factors: Floats) -> Floats:
         weight = negatives + positives

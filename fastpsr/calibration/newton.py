@@ -107,7 +107,7 @@ def _solve(gradient: Floats, hessian: Floats, gauge: Any) -> Floats:
     scaled = full * unit[:, None] * unit
     if not np.isfinite(scaled).all():  # LAPACK may not terminate for these
         return np.zeros(gradient.size)
-    solution = kernels.linear.solve_positive_definite(scaled, gradient * unit)
+    solution = kernels.fitting.solve_positive_definite(scaled, gradient * unit)
     if solution is None:  # no curvature in some direction: move only in the others
         solution = np.linalg.lstsq(scaled, gradient * unit, rcond=1e-15)[0]
     return np.asarray(solution * unit)

@@ -284,7 +284,7 @@ class _Rows:
         for rows in self._chunks():
             x, shares, posteriors = self._x[rows], self._shares[rows], self._posteriors[rows]
             values = self._scores(x, self._identity + point)
-            kernels.softmax_fits.residual_rows(values, self._y[rows], shares, posteriors)
+            kernels.fitting.residual_rows(values, self._y[rows], shares, posteriors)
             gradient += self._by_parameters(values, x)
             if curvature is not None:
                 spread = posteriors * (1.0 - posteriors) * shares[:, None]
@@ -297,7 +297,7 @@ class _Rows:
         product = np.zeros(direction.shape)
         for rows in self._chunks():
             values = self._scores(self._x[rows], direction)
-            kernels.softmax_fits.curve_rows(values, self._posteriors[rows], self._shares[rows])
+            kernels.fitting.curve_rows(values, self._posteriors[rows], self._shares[rows])
             product += self._by_parameters(values, self._x[rows])
         return product
 

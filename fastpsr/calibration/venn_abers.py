@@ -168,7 +168,7 @@ class VennAbers(Calibrator):
     def _fit_data(self, data: Data, start: Self | None) -> dict[str, Any]:
         table = distinct_scores(data, self.name)
         scores = table.lowest
-        upper, lower = kernels.inductive.isotonic_with_one_more(table.negatives, table.positives)
+        upper, lower = kernels.isotonic.isotonic_with_one_more(table.negatives, table.positives)
         last = np.flatnonzero(np.append(np.diff(upper) != 0.0, True))
         first = np.flatnonzero(np.append(True, np.diff(lower) != 0.0))
         # fitted at the frequencies, of which posteriors keep the part that priors do not replace
@@ -225,7 +225,7 @@ class _VennAbersSums(StepFitSums):
 
     def levels(self, negatives: Floats, positives: Floats, factors: Floats) -> Floats:
         # a fit at the frequencies, which factors shift; samples are drawn a whole number of times
-        upper, lower = kernels.inductive.isotonic_with_one_more(
+        upper, lower = kernels.isotonic.isotonic_with_one_more(
             np.rint(negatives / factors[0]), np.rint(positives / factors[1])
         )
         log_odds = clip_log_odds(np.log(upper) - np.log(lower), self.floor)

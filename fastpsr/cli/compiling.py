@@ -8,8 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from fastpsr.kernels.blocks import thread_count
-from fastpsr.kernels.notice import at_first_compilation
-from fastpsr.kernels.signatures import Signature, compile_signature, listed
+from fastpsr.kernels.compilation import Signature, at_first_compilation, compile_signature, listed
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -84,8 +83,8 @@ def _start(call: str) -> "Popen[str]":
     code = f"""
 import sys
 sys.path[:] = {sys.path!r}
-from fastpsr.kernels import signatures
-signatures.{call}
+from fastpsr.kernels import compilation
+compilation.{call}
 """
     return Popen(
         [sys.executable, "-P", "-c", code], stdin=PIPE, stdout=PIPE, stderr=DEVNULL,

@@ -8,7 +8,7 @@ import typer
 
 from fastpsr.cli.compiling import compile_all
 from fastpsr.cli.show import console, steps
-from fastpsr.kernels.signatures import listed
+from fastpsr.kernels.compilation import listed
 
 
 def warmup(

@@ -118,7 +118,7 @@ def minDCF(  # noqa: N802
     """
     positives = as_scores("positive_scores", positive_scores).copy()
     negatives = as_scores("negative_scores", negative_scores).copy()
-    kernels.ordering.sort_in_place(positives, negatives)
+    kernels.sorting.sort_in_place(positives, negatives)
     huge, rule = np.finfo(float).max, "be finite and at least 0"
     c_miss = checks.check_number("c_miss", c_miss, 0.0, huge, rule)
     c_fa = checks.check_number("c_fa", c_fa, 0.0, huge, rule)

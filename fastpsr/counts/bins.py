@@ -14,7 +14,7 @@ from fastpsr.counts.sums import Sums
 from fastpsr.data import Data, Floats, Predictions, class_factors
 from fastpsr.data.part import Part
 from fastpsr.errors import ArgumentError
-from fastpsr.kernels.sizes import index_type
+from fastpsr.kernels.types import index_type
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class BinSums(Sums):
         groups *= 2
         groups += hits
         groups *= self.edges.size - 1
-        groups += kernels.binning.bin_numbers(posteriors, self.edges)
+        groups += kernels.cells.bin_numbers(posteriors, self.edges)
         return groups
 
     def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
@@ -84,7 +84,7 @@ class BinSums(Sums):
     def totals(self, part: Part, *beside: Part) -> tuple[Floats, Floats]:
         samples = part.predictions.present()
         posteriors, hits = self.events(samples)
-        totals = kernels.binning.sum_into_bins(
+        totals = kernels.cells.sum_into_bins(
             posteriors, hits, samples.labels, samples.weights, self.edges, self.n_classes
         ).reshape(-1, 2)
         return totals[:, 0], totals[:, 1:]

@@ -104,7 +104,7 @@ def _distinct(by_part: dict[int, tuple[Floats, Floats]]) -> tuple[Floats, Floats
         values, weights = values[order], weights[order]
     else:
         values = values.copy()
-        kernels.ordering.sort_in_place(values)
+        kernels.sorting.sort_in_place(values)
     if not values.size:
         return values, values
     starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))

@@ -13,7 +13,7 @@ from fastpsr.counts.pav_blocks import require_both_classes
 from fastpsr.counts.sums import Sums
 from fastpsr.data import Floats, Predictions
 from fastpsr.data.part import Part
-from fastpsr.kernels.sizes import index_type
+from fastpsr.kernels.types import index_type
 
 _FEW_STEPS = 8  # with which comparisons are faster than a search in the steps
 

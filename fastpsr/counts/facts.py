@@ -30,7 +30,7 @@ class CountRows(Step):
         sizes = np.bincount(present, minlength=self.n_classes).astype(np.int64)
         exact = np.column_stack([sizes.astype(np.float64), np.zeros(self.n_classes)])
         if weights.size:
-            exact = kernels.exact.sum_exactly_by_group(weights, y, self.n_classes)
+            exact = kernels.reductions.sum_exactly_by_group(weights, y, self.n_classes)
         accumulator[part.number] = (
             y.size, sizes, exact, label_checksum(part), weights.size > 0, predictions.common_weight
         )  # fmt: skip
@@ -40,7 +40,7 @@ class CountRows(Step):
         n_rows, sizes, exact, checksums, weighted, common = zip(
             *(rows[i] for i in sorted(rows)), strict=True
         )
-        total = kernels.exact.add_exactly(np.stack(exact))
+        total = kernels.reductions.add_exactly(np.stack(exact))
         weights_of_parts = {
             weight for weight, of_part in zip(common, sizes, strict=True) if of_part.any()
         }

@@ -26,7 +26,7 @@ from fastpsr.counts.thresholds import as_posteriors
 from fastpsr.data import Data, Floats, Part, PartitionedPredictions
 from fastpsr.data.budget import memory_budget
 from fastpsr.errors import ArgumentError
-from fastpsr.kernels.sizes import index_type
+from fastpsr.kernels.types import index_type
 
 Resolution = Literal["runs", "cells", "scores"]
 
@@ -210,7 +210,7 @@ def _count_cells(data: Data) -> RankTable:
     if _sorting_wins(data):
         everything = PickValues(ScoresByClass(), _EVERYTHING, np.ones(1, bool))
         by_class = count(everything.over(data))
-        kernels.ordering.sort_in_place(*by_class)
+        kernels.sorting.sort_in_place(*by_class)
         lowest, members, others = kernels.cells.merge_by_score(
             by_class[minority], by_class[1 - minority]
         )
@@ -252,10 +252,10 @@ class CountIntoCells(Step):
 
     @property
     def key(self) -> Hashable:
-        return ("cells", self.take, self.edges.size, kernels.checksums.checksum(self.edges))
+        return ("cells", self.take, self.edges.size, kernels.checking.checksum(self.edges))
 
     def prepare(self) -> Any:
-        return kernels.grid.bucket_grid(self.edges)
+        return kernels.cells.bucket_grid(self.edges)
 
     def start(self) -> tuple[Floats, Floats]:
         n_cells = 2 * self.edges.size + 2  # the last takes what is passed over

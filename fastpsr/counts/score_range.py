@@ -78,7 +78,7 @@ class HighestInSteps(Step):
     is_exact = True
 
     def prepare(self) -> Any:
-        return kernels.grid.bucket_grid(self.edges)
+        return kernels.cells.bucket_grid(self.edges)
 
     def start(self) -> Floats:
         return np.full(self.edges.size + 1, -np.inf)

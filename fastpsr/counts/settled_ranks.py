@@ -108,7 +108,7 @@ def _fit(data: Data) -> PavBlocks:
 
     counted, _, flags = count_until_few(column, data, needed)
     picked = pick(column, data, counted, flags)
-    kernels.ordering.sort_in_place(*picked)
+    kernels.sorting.sort_in_place(*picked)
     undecided = kernels.buckets.find_undecided(counted.counts) if counted.lowest.size else flags
     known = _known_starts(counted) if counted.lowest.size else np.empty(0)
     lowest, negatives, positives = kernels.buckets.pool_buckets(
@@ -146,7 +146,7 @@ def _area_of_ranges(data: Data) -> float:
     for number in np.unique(range_of_bucket[are_mixed]).tolist():
         flags = are_mixed & (range_of_bucket == number)
         by_class = pick(column, data, counted, flags)
-        kernels.ordering.sort_in_place(*by_class)
+        kernels.sorting.sort_in_place(*by_class)
         wins += kernels.cells.count_ordered_pairs(*by_class)
         outside = below[flags] - (np.cumsum(negatives[flags]) - negatives[flags])
         wins += 2 * int((positives[flags] * outside).sum())

@@ -13,7 +13,7 @@ from fastpsr.counts.roc_steps import error_rates
 from fastpsr.counts.sums import Sums
 from fastpsr.data import ROWS, Data, Floats, Part, check_ids
 from fastpsr.errors import ArgumentError
-from fastpsr.kernels.sizes import index_type
+from fastpsr.kernels.types import index_type
 
 _KINDS = ("non-targets", "spoofed trials", "targets")  # those of a class are consecutive
 

@@ -66,6 +66,6 @@ def label_checksum(part: Part) -> int:
 
     def compute() -> int:
         predictions = part.predictions
-        return kernels.checksums.checksum(predictions.labels, predictions.weights)
+        return kernels.checking.checksum(predictions.labels, predictions.weights)
 
     return int(part.remember("label checksum", compute))

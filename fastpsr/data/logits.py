@@ -56,8 +56,8 @@ class Logits:
     def losses(self, name: str, y: NDArray[Any]) -> Floats:
         """Return the (N,) losses of this name against the labels, which are always the same."""
         if name not in self._losses:
-            of_logits = getattr(kernels.logits, f"{name}_of_logits")
-            self._losses[name] = of_logits(self.rows, self.likeliest, y)
+            losses = kernels.logits.losses_of_logits(name, self.rows, self.likeliest, y)
+            self._losses[name] = losses
         return self._losses[name]
 
     @cached_property

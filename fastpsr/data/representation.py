@@ -152,7 +152,7 @@ class ScoredLabels(WeightedLabels):
 
     def score_checksum(self) -> int:
         """Return a checksum of the scores, which depends on their order."""
-        return kernels.checksums.checksum(self._values)
+        return kernels.checking.checksum(self._values)
 
     @property
     def results(self) -> dict[Hashable, Any]:

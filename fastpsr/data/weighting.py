@@ -10,7 +10,7 @@ from fastpsr.caching import cached_property
 from fastpsr.data.labeled import Floats, LabeledData
 from fastpsr.errors import ArgumentError
 from fastpsr.frames import RowOrder
-from fastpsr.kernels.sizes import index_type
+from fastpsr.kernels.types import index_type
 
 _FEW_CODES = 8  # which comparisons count faster than NumPy does
 _ROWS_TO_COUNT = 1 << 16  # at once; NumPy makes int64 of them
@@ -67,7 +67,7 @@ class WeightedLabels(LabeledData):
                 return np.array([y.size - n_positive, n_positive])
             return _count(y, self.n_classes)
         return np.asarray(
-            kernels.exact.sum_exactly_by_group(self._weights, y, self.n_classes).sum(axis=1)
+            kernels.reductions.sum_exactly_by_group(self._weights, y, self.n_classes).sum(axis=1)
         )
 
     @property
@@ -138,7 +138,9 @@ def weigh_groups(groups: NDArray[Any], weights: Floats, n_groups: int) -> Floats
     if not weights.size:
         return _count(groups, n_groups)
     groups = groups.astype(index_type(n_groups), copy=False)
-    return np.asarray(kernels.exact.sum_exactly_by_group(weights, groups, n_groups).sum(axis=1))
+    return np.asarray(
+        kernels.reductions.sum_exactly_by_group(weights, groups, n_groups).sum(axis=1)
+    )
 
 
 def _count(codes: NDArray[Any], n: int) -> Floats:

@@ -253,7 +253,7 @@ def combined(columns: Sequence[Grouping]) -> tuple[list[tuple[Any, ...]], NDArra
 def rows_of_each(places: NDArray[Any], n_groups: int) -> list[NDArray[np.int64]]:
     """Return the rows of each group, ascending."""
     bounds = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=n_groups))])
-    order = kernels.grouping.order_by_group(places, bounds).astype(np.int64)
+    order = kernels.sorting.order_by_group(places, bounds).astype(np.int64)
     return np.split(order, bounds[1:-1]) if n_groups else []
 
 

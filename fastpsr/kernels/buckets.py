@@ -23,15 +23,14 @@ from fastpsr.kernels.blocks import (
     thread_count,
     writable,
 )
-from fastpsr.kernels.cells import split_by_class
+from fastpsr.kernels.cells import bucket_numbers, bucket_of, split_by_class
 from fastpsr.kernels.compiler import float_to_bits, inlined, kernel
-from fastpsr.kernels.exact import (
+from fastpsr.kernels.reductions import (
     add_to_exact,
     sum_exactly_by_group,
     two_sum,
     two_sum_inlined,
 )
-from fastpsr.kernels.grid import bucket_numbers, bucket_of
 from fastpsr.kernels.types import BucketTree, Codes, Counts, Flags, Floats
 
 _AT_ONCE = 1 << 20  # rows whose places are held
@@ -55,12 +54,7 @@ def count_type(n_rows):
 
 def add_to_buckets(scores: Floats, y: Codes, low: float, per_unit: float, counts: Counts) -> None:
     """Add the counts of both classes to `counts`, (n_buckets, 2) of int64."""
-    over_one(_count, scores.size, scores, y, low, per_unit, counts[None])
-
-
-def over_one(function, n_rows, *arguments):
-    """Call a kernel over all rows as one part."""
-    over_parts(function, cut(n_rows, 1), *arguments)
+    over_parts(_count, cut(scores.size, 1), scores, y, low, per_unit, counts[None])
 
 
 def first_keys(buckets: Codes, low: float, per_unit: float, n_buckets: int) -> Counts:

@@ -1,7 +1,14 @@
-"""Rank cells: where the majority's scores lie between the distinct scores of the minority.
+"""Cells: places among sorted edges, and what lies in each.
 
-With m edges e_0 < e_1 < ... there are 2 m + 1 cells: cell 2 j + 1 holds the scores equal to e_j,
-cell 2 j those between e_j-1 and e_j. The majority is counted in one pass and never sorted.
+With m edges e_0 < e_1 < ... there are 2 m + 1 cells: cell 2 j + 1 holds the values equal to e_j,
+cell 2 j those between e_j-1 and e_j. Steps and bins are cells put together.
+
+The range of the edges is cut into many buckets of equal width. Nearly all hold one edge or none, so
+that a bucket number, which is a product and a rounding, and one comparison tell the place without a
+branch; in the others a search does.
+
+The edges of rank cells are the distinct scores of the minority. The majority is counted in one pass
+and never sorted.
 """
 
 import itertools
@@ -11,12 +18,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.kernels.blocks import BLOCK, count_blocks, cut, over_blocks, over_parts
-from fastpsr.kernels.compiler import kernel
-from fastpsr.kernels.exact import add_to_exact, two_sum_inlined
-from fastpsr.kernels.grid import bucket_grid, bucket_of, cell_at, find_edge
-from fastpsr.kernels.types import Codes, Floats, Grid
+from fastpsr.kernels.compiler import inlined, kernel
+from fastpsr.kernels.reductions import add_to_exact, two_sum_inlined
+from fastpsr.kernels.types import Codes, Flags, Floats, Grid, index_type
 
+_FEWEST_BUCKETS, _MOST_BUCKETS = 1 << 12, 1 << 22
+_BUCKETS_PER_EDGE = 16
+_IN_CACHE = 1 << 18  # buckets; of more than this there is but one per edge
+_SHORT = 8  # edges in a bucket that are scanned; where more fall in one, they are bisected
 _MOST_PARTS = 8  # histograms side by side; their number depends on the sizes alone
+_LANES = 4  # sums side by side: samples of one bin need not wait for one another
+_FEW_SUMS = 512  # up to which it pays
+
+
+def bucket_grid(edges: Floats) -> Grid:
+    """Return ``(low, per_unit, first_edge, quick, padded)``.
+
+    ``first_edge[b]`` edges lie before bucket b; ``quick[b]`` is that number where at most one edge
+    lies in b, else -1. `padded` are the edges and a nan, which no score equals or exceeds. Where
+    buckets of equal width separate nothing (an edge far out), some hold many edges.
+    """
+    finite = edges[np.isfinite(edges)]
+    most = min(max(_IN_CACHE, edges.size), _MOST_BUCKETS)
+    n_buckets = int(np.clip(_BUCKETS_PER_EDGE * edges.size, _FEWEST_BUCKETS, most))
+    low, per_unit = 0.0, 0.0  # all in the first bucket
+    span = float(finite[-1]) - float(finite[0]) if finite.size else 0.0
+    if 0.0 < span < np.inf and n_buckets / span < np.inf:
+        low, per_unit = float(finite[0]), n_buckets / span
+    first_edge = np.empty(n_buckets + 1, index_type(edges.size))
+    _fill_grid(edges, low, per_unit, first_edge)
+    quick = np.where(np.diff(first_edge) > 1, -1, first_edge[:-1])
+    return low, per_unit, first_edge, quick, np.append(edges, np.nan)
+
+
+def bucket_numbers(
+    values: Floats, low: float, per_unit: float, n_buckets: int
+) -> NDArray[np.int32]:
+    """Return the bucket of each value as `bucket_of` does."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        position = (np.asarray(values, np.float64) - low) * per_unit
+    position = np.fmax(position, 0.0)  # also of nan, which is inf x 0
+    return np.minimum(position, n_buckets - 1.0).astype(np.int32)
 
 
 def count_into_cells(
@@ -146,23 +188,82 @@ def highest_in_steps(values: Floats, weights: Floats, grid: Grid, highest: Float
         np.maximum(highest, highest_of_parts.max(axis=0), out=highest)
 
 
+def bin_numbers(values: Floats, edges: Floats) -> NDArray[np.int32]:
+    """Return the bin of each value, for `edges` from 0 to 1 in ascending order.
+
+    Bins are (low, high]; 0 lies in the first.
+    """
+    return cell_numbers(values, edges[1:-1]) >> 1  # inner edges below
+
+
+def sum_into_bins(
+    values: Floats, hits: Flags, y: Codes, weights: Floats, edges: Floats, n_classes: int
+) -> Floats:
+    """Return (K, 2, M, 2): weight and weighted sum of values, by class, miss or hit, and bin."""
+    n_bins = edges.size - 1
+    size = n_classes * 2 * n_bins * 2
+    n_parts = min(count_blocks(values.size), max(2, values.size // (16 * size)))  # in little room
+    out = np.zeros((size, n_parts))
+    grid = bucket_grid(edges[1:-1])
+    over_parts(
+        _sum_into_bins, cut(values.size, n_parts), values, hits, y, weights, n_bins, *grid, out
+    )
+    return out.sum(axis=1).reshape(n_classes, 2, n_bins, 2)  # contiguous rows: pairwise sums
+
+
+@inlined
+def bucket_of(value, low, per_unit, limit):
+    """Return the bucket of a value; `limit` is the last one."""
+    position = (value - low) * per_unit
+    position = position if position > 0.0 else 0.0  # also -inf, and inf x 0
+    return np.int32(position if position < limit else limit)
+
+
+@kernel
+def _fill_grid(edges, low, per_unit, first_edge):
+    n_buckets = first_edge.size - 1
+    edge = 0
+    for bucket in range(n_buckets):
+        first_edge[bucket] = edge
+        while edge < edges.size and (
+            bucket_of(edges[edge], low, per_unit, n_buckets - 1.0) == bucket
+        ):
+            edge += 1
+    first_edge[n_buckets] = edges.size
+
+
+@inlined
+def cell_at(value, edge, edge_value):
+    """Return the cell of a value that lies above all edges before `edge`, and not behind it."""
+    return 2 * edge + (2 if value > edge_value else 0) + (1 if value == edge_value else 0)
+
+
+@kernel
+def find_edge(value, padded, first_edge, bucket):
+    """Return the first edge of a bucket that is not below the value, or the edge behind it.
+
+    A function of its own: its arrays make a call dear, and only crowded buckets need one.
+    """
+    first = np.int64(first_edge[bucket])
+    stop = np.int64(first_edge[bucket + np.uint32(1)])
+    if stop - first <= _SHORT:
+        while first < stop and padded[first] < value:
+            first += 1
+    else:
+        while first < stop:
+            middle = (first + stop) >> 1
+            if padded[middle] < value:
+                first = middle + 1
+            else:
+                stop = middle
+    return first
+
+
 @kernel
 def _count_into_cells(
-    first,
-    last,
-    bounds,
-    scores,
-    weights,
-    y,
-    take,
-    low,
-    per_unit,
-    first_edge,
-    quick,
-    padded,
-    counted,
-    lowest,
-):
+    first, last, bounds, scores, weights, y, take, low, per_unit, first_edge, quick, padded,
+    counted, lowest,
+):  # fmt: skip
     weighted = weights.size > 0
     limit = first_edge.size - 2.0
     passed_over = 2 * padded.size - 1
@@ -293,3 +394,49 @@ def _highest_in_steps(
             step = np.uint64((cell_at(value, edge, padded[np.uint64(edge)]) + 1) >> 1)
             if value > most[step]:
                 most[step] = value
+
+
+@kernel
+def _sum_into_bins(
+    first, last, bounds, values, hits, y, weights, n_bins, low, per_unit, first_edge, quick, padded,
+    out,
+):  # fmt: skip
+    weighted = weights.size > 0
+    limit = first_edge.size - 2.0
+    buckets, numbers = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
+    wide = np.empty(BLOCK)
+    crowded = False
+    for bucket in range(quick.size):
+        crowded |= quick[bucket] < 0
+    lanes = 1 if out.shape[0] > _FEW_SUMS else _LANES
+    sums = np.empty((lanes, out.shape[0]))
+    for part in range(first, last):
+        for lane in range(lanes):
+            for place in range(out.shape[0]):
+                sums[lane, place] = 0.0
+        for block in range(bounds[part], bounds[part + 1]):
+            of_block = values[block * BLOCK : (block + 1) * BLOCK]
+            classes = y[block * BLOCK : (block + 1) * BLOCK]
+            came_true = hits[block * BLOCK : (block + 1) * BLOCK]
+            of_weights = weights[block * BLOCK : (block + 1) * BLOCK]
+            for i in range(of_block.size):  # loops of their own, so that they vectorize
+                wide[i] = of_block[i]
+            for i in range(of_block.size):
+                buckets[i] = bucket_of(wide[i], low, per_unit, limit)
+            for i in range(of_block.size):
+                bucket = np.uint32(buckets[i])
+                edge = np.int64(quick[bucket])
+                if crowded and edge < 0:
+                    edge = find_edge(wide[i], padded, first_edge, bucket)
+                line = 2 * np.int32(classes[i]) + np.int32(came_true[i])
+                numbers[i] = line * np.int32(n_bins) + edge + (wide[i] > padded[np.uint64(edge)])
+            for i in range(of_block.size):
+                value = wide[i]
+                w = of_weights[i] if weighted else 1.0
+                place = np.uint64(2 * np.int64(numbers[i]))
+                total = sums[i & (lanes - 1)]
+                total[place] += w
+                total[place + np.uint64(1)] += w * value
+        for lane in range(lanes):
+            for place in range(out.shape[0]):  # adding arrays would triple the time to compile
+                out[place, part] += sums[lane, place]

@@ -1,11 +1,18 @@
-"""Passes that look for the first entry that breaks a rule."""
+"""Passes that find the first entry that breaks a rule, and checksums that tell arrays apart."""
+
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.kernels.compiler import kernel
-from fastpsr.kernels.rows import total
+from fastpsr.kernels.random import STEP, mixed
+from fastpsr.kernels.reductions import total
 from fastpsr.kernels.types import Codes, Counts, Floats
+
+_FACTOR = np.uint64(0x9FB21C651E98DF25)
+_S29 = np.uint64(29)
 
 
 def find_outside(values: Floats, low: float, high: float) -> int:
@@ -35,6 +42,22 @@ def compact_labels(labels: Counts, n_classes: int, codes: Codes) -> int:
     first_of_blocks = np.empty(count_blocks(labels.size), np.int64)
     over_blocks(_compact_labels, first_of_blocks.size, labels, n_classes, codes, first_of_blocks)
     return _first(first_of_blocks)
+
+
+def checksum(*arrays: NDArray[Any]) -> int:
+    """Return 64 bits that change with any value of the arrays, and with their order."""
+    total = 0
+    for array in arrays:
+        bytes_ = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        n_words = bytes_.size // 8
+        of_blocks = np.empty(count_blocks(n_words), np.uint64)
+        words = bytes_[: 8 * n_words].view(np.uint64)
+        over_blocks(_hash_blocks, of_blocks.size, words, of_blocks)
+        rest = int.from_bytes(bytes_[8 * n_words :].tobytes(), "little")
+        for value in (bytes_.size, rest, int(of_blocks.sum())):
+            total = (total * 0x9E3779B97F4A7C15 + value + 1) % (1 << 64)
+            total ^= total >> 31
+    return total
 
 
 def _first(first_of_blocks):
@@ -92,3 +115,26 @@ def _compact_labels(first, last, labels, n_classes, codes, first_of_blocks):
                 if given[i] < 0 or given[i] > highest:
                     first_of_blocks[block] = block * BLOCK + i
                     break
+
+
+@kernel
+def _hash_blocks(first, last, words, out):
+    for block in range(first, last):
+        start = block * BLOCK
+        stop = min(start + BLOCK, words.size)
+        a = mixed(np.uint64(block) + STEP)
+        b, c, d = mixed(a), mixed(a + STEP), mixed(a ^ STEP)
+        whole = start + (stop - start) // 4 * 4
+        for i in range(start, whole, 4):  # four at a time, which need not wait for one another
+            a = (a ^ words[i]) * _FACTOR
+            b = (b ^ words[i + 1]) * _FACTOR
+            c = (c ^ words[i + 2]) * _FACTOR
+            d = (d ^ words[i + 3]) * _FACTOR
+            a ^= a >> _S29
+            b ^= b >> _S29
+            c ^= c >> _S29
+            d ^= d >> _S29
+        for i in range(whole, stop):
+            a = (a ^ words[i]) * _FACTOR
+            a ^= a >> _S29
+        out[block] = mixed(a + mixed(b + mixed(c + mixed(d))))

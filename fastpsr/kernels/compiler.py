@@ -1,4 +1,4 @@
-"""The one file that sets Numba's compile options.
+"""The one file that sets Numba's compile options, and keeps compiled kernels on disk.
 
 Kernels are serial functions that release the GIL; :mod:`fastpsr.kernels.blocks` runs them on
 several threads. Numba's own threading layers are not used: the default one aborts the process on
@@ -8,19 +8,23 @@ With NUMBA_DISABLE_JIT=1 kernels run as the Python that they are written in, slo
 and for the measurement of coverage.
 """
 
+import contextlib
 import functools
 import hashlib
+import pickle
+from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
+import llvmlite
 import numba
 import numpy as np
-from llvmlite import ir
+from numba.core import serialize
+from numba.core.runtime.nrt import rtsys
 from numba.extending import intrinsic
 
-from fastpsr.kernels.cache import keep
-from fastpsr.kernels.notice import listen
-from fastpsr.kernels.signals import held_back
+from fastpsr.kernels.compilation import held_back, listen
 
 # LLVM inlines what kernels call. Left to choose, it may call another copy than the caller's own, if
 # one is loaded, and bits would differ between a process that compiles and the next. Nobody calls
@@ -99,20 +103,16 @@ def inlined(function: Any) -> Any:
     return numba.njit(inline="always", fastmath={"contract"}, **_OPTIONS)(function)
 
 
-@intrinsic
-def _compiled_bits_to_float(typing_context, bits):
-    def generate(context, builder, signature, arguments):
-        return builder.bitcast(arguments[0], ir.DoubleType())
-
-    return numba.float64(numba.int64), generate
+@inlined
+def bits_to_float(bits):
+    """Reinterpret an int64 as a float64."""
+    return np.int64(bits).view(np.float64)
 
 
-@intrinsic
-def _compiled_float_to_bits(typing_context, value):
-    def generate(context, builder, signature, arguments):
-        return builder.bitcast(arguments[0], ir.IntType(64))
-
-    return numba.int64(numba.float64), generate
+@inlined
+def float_to_bits(value):
+    """Reinterpret a float64 as an int64."""
+    return np.float64(value).view(np.int64)
 
 
 @intrinsic
@@ -125,17 +125,91 @@ def _compiled_larger(typing_context, one, other):
     return one(one, one), generate
 
 
-def _plain_bits_to_float(bits):
-    return np.int64(bits).view(np.float64)
-
-
-def _plain_float_to_bits(value):
-    return np.float64(value).view(np.int64)
-
-
-#: Reinterpret an int64 as a float64.
-bits_to_float = _plain_bits_to_float if _PLAIN else _compiled_bits_to_float
-#: Reinterpret a float64 as an int64.
-float_to_bits = _plain_float_to_bits if _PLAIN else _compiled_float_to_bits
 #: Return the larger of two numbers of one type, neither of them nan.
 larger = max if _PLAIN else _compiled_larger
+
+
+def keep(dispatcher: Any, digest: str) -> None:
+    """Let a kernel keep its code in files of its own; another digest makes them stale."""
+    cache: Any = getattr(dispatcher, "_cache", None)
+    name = getattr(getattr(cache, "_impl", None), "filename_base", None)
+    if name is None or not all(hasattr(cache, part) for part in _TAKEN_OVER):
+        return  # another version of Numba: its own files do
+    # Numba's key pickles the functions that a closure holds, anew in each process; the digest has
+    # their sources, and the closure has a name of its own
+    cache._index_key = lambda signature, codegen: (str(signature), codegen.magic_tuple())
+    cache._cache_file = _Files(Path(cache.cache_path), name, digest)
+    # a full disk costs the cache, not the result; a damaged file is written anew
+    cache.save_overload = _or_nothing(cache.save_overload)
+    cache.load_overload = _or_nothing(partial(_load, cache))
+
+
+def is_kept(dispatcher: Any, types: tuple[Any, ...]) -> bool:
+    """Whether a kernel's code for arguments of such types is on disk."""
+    cache: Any = dispatcher._cache
+    files = getattr(cache, "_cache_file", None)
+    if not isinstance(files, _Files):
+        return False
+    return files.holds(cache._index_key(types, dispatcher.targetctx.codegen()))
+
+
+def _load(cache: Any, signature: Any, context: Any) -> Any:
+    """Load compiled code without all that compiling needs, which takes longer to import.
+
+    Numba imports that before it looks whether there is code; the compiler does so itself.
+    """
+    rtsys.initialize(context)  # what compiled code counts references to arrays with
+    return cache._load_overload(signature, context)
+
+
+_TAKEN_OVER = ("_cache_file", "_index_key", "save_overload", "load_overload", "_load_overload")
+
+
+class _Files:
+    """Has the methods that Numba's cache calls: a file for each kernel and types.
+
+    Numba keeps an index of these files for each kernel. Two processes that compile a kernel for
+    different types would overwrite one another's index, and might give both their code one name.
+    """
+
+    def __init__(self, folder: Path, name: str, digest: str) -> None:
+        self._folder, self._name = folder, name
+        self._stamp = f"{digest} {numba.__version__} {llvmlite.__version__}".encode()
+
+    def load(self, key: Any) -> Any:
+        try:
+            stamp, _, code = self._path(key).read_bytes().partition(b"\n")
+        except FileNotFoundError:
+            return None
+        return pickle.loads(code) if stamp == self._stamp else None
+
+    def save(self, key: Any, code: Any) -> None:
+        path = self._path(key)
+        own = path.with_suffix(f".{uuid4().hex}")
+        try:
+            own.write_bytes(self._stamp + b"\n" + serialize.dumps(code))
+            own.replace(path)
+        finally:
+            own.unlink(missing_ok=True)
+
+    def holds(self, key: Any) -> bool:
+        try:
+            with self._path(key).open("rb") as file:
+                return file.readline() == self._stamp + b"\n"
+        except OSError:
+            return False
+
+    def flush(self) -> None:
+        """Remove nothing: files of another stamp are not read, and are replaced."""
+
+    def _path(self, key: Any) -> Path:
+        place = hashlib.sha256(repr(key).encode()).hexdigest()[:20]
+        return self._folder / f"{self._name}.{place}.nbc"
+
+
+def _or_nothing(action: Any) -> Any:
+    def attempt(*arguments: Any) -> Any:
+        with contextlib.suppress(Exception):  # of any kind: the code is pickled
+            return action(*arguments)
+
+    return attempt

@@ -62,8 +62,7 @@ def deal_ranks(
     before = np.cumsum(counts, axis=0) - counts + ranks
     folds = np.empty(y.size, np.uint16)
     widths = np.array([_width(size) for size in sizes], np.int64)
-    deal = _deal_permute if (places < 0).any() else _deal_permute_nothing  # compiles sooner
-    over_blocks(deal, n_blocks, y, weights, counts, before, sizes, widths, first_folds, tables,
+    over_blocks(_deal, n_blocks, y, weights, counts, before, sizes, widths, first_folds, tables,
                 places, keys, n_folds, folds)  # fmt: skip
     return folds
 
@@ -131,50 +130,36 @@ def _remainder(number, divisor, inverse):
     return rest - divisor if rest >= divisor else rest
 
 
-@inlined
-def _permute_nothing(first_rank, n, size, width, keys, out):
-    pass
-
-
-def _dealing(permute):
-    """Return the kernel that deals the ranks of classes without tables as `permute` orders them."""
-
-    def deal(
-        first, last, y, weights, counts, before, sizes, widths, first_folds, tables, places, keys,
-        n_folds, folds,
-    ):  # fmt: skip
-        n_classes = sizes.size
-        per_fold = 1.0 / n_folds
-        next_place = np.empty(n_classes, np.int64)
-        dealt = np.empty(BLOCK, np.int64)
-        for block in range(first, last):
-            begin, end = block * BLOCK, min((block + 1) * BLOCK, y.size)
-            place = 0
-            for k in range(n_classes):
-                next_place[k] = place
-                # none are left of other data than the folds were dealt for
-                n = max(np.int64(0), min(counts[block, k], sizes[k] - before[block, k]))
-                of_class = dealt[place : place + counts[block, k]]
-                for i in range(of_class.size):
-                    of_class[i] = 0
-                if places[k] >= 0:
-                    for i in range(n):
-                        of_class[i] = tables[places[k] + before[block, k] + i]
-                elif n:
-                    permute(before[block, k], n, sizes[k], widths[k], keys[k], of_class)
+@kernel
+def _deal(
+    first, last, y, weights, counts, before, sizes, widths, first_folds, tables, places, keys,
+    n_folds, folds,
+):  # fmt: skip
+    n_classes = sizes.size
+    per_fold = 1.0 / n_folds
+    next_place = np.empty(n_classes, np.int64)
+    dealt = np.empty(BLOCK, np.int64)
+    for block in range(first, last):
+        begin, end = block * BLOCK, min((block + 1) * BLOCK, y.size)
+        place = 0
+        for k in range(n_classes):
+            next_place[k] = place
+            # none are left of other data than the folds were dealt for
+            n = max(np.int64(0), min(counts[block, k], sizes[k] - before[block, k]))
+            of_class = dealt[place : place + counts[block, k]]
+            for i in range(of_class.size):
+                of_class[i] = 0
+            if places[k] >= 0:
                 for i in range(n):
-                    of_class[i] = _remainder(of_class[i] + first_folds[k], n_folds, per_fold)
-                place += counts[block, k]
-            for i in range(begin, end):
-                if weights.size == 0 or weights[i] > 0.0:
-                    folds[i] = dealt[next_place[y[i]]]
-                    next_place[y[i]] += 1
-                else:
-                    folds[i] = 0
-
-    deal.__name__ = deal.__qualname__ = f"_deal{permute.__name__}"  # its file in the cache
-    return kernel(deal)
-
-
-_deal_permute_nothing = _dealing(_permute_nothing)
-_deal_permute = _dealing(_permute)
+                    of_class[i] = tables[places[k] + before[block, k] + i]
+            elif n:
+                _permute(before[block, k], n, sizes[k], widths[k], keys[k], of_class)
+            for i in range(n):
+                of_class[i] = _remainder(of_class[i] + first_folds[k], n_folds, per_fold)
+            place += counts[block, k]
+        for i in range(begin, end):
+            if weights.size == 0 or weights[i] > 0.0:
+                folds[i] = dealt[next_place[y[i]]]
+                next_place[y[i]] += 1
+            else:
+                folds[i] = 0

@@ -5,15 +5,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.kernels.compiler import inlined, kernel
-from fastpsr.kernels.rows import largest
+from fastpsr.kernels.elementary import exp_of_nonpositive
+from fastpsr.kernels.reductions import largest
 from fastpsr.kernels.types import Codes, Floats, Reals
 
 _LEAST = -700.0  # exp of less comes near the smallest number
-
-_exp = elementary.exp_of_nonpositive
 
 
 def least_costly_decisions(
@@ -45,8 +43,8 @@ def least_costly_decisions_of_odds(
 def _odds(log_odds):
     """Return exp(log_odds), 0 for -inf alone: an unlikely class may still settle a tie."""
     if log_odds < _LEAST:
-        return 0.0 if log_odds == -math.inf else _exp(_LEAST)
-    return _exp(log_odds)
+        return 0.0 if log_odds == -math.inf else exp_of_nonpositive(_LEAST)
+    return exp_of_nonpositive(log_odds)
 
 
 @kernel

@@ -6,19 +6,13 @@ options, such as a fastmath that assumes away infinities.
 
 import numpy as np
 
-from fastpsr.kernels import elementary, grid, isotonic, random
+from fastpsr.kernels import random
+from fastpsr.kernels.cells import bucket_of, cell_at, find_edge
 from fastpsr.kernels.compiler import kernel
+from fastpsr.kernels.elementary import sigmoid, softplus
+from fastpsr.kernels.isotonic import _pool
+from fastpsr.kernels.random import STEP, mixed, stream_of, unit_of
 
-_sigmoid = elementary.sigmoid
-_softplus = elementary.softplus
-_bucket_of = grid.bucket_of
-_cell_at = grid.cell_at
-_find_edge = grid.find_edge
-_pool = isotonic._pool
-_mixed = random.mixed
-_stream_of = random.stream_of
-_unit_of = random.unit_of
-_STEP = random.STEP
 _LOW_32, _S32 = np.uint64(0xFFFFFFFF), np.uint64(32)
 _RANGE = np.uint64(1 << 32)
 
@@ -29,7 +23,7 @@ def log_loss(log_odds, y):
 
     It is inf if the posterior of the class is 0.
     """
-    return _softplus(-log_odds if y else log_odds)
+    return softplus(-log_odds if y else log_odds)
 
 
 @kernel
@@ -38,7 +32,7 @@ def brier_loss(log_odds, y):
 
     It is the Brier loss of two classes, with its factor 1/K.
     """
-    wrong = _sigmoid(-log_odds if y else log_odds)
+    wrong = sigmoid(-log_odds if y else log_odds)
     return wrong * wrong
 
 
@@ -77,11 +71,11 @@ def place_among(value, edges):
     ``place >> 1`` edges are below the value, ``(place + 1) >> 1`` at or below it.
     """
     low, per_unit, first_edge, quick, padded = edges
-    bucket = np.uint32(_bucket_of(value, low, per_unit, first_edge.size - 2.0))
+    bucket = np.uint32(bucket_of(value, low, per_unit, first_edge.size - 2.0))
     edge = np.int64(quick[bucket])
     if edge < 0:
-        edge = _find_edge(value, padded, first_edge, bucket)
-    return _cell_at(value, edge, padded[np.uint64(edge)])
+        edge = find_edge(value, padded, first_edge, bucket)
+    return cell_at(value, edge, padded[np.uint64(edge)])
 
 
 @kernel
@@ -92,14 +86,14 @@ def random_stream(seed, replicate, block):
     give each replicate, or each part of one, a stream of its own, and the draws are the same for
     any number of threads and any order.
     """
-    return _stream_of(np.uint64(seed), np.uint64(replicate), np.uint64(block))
+    return stream_of(np.uint64(seed), np.uint64(replicate), np.uint64(block))
 
 
 @kernel
 def draw_uniform(state):
     """Return (number, state): uniform in [0, 1), of 53 bits, and the state after it."""
-    after = np.uint64(state) + _STEP
-    return _unit_of(_mixed(after)), after
+    after = np.uint64(state) + STEP
+    return unit_of(mixed(after)), after
 
 
 @kernel
@@ -112,8 +106,8 @@ def draw_integer(n, state):
     size = np.uint64(n)
     biased = (_RANGE - size) % size
     while True:
-        after += _STEP
-        product = (_mixed(after) >> _S32) * size
+        after += STEP
+        product = (mixed(after) >> _S32) * size
         if (product & _LOW_32) >= biased:
             return np.int64(product >> _S32), after
 

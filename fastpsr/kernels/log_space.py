@@ -7,13 +7,9 @@ import numpy as np
 from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.kernels.compiler import kernel
-from fastpsr.kernels.rows import largest, total
+from fastpsr.kernels.elementary import exp_of_nonpositive, log_of_nonnegative
+from fastpsr.kernels.reductions import largest, total
 from fastpsr.kernels.types import Floats, Reals
-
-_exp = elementary.exp_of_nonpositive
-_log = elementary.log_of_nonnegative
-_sigmoid = elementary.sigmoid
-_softplus = elementary.softplus
 
 
 def log_odds_from_posteriors(posteriors: Floats) -> Floats:
@@ -73,7 +69,8 @@ def _log_odds(first, last, posteriors, out):
     q = posteriors[first * BLOCK : last * BLOCK]
     log_odds = out[first * BLOCK : last * BLOCK]
     for i in range(q.size):
-        log_odds[i] = _log(q[i] / (1.0 - q[i]))  # exact from 1/2 on, and never small below
+        odds = q[i] / (1.0 - q[i])  # exact from 1/2 on, and never small below
+        log_odds[i] = log_of_nonnegative(odds)
 
 
 @kernel
@@ -81,7 +78,7 @@ def _log_odds_of_pairs(first, last, posteriors, out):
     flat = posteriors[2 * first * BLOCK : 2 * last * BLOCK]
     log_odds = out[first * BLOCK : last * BLOCK]
     for i in range(log_odds.size):
-        log_odds[i] = _log(flat[2 * i + 1]) - _log(flat[2 * i])
+        log_odds[i] = log_of_nonnegative(flat[2 * i + 1]) - log_of_nonnegative(flat[2 * i])
 
 
 @kernel
@@ -95,7 +92,7 @@ def _normalize_log_rows(first, last, n_rows, scores, offset, out, log_sums):
         for k in range(shares.size):
             log_row[k] -= top
         for k in range(shares.size):
-            shares[k] = _exp(log_row[k])
+            shares[k] = exp_of_nonpositive(log_row[k])
         log_total = math.log(total(shares))
         for k in range(shares.size):
             log_row[k] -= log_total
@@ -114,5 +111,5 @@ def _mapping(function, name):
     return kernel(step)
 
 
-_map_sigmoid = _mapping(_sigmoid, "sigmoid")
-_map_softplus = _mapping(_softplus, "softplus")
+_map_sigmoid = _mapping(elementary.sigmoid, "sigmoid")
+_map_softplus = _mapping(elementary.softplus, "softplus")

@@ -4,15 +4,12 @@ import math
 
 import numpy as np
 
-from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import over_blocks
 from fastpsr.kernels.compiler import kernel, larger, summing
+from fastpsr.kernels.elementary import exp_of_distance, log_of_nonnegative
 from fastpsr.kernels.types import Codes, Floats, Reals
 
 _BLOCK = 2048  # logits, so that a block stays in the first-level cache
-
-_exp = elementary.exp_of_distance
-_log = elementary.log_of_nonnegative
 
 
 def likeliest_of_logits(logits: Reals, places: Codes) -> bool:
@@ -27,14 +24,12 @@ def likeliest_of_logits(logits: Reals, places: Codes) -> bool:
     return bool(are_valid.all())
 
 
-def log_losses_of_logits(logits: Reals, likeliest: Codes, y: Codes) -> Floats:
-    """Return ``-log q_y`` of each row, (N,); `likeliest` is where its largest entry is."""
-    return _over_rows(_write_log_losses, logits, likeliest, y)
+def losses_of_logits(loss: str, logits: Reals, likeliest: Codes, y: Codes) -> Floats:
+    """Return the loss of each row, (N,); `likeliest` is where its largest entry is.
 
-
-def brier_losses_of_logits(logits: Reals, likeliest: Codes, y: Codes) -> Floats:
-    """Return the Brier loss (with its 1/K) of each row, (N,)."""
-    return _over_rows(_write_brier_losses, logits, likeliest, y)
+    `loss` is "log" for ``-log q_y``, or "brier" for the Brier loss with its 1/K.
+    """
+    return _over_rows(_WRITE_LOSSES[loss], logits, likeliest, y)
 
 
 def confidences_of_logits(logits: Reals, likeliest: Codes) -> Floats:
@@ -85,7 +80,7 @@ def _write_log_losses(first, last, n_rows, logits, likeliest, y, out):
             totals[i] = _total_share(row, top)
             of_block[i] = top - np.float64(row[y[start + i]])
         for i in range(of_block.size):  # a loop of its own, so that it vectorizes
-            of_block[i] += _log(totals[i])
+            of_block[i] += log_of_nonnegative(totals[i])
 
 
 @kernel
@@ -98,6 +93,9 @@ def _write_brier_losses(first, last, n_rows, logits, likeliest, y, out):
         out[i] = (rest * rest + squares) / (whole * whole) / row.size
 
 
+_WRITE_LOSSES = {"log": _write_log_losses, "brier": _write_brier_losses}
+
+
 @kernel
 def _write_confidences(first, last, n_rows, logits, likeliest, out):
     for i in range(first * n_rows, min(last * n_rows, out.size)):
@@ -108,7 +106,7 @@ def _write_confidences(first, last, n_rows, logits, likeliest, out):
 @kernel
 def _share(distance):
     """Return exp(distance); not inlined before additions may be reordered: its own may not."""
-    return _exp(distance)
+    return exp_of_distance(distance)
 
 
 @summing

@@ -8,12 +8,11 @@ import math
 
 import numpy as np
 
-from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.kernels.compiler import inlined, kernel
+from fastpsr.kernels.elementary import exp_of_nonpositive
 from fastpsr.kernels.types import Codes, Counts, Flags, Floats
 
-_exp = elementary.exp_of_nonpositive
 _LEAST = 1e-300  # of a coordinate of a point: a weight may be infinite at 0
 
 _RIGHT, _PER_WIDTH, _BEYOND = range(3)  # what a panel's row starts with; powers of s follow
@@ -138,7 +137,7 @@ def _share_out(log_q, h, rest):
 @inlined
 def _expm1(x):
     """exp(x) - 1 to a relative 1e-10, which is more than the sampling deserves."""
-    large = _exp(-abs(x))
+    large = exp_of_nonpositive(-abs(x))
     large = (1.0 / large if x > 0.0 else large) - 1.0
     return x * (1.0 + x * (0.5 + x / 6.0)) if abs(x) < 1e-3 else large
 
@@ -155,4 +154,4 @@ def _mix_corners(path, h, i, rest, node, point):
     for j in range(high + 1, rest.size):
         point[j] = others * rest[j] + node[j]
     point[i] = max(others * rest[i], _LEAST)
-    point[h] = node[1] * _exp(-path)
+    point[h] = node[1] * exp_of_nonpositive(-path)

@@ -9,9 +9,9 @@ import math
 
 import numpy as np
 
-from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import over_blocks
 from fastpsr.kernels.compiler import kernel, summing
+from fastpsr.kernels.elementary import exp_of_nonpositive
 from fastpsr.kernels.types import Codes, Flags, Floats
 
 _SCORES = 1 << 15  # of a block; it stays in the second-level cache with what is made of it
@@ -19,8 +19,6 @@ _MOST_WIDE = 16  # blocks, times 16 samples
 _ROWS = 1000  # samples of a piece at least, and
 _PIECES = 256  # pieces at most, about: each has a matrix of K x K
 _WORTH = 1 << 15  # scores; below, handing them over to a thread costs more than it saves
-
-_exp = elementary.exp_of_nonpositive
 
 
 class SideBySide:
@@ -134,7 +132,7 @@ def _exponentials(x, scales, shift, top, q):
     for k in range(x.shape[1]):
         values = q[k]
         for s in range(top.size):
-            values[s] = _exp(values[s] - top[s])
+            values[s] = exp_of_nonpositive(values[s] - top[s])
 
 
 @kernel

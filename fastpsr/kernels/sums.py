@@ -2,16 +2,11 @@
 
 import numpy as np
 
-from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.kernels.compiler import inlined, kernel, summing
-from fastpsr.kernels.rows import sum_and_squares
+from fastpsr.kernels.elementary import log1p_of_nonnegative, log_of_nonnegative, sigmoid, softplus
+from fastpsr.kernels.reductions import sum_and_squares
 from fastpsr.kernels.types import Codes, Floats
-
-_log = elementary.log_of_nonnegative
-_log1p = elementary.log1p_of_nonnegative
-_sigmoid = elementary.sigmoid
-_softplus = elementary.softplus
 
 
 def sum_by_class(values: Floats, y: Codes, weights: Floats, n_classes: int) -> Floats:
@@ -19,44 +14,25 @@ def sum_by_class(values: Floats, y: Codes, weights: Floats, n_classes: int) -> F
     return _summed(_sum_by_class, n_classes, values, y, weights)
 
 
-def sum_log_losses(log_odds: Floats, y: Codes, weights: Floats) -> Floats:
-    """Sum ``-log q_y`` of each class, shape (2,), from log-odds."""
-    return _summed(_sum_log_losses, 2, log_odds, y, weights)
+def sum_losses_of_log_odds(loss: str, log_odds: Floats, y: Codes, weights: Floats) -> Floats:
+    """Sum the losses of each class, shape (2,), from log-odds.
+
+    `loss` is "log" for ``-log q_y``, or "brier" for ``(1 - q_y)^2``, which for more classes is the
+    mean over classes of the squared errors.
+    """
+    return _summed(_OF_LOG_ODDS[loss], 2, log_odds, y, weights)
 
 
-def sum_brier_losses(log_odds: Floats, y: Codes, weights: Floats) -> Floats:
-    """Sum ``(1 - q_y)^2`` of each class, shape (2,), from log-odds."""
-    return _summed(_sum_brier_losses, 2, log_odds, y, weights)
+def sum_losses_of_posteriors(loss: str, q: Floats, y: Codes, weights: Floats) -> Floats:
+    """Sum the losses of each class, shape (K,), from rows of posteriors, divided by their sum.
 
-
-def sum_log_losses_of_posteriors(q: Floats, y: Codes, weights: Floats) -> Floats:
-    """Sum ``-log q_y`` of each class, shape (2,), from posteriors of class 1."""
-    return _summed(_sum_log_losses_of_posteriors, 2, q, y, weights)
-
-
-def sum_brier_losses_of_posteriors(q: Floats, y: Codes, weights: Floats) -> Floats:
-    """Sum ``(1 - q_y)^2`` of each class, shape (2,), from posteriors of class 1."""
-    return _summed(_sum_brier_losses_of_posteriors, 2, q, y, weights)
-
-
-def sum_log_losses_of_pairs(q: Floats, y: Codes, weights: Floats) -> Floats:
-    """Sum ``-log q_y`` of each class, shape (2,), from (N, 2) posteriors, divided by their sum."""
-    return _summed(_sum_log_losses_of_pairs, 2, q.reshape(-1), y, weights)
-
-
-def sum_brier_losses_of_pairs(q: Floats, y: Codes, weights: Floats) -> Floats:
-    """Sum ``(1 - q_y)^2`` of each class, shape (2,), from (N, 2) posteriors over their sum."""
-    return _summed(_sum_brier_losses_of_pairs, 2, q.reshape(-1), y, weights)
-
-
-def sum_log_losses_of_rows(q: Floats, y: Codes, weights: Floats) -> Floats:
-    """Sum ``-log q_y`` of each class, shape (K,), from rows of posteriors, divided by their sum."""
-    return _summed(_sum_log_losses_of_rows, q.shape[1], q, y, weights)
-
-
-def sum_brier_losses_of_rows(q: Floats, y: Codes, weights: Floats) -> Floats:
-    """Sum the Brier losses of each class, shape (K,), from rows of posteriors over their sum."""
-    return _summed(_sum_brier_losses_of_rows, q.shape[1], q, y, weights)
+    Posteriors of shape (N,) are those of class 1.
+    """
+    if q.ndim == 1:
+        return _summed(_OF_POSTERIORS[loss], 2, q, y, weights)
+    if q.shape[1] == 2:
+        return _summed(_OF_PAIRS[loss], 2, q.reshape(-1), y, weights)
+    return _summed(_OF_ROWS[loss], q.shape[1], q, y, weights)
 
 
 def _summed(step, n_classes, scores, y, weights):
@@ -125,14 +101,14 @@ def _by_class(values, labels, losses):
 def _log_losses(log_odds, labels, losses):
     for i in range(losses.size):
         x = log_odds[i]
-        losses[i] = _softplus(-x if labels[i] != 0 else x)
+        losses[i] = softplus(-x if labels[i] != 0 else x)
 
 
 @inlined
 def _brier_losses(log_odds, labels, losses):
     for i in range(losses.size):
         x = log_odds[i]
-        wrong = _sigmoid(-x if labels[i] != 0 else x)
+        wrong = sigmoid(-x if labels[i] != 0 else x)
         losses[i] = wrong * wrong
 
 
@@ -140,7 +116,7 @@ def _brier_losses(log_odds, labels, losses):
 def _log_losses_of_posteriors(q, labels, losses):
     for i in range(losses.size):
         of_one = q[i]
-        losses[i] = -_log(of_one if labels[i] != 0 else 1.0 - of_one)
+        losses[i] = -log_of_nonnegative(of_one if labels[i] != 0 else 1.0 - of_one)
 
 
 @inlined
@@ -156,7 +132,8 @@ def _log_losses_of_pairs(flat, labels, losses):
     for i in range(losses.size):
         first, second = flat[2 * i], flat[2 * i + 1]
         is_second = labels[i] != 0
-        losses[i] = _log1p((first if is_second else second) / (second if is_second else first))
+        odds = (first if is_second else second) / (second if is_second else first)
+        losses[i] = log1p_of_nonnegative(odds)
 
 
 @inlined
@@ -175,7 +152,7 @@ def _log_losses_of_rows(q, labels, losses):
         above, _ = sum_and_squares(row[true + 1 :])
         losses[i] = (below + above) / row[true]  # odds against the true class
     for i in range(losses.size):
-        losses[i] = _log1p(losses[i])
+        losses[i] = log1p_of_nonnegative(losses[i])
 
 
 @inlined
@@ -199,3 +176,9 @@ _sum_log_losses_of_pairs = _summing(_log_losses_of_pairs, _add_both, n_scores=2)
 _sum_brier_losses_of_pairs = _summing(_brier_losses_of_pairs, _add_both, n_scores=2)
 _sum_log_losses_of_rows = _summing(_log_losses_of_rows, _add_by_class)
 _sum_brier_losses_of_rows = _summing(_brier_losses_of_rows, _add_by_class)
+
+# by loss
+_OF_LOG_ODDS = {"log": _sum_log_losses, "brier": _sum_brier_losses}
+_OF_POSTERIORS = {"log": _sum_log_losses_of_posteriors, "brier": _sum_brier_losses_of_posteriors}
+_OF_PAIRS = {"log": _sum_log_losses_of_pairs, "brier": _sum_brier_losses_of_pairs}
+_OF_ROWS = {"log": _sum_log_losses_of_rows, "brier": _sum_brier_losses_of_rows}

@@ -1,4 +1,4 @@
-"""Types of what kernels take and return.
+"""Types and sizes of what kernels take and return; this module does not import Numba.
 
 Labels, codes and folds are integers of any width. Logits of several classes are float64 or float32;
 other numbers are float64, and so are sums. Empty `weights` are weights of 1.
@@ -21,3 +21,12 @@ Grid = tuple[float, float, Codes, Codes, Floats]
 BucketTree = tuple[float, float, int, Codes, Counts]
 #: Result of ``cut_into_blocks``.
 Blocks = tuple[Counts, Counts, Counts]
+
+
+DEGREE = 7  # of the highest Chebyshev polynomial on a cell of the axis of scores
+LANES = 8  # replicates whose weights lie side by side, so that a row is read once for all
+
+
+def index_type(n: int) -> type[np.signedinteger[Any]]:
+    """Return the integers that hold the numbers 0 to n - 1."""
+    return np.int32 if n < 1 << 31 else np.int64

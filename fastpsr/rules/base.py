@@ -96,15 +96,11 @@ class ScoringRule(Options, ABC):
         q, n_classes = predictions._given_posteriors, predictions.n_classes
         if self.name_in_kernels is None or (q is None and n_classes > 2):
             return kernels.sums.sum_by_class(self.losses_of(predictions), y, weights, n_classes)
-        values, form = predictions.log_odds if q is None else q, ""
-        if q is not None:
-            form = (
-                "_of_posteriors" if q.ndim == 1 else "_of_pairs" if n_classes == 2 else "_of_rows"
+        if q is None:
+            return kernels.sums.sum_losses_of_log_odds(
+                self.name_in_kernels, predictions.log_odds, y, weights
             )
-        sums: Floats = getattr(kernels.sums, f"sum_{self.name_in_kernels}{form}")(
-            values, y, weights
-        )
-        return sums
+        return kernels.sums.sum_losses_of_posteriors(self.name_in_kernels, q, y, weights)
 
     def loss(self, y: ArrayLike, log_q: ArrayLike) -> Floats:
         """Return the loss of each sample.

@@ -38,7 +38,7 @@ class Log(ScoringRule):
     is_strict = True
     is_analytic = True
     least_loss = 0.0
-    name_in_kernels = "log_losses"
+    name_in_kernels = "log"
 
     def class_losses(self, log_q: Floats) -> Floats:
         return -log_q
@@ -77,7 +77,7 @@ class Brier(ScoringRule):
     is_strict = True
     is_analytic = True
     least_loss = 0.0
-    name_in_kernels = "brier_losses"
+    name_in_kernels = "brier"
 
     def class_losses(self, log_q: Floats) -> Floats:
         q = np.exp(log_q)

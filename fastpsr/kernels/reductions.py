@@ -1,9 +1,13 @@
-"""Sums whose order does not matter: a float64 and what it leaves over, in a second one."""
+"""Reductions of arrays, shared by several kernels, and sums whose order does not matter.
+
+Products are summed without BLAS, whose bits depend on where arrays lie. A sum whose order does not
+matter is a float64 and what it leaves over, in a second one.
+"""
 
 import numpy as np
 
 from fastpsr.kernels.blocks import BLOCK, cut, over_parts
-from fastpsr.kernels.compiler import inlined, kernel
+from fastpsr.kernels.compiler import inlined, kernel, larger, summing
 from fastpsr.kernels.types import Codes, Floats
 
 _MOST_PARTS = 8
@@ -33,6 +37,54 @@ def two_sum(one, other):
     total = one + other
     added = total - one
     return total, (one - (total - added)) + (other - added)
+
+
+@kernel
+def largest(values):
+    """Return the largest value; none may be nan."""
+    top = values[0]
+    for k in range(values.size):
+        top = larger(values[k], top)
+    return top
+
+
+@summing
+def total(values):
+    """Return the sum."""
+    added = 0.0
+    for k in range(values.size):
+        added += values[k]
+    return added
+
+
+@summing
+def sum_and_squares(values):
+    """Return the sum, and the sum of the squares."""
+    added = 0.0
+    squares = 0.0
+    for k in range(values.size):
+        value = values[k]
+        added += value
+        squares += value * value
+    return added, squares
+
+
+@summing
+def dot(one, other):
+    """Sum of one[i] x other[i]."""
+    total = 0.0
+    for i in range(one.size):
+        total += one[i] * other[i]
+    return total
+
+
+@summing
+def dot_of_three(one, other, third):
+    """Sum of one[i] x other[i] x third[i]."""
+    total = 0.0
+    for i in range(one.size):
+        total += one[i] * other[i] * third[i]
+    return total
 
 
 two_sum_inlined = inlined(two_sum)

@@ -1,10 +1,10 @@
-"""Scores in ascending order."""
+"""Scores in ascending order, and rows sorted by group."""
 
 import numpy as np
 
-from fastpsr.kernels.blocks import together
+from fastpsr.kernels.blocks import together, writable
 from fastpsr.kernels.compiler import kernel
-from fastpsr.kernels.types import Floats
+from fastpsr.kernels.types import Codes, Counts, Floats, index_type
 
 _FEW = 1 << 14  # scores, which NumPy sorts as fast; more are sorted at the same time
 
@@ -57,3 +57,18 @@ def _sort_by_digits(bits, spare):
     for i in range(bits.size):
         key = here[i]
         bits[i] = key ^ (sign if key >= sign else ~np.uint64(0))
+
+
+def order_by_group(groups: Codes, bounds: Counts) -> Codes:
+    """Return the rows, sorted by group and in their order within; `bounds` are (G + 1,)."""
+    order = np.empty(groups.size, index_type(groups.size))
+    _order_by_group(writable(groups), bounds[:-1].copy(), order)
+    return order
+
+
+@kernel
+def _order_by_group(groups, next_place, order):
+    for row in range(groups.size):
+        group = groups[row]
+        order[next_place[group]] = row
+        next_place[group] += 1
