@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from fastpsr import checks
 from fastpsr.calibration import PAV, DirectionPreserving, HistogramBinning, VennAbers
-from fastpsr.calibration.custom import as_calibrator
-from fastpsr.calibration.floors import floored
-from fastpsr.calibration.separability import NoOptimumError
+from fastpsr.calibration.base import as_calibrator
+from fastpsr.calibration.linear_rows import NoOptimumError
+from fastpsr.calibration.log_odds import floored
 from fastpsr.counts.infinite_losses import count_infinite_losses
 from fastpsr.data import Floats, Predictions
 from fastpsr.errors import ArgumentError, PackageWarning, warn

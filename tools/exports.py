@@ -10,7 +10,7 @@ from pathlib import Path
 
 import fastpsr
 from fastpsr import calibration, metrics, trials
-from fastpsr.calibration import quality
+from fastpsr.calibration import stacks
 
 PACKAGE = Path(fastpsr.__file__).parent
 _HEAD = '"""{}, written by ``python -m tools.exports``."""\n\n'
@@ -42,7 +42,7 @@ _CHOICES = {
     "CALIBRATORS": calibration.NAMED,
     "FORMATS": trials.FORMATS,
     "PRESETS": metrics.PRESETS,
-    "QUALITY_TERMS": quality.TERMS,
+    "QUALITY_TERMS": stacks.TERMS,
 }
 
 

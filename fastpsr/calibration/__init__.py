@@ -10,10 +10,10 @@ from fastpsr.calibration.by_condition import ByCondition
 from fastpsr.calibration.elub import LLRBounds, elub
 from fastpsr.calibration.files import load_calibrator, save_calibrator
 from fastpsr.calibration.fusion import LinearFusion
-from fastpsr.calibration.quality import Quality
 from fastpsr.calibration.registry import *  # noqa: F403
 from fastpsr.calibration.registry import CALIBRATORS as CALIBRATORS
 from fastpsr.calibration.registry import NAMED as NAMED
+from fastpsr.calibration.stacks import Quality
 from fastpsr.calibration.training import CrossFit, HeldOut, TrainOnTest, cross_fit
 from fastpsr.calibration.training import Training as Training
 

@@ -1,17 +1,17 @@
-"""Base class of all calibrators."""
+"""Base class of all calibrators, and custom ones: any object with ``fit`` and ``transform``."""
 
+import copy
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
-from fastpsr.calibration.fittable import Fittable
-from fastpsr.calibration.fold_losses import FoldLosses, summed_by_fold
-from fastpsr.calibration.folds import Folds
+from fastpsr.calibration.fold_losses import summed_by_fold
+from fastpsr.calibration.folds import FoldLosses, Folds
 from fastpsr.counts import begin, find_facts, one_call, side_by_side
 from fastpsr.counts.sums import Sums
 from fastpsr.counts.suspicion import look_at_llrs
@@ -26,10 +26,85 @@ from fastpsr.data import (
     check_data,
     mapped,
 )
-from fastpsr.data.budget import memory_budget
 from fastpsr.errors import ArgumentError
-from fastpsr.options import CALL_TO_MAKE
+from fastpsr.html import in_short, table, values
+from fastpsr.options import CALL_TO_MAKE, Options
 from fastpsr.rules.base import ScoringRule
+
+
+class Fittable(Options):
+    """A map whose ``fit`` returns a fitted copy."""
+
+    #: Attributes that fitting sets, for saving.
+    fitted_names: ClassVar[tuple[str, ...]] = ()
+    #: Those that are names rather than numbers.
+    fitted_texts: ClassVar[tuple[str, ...]] = ()
+    #: Those that are fitted maps, or tuples of these, of numbers and of None.
+    fitted_nested: ClassVar[tuple[str, ...]] = ()
+    domain_: Kind
+
+    @property
+    def name(self) -> str:
+        """Name in messages."""
+        return type(self).__name__
+
+    def option_names(self) -> list[str]:
+        """Return the names of the constructor arguments that are numbers or text, for files."""
+        if not is_dataclass(self):
+            return []
+        return [
+            field.name
+            for field in fields(self)
+            if field.init
+            and isinstance(getattr(self, field.name), (bool, int, float, str, np.number))
+        ]
+
+    def with_fitted(self, domain: Kind, attributes: dict[str, Any]) -> Self:
+        """Return a copy with fitted attributes."""
+        fitted = copy.copy(self)
+        for name, value in {**attributes, "domain_": domain}.items():
+            object.__setattr__(fitted, name, value)
+        return fitted
+
+    def check_fitted(self) -> None:
+        """Raise unless the fitted attributes, read from a file, are valid."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "__repr__" not in vars(cls):  # before a dataclass has one of its options alone
+            cls.__repr__ = Fittable.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        """Return the options, and what was fitted."""
+        parts: tuple[Any, ...] = fields(self) if is_dataclass(self) else ()
+        names = [part.name for part in parts if part.init]
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+        if not hasattr(self, "domain_"):
+            return f"{type(self).__name__}({shown})"
+        fitted = (f"{name} {in_short(getattr(self, name))}" for name in self.fitted_names)
+        return f"<{type(self).__name__}({shown}) fitted to {self.domain_}: {'; '.join(fitted)}>"
+
+    def _repr_html_(self) -> str:
+        is_fitted = hasattr(self, "domain_")
+        parts: tuple[Any, ...] = fields(self) if is_dataclass(self) else ()
+        options = [part.name for part in parts if part.init]
+        names = [*options, *(self.fitted_names if is_fitted else ())]
+        state = f"fitted to {self.domain_}" if is_fitted else "not fitted"
+        rows = [(name, values(getattr(self, name))) for name in names]
+        return table(f"{type(self).__name__}, {state}", ("attribute", "value"), rows)
+
+    def __sklearn_clone__(self) -> Self:
+        """Return an unfitted copy, for ``sklearn.base.clone``."""
+        copied = copy.copy(self)
+        for name in (*self.fitted_names, "domain_"):
+            copied.__dict__.pop(name, None)
+        return copied
+
+
+def require_fitted(name: str, holds: object) -> None:
+    """Raise unless a fitted attribute is valid."""
+    if not holds:
+        raise ValueError(f"{name} is not a valid fitted value")
 
 
 class Calibrator(Fittable, ABC):
@@ -91,6 +166,10 @@ class Calibrator(Fittable, ABC):
     binary_only: ClassVar[bool] = False
     #: Whether it is only defined for data that have posteriors.
     needs_posteriors: ClassVar[bool] = False
+    #: Whether no fit is best if a threshold separates the classes.
+    needs_overlap: ClassVar[bool] = False
+    #: Whether no fit is best if all scores are alike.
+    needs_differences: ClassVar[bool] = False
     #: Whether samples may have weights other than 0 and 1.
     takes_weights: ClassVar[bool] = True
 
@@ -319,30 +398,6 @@ class _TrainingRows(Transform):
         return predictions[np.flatnonzero(may_train)]
 
 
-@dataclass(frozen=True, eq=False)
-class AsPosteriors(Transform):
-    """Posteriors at the log-prior of the training data; those that are posteriors stay."""
-
-    log_priors: Floats
-    kind: Kind = "posteriors"
-
-    def __call__(self, part: Part) -> Predictions:
-        return as_posteriors(part.predictions, self.log_priors)
-
-
-def as_posteriors(predictions: Predictions, log_priors: Floats) -> Predictions:
-    """Return posteriors at log-priors (K,); those that are posteriors stay."""
-    if predictions.kind == "posteriors":
-        return predictions
-    scores = predictions.scores
-    if scores.ndim == 1:
-        values = scores + (log_priors[1] - log_priors[0])
-    else:
-        values = np.empty(scores.shape)
-        kernels.log_space.normalize_log_rows(scores, log_priors, values)
-    return predictions.replace_scores("posteriors", values)
-
-
 def output_kind(kind: Kind) -> Kind:
     """Return the kind of calibrated predictions, given the kind of the input."""
     return "posteriors" if kind == "posteriors" else "likelihoods"
@@ -386,34 +441,87 @@ def require_trained_classes(n_classes: int, predictions: Predictions) -> None:
         )
 
 
-def require_squares(name: str, n_classes: int, n_squares: int, reason: str, other: str) -> None:
-    """Raise if so many arrays of K x K exceed the memory budget."""
-    most = max(2, int(np.sqrt(memory_budget() / (8 * n_squares))))
-    if n_classes > most:
+class FitTransform(Protocol):
+    """Interface of a custom calibrator, for data in memory."""
+
+    def fit(self, predictions: Predictions, /) -> Any:
+        """Return a fitted calibrator, trained on labeled predictions; it may be the object itself.
+
+        It must use the sample weights: `sample_weight`, which includes the number of draws of each
+        sample in a bootstrap replicate, or ``balanced_weights()``, which is also adjusted to given
+        priors. Samples of weight 0 are removed beforehand.
+        """
+
+    def transform(self, predictions: Predictions, /) -> Predictions:
+        """Return calibrated predictions of the same samples.
+
+        For posteriors it returns posteriors, for likelihoods and raw scores likelihoods (LLRs).
+        Labels, weights and priors may be omitted: those of the input are used.
+        """
+        ...
+
+
+def as_calibrator(calibrator: Calibrator | FitTransform) -> Calibrator:
+    """Return a calibrator of the package unchanged, and wrap a custom one."""
+    if isinstance(calibrator, Calibrator):
+        return calibrator
+    if isinstance(calibrator, Fittable):  # a fusion, or by condition
         raise ArgumentError(
-            "predictions",
-            f"must have at most {most:,} classes for {name}, {reason}, not {n_classes:,}",
-            remedy=f"use {other}, or raise FASTPSR_MEMORY",
+            "calibrator",
+            f"must be fitted to predictions alone, and {calibrator.name} is not",
+            remedy="calibrate what cross_fit returns for it",
         )
+    methods = (getattr(calibrator, name, None) for name in ("fit", "transform"))
+    if isinstance(calibrator, type) or not all(map(callable, methods)):
+        given = f"{calibrator!r}" if isinstance(calibrator, (str, int, float)) else ""
+        if isinstance(calibrator, type):
+            given = f"the class {calibrator.__name__}: make one, {calibrator.__name__}(...)"
+        raise ArgumentError(
+            "calibrator",
+            "must be a calibrator, such as PAV(), or an object with fit and transform, not "
+            f"{given or type(calibrator).__name__}",
+        )
+    return _Custom(calibrator)
 
 
-def log_prior_of(kind: Kind, class_weights: Floats, given: Floats | None) -> Floats:
-    """Return the log-prior of the training data, or zeros for posteriors, shape (K,)."""
-    if kind == "posteriors":
-        return np.zeros(class_weights.size)
-    priors = class_weights / class_weights.sum() if given is None else given
-    if priors.all():
-        return checks.log_of_rows(priors)
-    # weights do not underflow
-    return np.asarray(np.log(class_weights) - np.log(class_weights.sum()))
+@dataclass(frozen=True, eq=False)
+class _Custom(Calibrator):
+    calibrator: Any
+    bins_posteriors = True  # posteriors are passed as given
 
+    @property
+    def name(self) -> str:
+        """Name of the user's class."""
+        return type(self.calibrator).__name__
 
-def prior_log_odds(data: Data) -> float:
-    """Return the prior log-odds of the training data, or 0 for posteriors."""
-    log_priors = log_prior_of(data.kind, data.class_weights, data.given_priors)
-    return float(log_priors[1] - log_priors[0])
+    def require_classes(self, data: Data) -> None:
+        """Accept all data: the user's fit raises if it needs more."""
 
+    def _fit(self, samples: Predictions) -> dict[str, Any]:
+        # a copy: folds are fitted one after another, and fit may return the object itself
+        fitted = copy.deepcopy(self.calibrator).fit(samples)
+        if not callable(getattr(fitted, "transform", None)):
+            raise ArgumentError(
+                "calibrator",
+                f"must return a fitted calibrator from fit, but {self.name}.fit returned "
+                f"{type(fitted).__name__}",
+                remedy="end fit with return self",
+            )
+        return {"calibrator": fitted}
 
-def log_odds_of(shares: Floats, others: Floats) -> Floats:
-    """Return log(shares / others), infinite if one of them is 0."""
-    return checks.log_of_rows(shares) - checks.log_of_rows(others)
+    def _transform(self, predictions: Predictions) -> Predictions:
+        output = self.calibrator.transform(predictions)
+        wanted = (len(predictions), predictions.n_classes, self.output_kind)
+        if not isinstance(output, Predictions):
+            returned = type(output).__name__
+        elif (len(output), output.n_classes, output.kind) != wanted:
+            returned = f"{len(output):,} samples of {output.n_classes} classes, {output.kind}"
+        else:
+            return predictions.replace_scores(output.kind, output.scores)
+        make = "from_log_posteriors" if self.output_kind == "posteriors" else "from_llrs"
+        raise ArgumentError(
+            "calibrator",
+            f"must return Predictions of the same samples as {self.output_kind} from transform, "
+            f"{wanted[0]:,} of {wanted[1]} classes, but {self.name}.transform returned {returned}",
+            remedy=f"make them with Predictions.{make}, say",
+        )

@@ -1,18 +1,18 @@
 """Beta calibration: a map with a slope of its own on either side."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from fastpsr import kernels
-from fastpsr.calibration.smooth import SmoothCalibrator
+from fastpsr.calibration.smooth import ScoreMap
 from fastpsr.data import Floats
 
 _TIE = 1e-14  # weight of (b - a)^2 / 2: decides b only where the data do not
 
 
 @dataclass(frozen=True, eq=False)
-class BetaCalibration(SmoothCalibrator):
+class BetaCalibration(ScoreMap):
     """The map ``logit p = a log q - b log(1 - q) + c`` of least log loss, with a, b >= 0.
 
     Binary tasks only. The log-odds have the slope a far below 0 and b far above, so that scores of
@@ -65,11 +65,6 @@ class BetaCalibration(SmoothCalibrator):
     [0.6138, 1.1858, -0.876]
     """
 
-    floor: float = 0.0
-    prior: float | None = None
-    parameters_: Floats = field(init=False, repr=False)
-    prior_log_odds_: float = field(init=False, repr=False)
-    floor_: float = field(init=False, repr=False)
     adds_prior_first = True
     needs_posteriors = True
     constant = "a = b = 0"

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from fastpsr import checks
+from fastpsr.calibration.base import Fittable
 from fastpsr.calibration.by_condition import ByCondition
-from fastpsr.calibration.fittable import Fittable
 from fastpsr.calibration.fusion import LinearFusion
 from fastpsr.calibration.registry import CALIBRATORS
 from fastpsr.errors import ArgumentError

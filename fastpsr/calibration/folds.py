@@ -4,14 +4,15 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.counts import Step, count
-from fastpsr.data import LABELS, Data, Part
+from fastpsr.counts.losses import ScoreTotals
+from fastpsr.data import LABELS, Data, Floats, Part
 from fastpsr.errors import ArgumentError
 from fastpsr.ids import numbered
 
@@ -171,6 +172,29 @@ class Folds:
     def calibrator_of_rows(self, part: Part) -> NDArray[np.uint16]:
         """Return the index of the calibrator that transforms each row of a part, (n,)."""
         return self.calibrator_of_fold.astype(np.uint16)[self.fold_of_rows(part)]
+
+
+@dataclass(frozen=True, eq=False)
+class FoldLosses(ScoreTotals):
+    """Summed losses by class, in all, and of each pair of a calibrator and a fold that it serves.
+
+    Attributes
+    ----------
+    of_served : ndarray of float64, shape (E, K)
+        Losses, in the order of `Folds.served`.
+    of_folds : ndarray of float64, shape (F, K)
+        Weights of the classes in each fold.
+    """
+
+    of_served: Floats
+    of_folds: Floats
+
+    @classmethod
+    def of(cls, of_served: Floats, of_folds: Floats, given_priors: Floats | None) -> Self:
+        """Return the losses with their totals, which mean something if no fold is served twice."""
+        with np.errstate(over="ignore"):  # weights near the largest float
+            total = of_served.sum(axis=0)
+        return cls(total, of_folds.sum(axis=0), given_priors, of_served, of_folds)
 
 
 def one_fold() -> Folds:
@@ -563,11 +587,3 @@ def _deal_to_emptiest(counts: Ints, n_folds: int, seed: int, what: str) -> Ints:
             load[fold] += int(counts[group, k])
             totals[fold] += int(everything[group])
     return folds
-
-
-def training_runs(training_mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return (first, last + 1) of the runs of consecutive training folds."""
-    edges = np.flatnonzero(
-        np.diff(np.concatenate([[False], training_mask, [False]]).astype(np.int8))
-    )
-    return [(int(a), int(b)) for a, b in edges.reshape(-1, 2)]

@@ -8,15 +8,14 @@ from typing import Any, Self
 import numpy as np
 
 from fastpsr import checks
-from fastpsr.calibration.fittable import Fittable, require_fitted
+from fastpsr.calibration.base import Fittable, require_fitted
 from fastpsr.calibration.folds import Folds, one_fold
-from fastpsr.calibration.fusion_fits import fit_fusions
-from fastpsr.calibration.fusion_parts import fused_data
-from fastpsr.calibration.fusions import Fusions
-from fastpsr.calibration.quality import TERMS, Quality
-from fastpsr.calibration.stacks import Stack, check_differ
+from fastpsr.calibration.fusion_fits import Fusions, fit_fusions
+from fastpsr.calibration.stacks import TERMS, Quality, Stack, check_differ
 from fastpsr.counts import one_call
-from fastpsr.data import Data, Floats, Part, PartitionedPredictions, Predictions, Refitted
+from fastpsr.counts.reading import Reading, Rows
+from fastpsr.data import Data, Floats, Kind, Part, PartitionedPredictions, Predictions, Refitted
+from fastpsr.data.sources import Source
 from fastpsr.errors import ArgumentError, warn
 
 #: Predictions of the same samples by several systems, and quality measures of these samples.
@@ -245,3 +244,56 @@ def systems_by_name(systems: Any) -> dict[Any, Data | Quality]:
         rule = f"must be a list of predictions, or a dict by name, not {systems!r}"
         raise ArgumentError("systems", rule)
     return dict(enumerate(systems))
+
+
+def fused_data(stack: Stack, fusions: Fusions, folds: Folds | None) -> Any:
+    """Return the fused scores of all samples; with folds, each by the fusion that serves it."""
+    if stack.held is None:
+        return PartitionedPredictions(_FusedParts(stack, fusions, folds)).as_known(stack.first)
+    fusion_of_row = None if folds is None else folds.calibrator_of_rows(Part.whole(stack.first))
+    return stack.first.replace_scores("likelihoods", fusions.fuse(stack.held, fusion_of_row))
+
+
+class _FusedParts(Source):
+    """Parts of several systems, read together."""
+
+    kind: Kind = "likelihoods"
+
+    def __init__(self, stack: Stack, fusions: Fusions, folds: Folds | None) -> None:
+        first = stack.first
+        self._stack, self._fusions, self._folds = stack, fusions, folds
+        self.n_classes, self.given_priors = first.n_classes, first.given_priors
+        self.n_parts, self.columns = first.n_parts, first.source.columns
+        self.hint_if_changed = first.source.hint_if_changed
+        self._n_rows: int | None = first.source.n_rows
+
+    @property
+    def n_rows(self) -> int | None:
+        return self._n_rows
+
+    def name_of(self, number: int) -> str:
+        return str(self._stack.first.source.name_of(number))
+
+    def name_of_row(self, number: int, row: int) -> str:
+        return str(self._stack.first.source.name_of_row(number, row))
+
+    def wanted(self, reads: frozenset[str]) -> frozenset[str]:
+        if "scores" not in reads:
+            return reads
+        reads |= self._stack.reads
+        return reads if self._folds is None else reads | self._folds.reads
+
+    def load(self, number: int, wanted: frozenset[str]) -> Any:
+        data = self._stack.data if "scores" in wanted else self._stack.data[:1]
+        reading = Reading([Rows(wanted).over(*data)])
+        raws = reading.parts(number, reading.load(number))
+        return [each.part(raws[id(each.source)], {}) for each in data]
+
+    def build(self, loaded: Any, reads: frozenset[str]) -> tuple[Predictions, Mapping[str, Any]]:
+        first = loaded[0]
+        predictions, columns = first.predictions, first.columns
+        if len(loaded) < len(self._stack.data):  # labels alone
+            return predictions.replace_scores("likelihoods", predictions.scores), columns
+        of_row = None if self._folds is None else self._folds.calibrator_of_rows(first)
+        fused = self._fusions.fuse(self._stack.columns(loaded), of_row)
+        return predictions.replace_scores("likelihoods", fused), columns

@@ -1,7 +1,7 @@
-"""Fits of linear fusions, for all folds at once."""
+"""Linear fusions, and their fits for all folds at once."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,18 +9,47 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.calibration.base import require_weights
 from fastpsr.calibration.folds import Folds
-from fastpsr.calibration.fusion_parts import held_columns
-from fastpsr.calibration.fusions import Fusions
-from fastpsr.calibration.linear_rows import LinearRows, TrainingSet
-from fastpsr.calibration.newton import NEAR
-from fastpsr.calibration.separability import are_separated, no_optimum
-from fastpsr.calibration.stacks import Stack
+from fastpsr.calibration.linear_rows import NEAR, LinearRows, TrainingSet, are_separated, no_optimum
+from fastpsr.calibration.stacks import Stack, held_columns
 from fastpsr.data import Floats
 from fastpsr.errors import ArgumentError
 
 _THIN = 1 << 15  # samples of a class that find a starting point
 _COLLINEAR = 1e-12  # share of the largest variance below which a direction is rounding
 _NEAR_IN_REPLICATES = 1e-3  # gradient before the last step of a search in a replicate
+
+
+@dataclass(frozen=True, eq=False)
+class Fusions:
+    """C fitted fusions.
+
+    Attributes
+    ----------
+    weights : ndarray of float64, shape (C, S)
+    bias : ndarray of float64, shape (C, K)
+    rank : int
+    """
+
+    weights: Floats
+    bias: Floats
+    rank: int
+
+    def fuse(self, columns: Any, fusion_of_row: NDArray[Any] | None) -> Floats:
+        """Return the scores of all rows, each by a fusion; by default by the first.
+
+        Columns are S arrays of shape (n,) or (n, K), or one array (S, n).
+        """
+        n = len(columns[0])
+        by_row: Any = np.zeros(n, np.uint8) if fusion_of_row is None else fusion_of_row
+        if columns[0].ndim == 1:
+            between = np.ascontiguousarray(self.bias[:, 1] - self.bias[:, 0])
+            features = np.asarray(columns, np.float64)
+            fused: Floats = kernels.axis.combine_by_part(features, by_row, self.weights, between)
+            return fused
+        fused = self.bias[by_row]
+        for s, column in enumerate(columns):
+            fused += self.weights[by_row, s, None] * column
+        return fused
 
 
 @dataclass(frozen=True, eq=False)

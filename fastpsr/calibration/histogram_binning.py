@@ -8,17 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
-from fastpsr.calibration.base import (
+from fastpsr.calibration.base import Calibrator, require_fitted
+from fastpsr.calibration.fold_losses import StepFitSums
+from fastpsr.calibration.folds import Folds
+from fastpsr.calibration.log_odds import (
     AsPosteriors,
-    Calibrator,
     as_posteriors,
+    clip_log_odds,
     log_odds_of,
     prior_log_odds,
 )
-from fastpsr.calibration.fittable import require_fitted
-from fastpsr.calibration.floors import clip_log_odds
-from fastpsr.calibration.folds import Folds
-from fastpsr.calibration.step_fit_sums import StepFitSums
 from fastpsr.counts.bins import BinSums, Events, uniform_edges
 from fastpsr.counts.sums import Sums
 from fastpsr.data import Data, Floats, Part, Predictions, mapped

@@ -1,18 +1,34 @@
-"""Rows in memory, and the search for maps of them that are linear in their parameters."""
+"""Linear maps of rows in memory: the Newton search for them, and whether there is an optimum."""
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.caching import cached_property
-from fastpsr.calibration.folds import training_runs
-from fastpsr.calibration.newton import NEAR, newton
-from fastpsr.calibration.separability import binary_margins
 from fastpsr.data import Floats
+from fastpsr.errors import ArgumentError
+
+_ROUNDING = 1e-13  # of the largest margin: possible effect of rounding in normalizing rows
+_LARGE = 1e280  # sums of lengths above may overflow
+_MOST_STEPS = 200
+# before the last step: gradient, and what a step wins
+NEAR, _ALL_WON = 1e-8, 1e-14
+_LITTLE = 1e-6  # gain of a step per unit of weight below which the curvature hardly changes
+_SLOW = 0.1  # ratio of gradients above which the curvature is computed anew nevertheless
+_STEADY = 1e-3  # ratio of gradients below which a step with the old curvature may be the last
+_MOST_LINE_STEPS = 40
+_ALL_BUT_FLAT = 1e-10  # gradient per unit of weight before the last step of a search by products
+_ALMOST_THERE = 1e-2  # gradient below which products are divided by the curvature as it was
+_MOST_PRODUCTS = 1_000  # of a step
+_LEAST_SPREAD = 1e-3  # least variance of a feature by its second moment, beside which less is noise
+#: Returns gradient and Hessian at a point; without the second argument, the Hessian may be None.
+Sums = Callable[[Floats, bool], tuple[Floats, Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +150,7 @@ class LinearRows(ABC):
 
         They are weights of the features and then, if `with_bias`, a bias of the log-odds of two
         classes, or one of each of several classes. The search begins at the best constant by
-        default; for other arguments see :func:`fastpsr.calibration.newton.newton`.
+        default; for other arguments see :func:`fastpsr.calibration.linear_rows.newton`.
         """
         n_biases = 0 if not with_bias else 1 if self.n_classes == 2 else self.n_classes
         n_features = len(self.features)
@@ -166,7 +182,7 @@ class LinearRows(ABC):
     def margins(self, scores: Floats, *, by_class: bool) -> tuple[Floats, Floats]:
         """Return the extremes of margins of scores in each fold, (F, K, K) each.
 
-        They are those of :func:`fastpsr.calibration.separability.check_margins`. Of several classes
+        They are those of :func:`fastpsr.calibration.linear_rows.check_margins`. Of several classes
         they are (F, 1, 1), unless `by_class`.
         """
 
@@ -249,3 +265,273 @@ def _class_ranges(scores: Floats, y: NDArray[Any], weights: Floats) -> Floats:
         if of_class.size:
             ranges[label] = of_class.min(), of_class.max()
     return ranges
+
+
+def training_runs(training_mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return (first, last + 1) of the runs of consecutive training folds."""
+    edges = np.flatnonzero(
+        np.diff(np.concatenate([[False], training_mask, [False]]).astype(np.int8))
+    )
+    return [(int(a), int(b)) for a, b in edges.reshape(-1, 2)]
+
+
+@np.errstate(all="ignore")  # steps that overflow are rejected
+def newton(
+    sums: Sums,
+    point: Floats,
+    total: float,
+    *,
+    gauge: Any = None,
+    near: float = NEAR,
+) -> Floats | None:
+    """Take Newton steps until the gradient is small, and one more; None without convergence.
+
+    The problem is convex: a step is accepted if the slope along it does not end up steeper uphill
+    than half of the initial downhill slope. Otherwise it is damped (Levenberg and Marquardt). If
+    the gain of steps is small, the previous curvature is used again.
+
+    Parameters
+    ----------
+    sums : callable
+    point : ndarray, shape (p,)
+        Starting point.
+    total : float
+        Total weight of the samples.
+    gauge : ndarray of bool, shape (p,), optional
+        Parameters that are determined only up to a common additive constant.
+    near : float
+        Gradient before the last step, which squares what is left: per unit of weight, and of a
+        feature's spread, if above 1.
+    """
+    all_won = _ALL_WON * (near / NEAR) ** 2
+    n = point.size
+    constant = np.zeros(n, bool) if gauge is None else gauge
+    gradient, hessian = sums(point, True)
+    if not np.isfinite(hessian).all():
+        raise ArgumentError(
+            "scores", "must be of a magnitude whose squares are finite to fit a scale"
+        )
+    steepest = np.diagonal(hessian).copy()  # the largest curvature, since it may vanish locally
+    damping, is_fresh, before = 0.0, True, math.inf
+    for _ in range(_MOST_STEPS):
+        plain = -_solve(gradient, hessian, constant)
+        spread = np.sqrt(np.maximum(np.diagonal(hessian), 0.0) / total)  # unit of the gradient
+        largest = (np.abs(gradient) / total / np.maximum(1.0, spread)).max()
+        wins = abs(float(gradient @ plain)) / total
+        is_near = largest < near and wins < all_won
+        if is_near and (is_fresh or largest < _STEADY * before):
+            return np.asarray(point + plain)
+        step = plain
+        if damping:
+            step = -_solve(gradient, hessian + np.diag(damping * steepest), constant)
+        trial = point + step
+        renew = bool(is_near or wins > _LITTLE or largest > _SLOW * before)
+        there, curvature = sums(trial, renew)
+        if float(there @ step) <= -0.5 * float(gradient @ step):
+            point, gradient, before = trial, there, largest
+            is_fresh = curvature is not None
+            if curvature is not None:
+                hessian = curvature
+                steepest = np.maximum(steepest, np.diagonal(hessian))
+            damping = damping / 10.0 if damping > 1e-6 else 0.0
+        else:
+            damping = max(10.0 * damping, 1e-3)
+    return None
+
+
+def check_margins(least: Floats, most: Floats, n_classes: int = 2, *, with_bias: bool) -> None:
+    """Raise if scores are constant, or if the classes can be separated perfectly.
+
+    Parameters
+    ----------
+    least, most : ndarray, shape (K, K)
+        Extremes of ``score[c] - score[k]`` over the samples of class c, in row c. Without biases
+        shape (1, 1): over all samples, with c their class, and all other classes k.
+    n_classes : int
+    with_bias : bool
+        Whether each class has a bias, as in direction-preserving calibration, or not, as in
+        temperature scaling.
+
+    Notes
+    -----
+    A scale a and biases b separate if a (l_c - l_k) >= b_k - b_c for all samples of each class c.
+    These are difference constraints: b exists unless they form a cycle of negative length.
+    """
+    constant = _is_constant(least, most) if with_bias else not (least.any() or most.any())
+    if constant:
+        raise ArgumentError(
+            "scores", "must differ between samples: all are alike, so that no scale can be fitted"
+        )
+    for margins in (least, -most):
+        separable = not _has_negative_cycle(margins) if with_bias else bool((margins >= 0.0).all())
+        if separable:
+            raise no_optimum("separate the classes perfectly, and no affine map is best", n_classes)
+
+
+def are_separated(least: Floats, most: Floats) -> bool:
+    """Return whether rising scores separate the classes, given margins as in check_margins.
+
+    Biases may be added to the scores of two classes, but not to those of several, (1, 1).
+    """
+    if least.size == 1:
+        return bool(least >= 0.0 and most > 0.0)
+    return not _is_constant(least, most) and not _has_negative_cycle(least)
+
+
+class NoOptimumError(ArgumentError):
+    """No affine map of the scores is optimal."""
+
+
+def no_optimum(reason: str, n_classes: int = 2) -> NoOptimumError:
+    """Return the error for scores without an optimal affine map."""
+    rule = f"{reason}; more data would help, or samples near the boundary"
+    if n_classes > 2:
+        return NoOptimumError("scores", rule)
+    return NoOptimumError(
+        "scores", rule, remedy="use PAV(floor=0.001)", pass_={"calibrator": "pav", "floor": 0.001}
+    )
+
+
+def binary_margins(ranges: Floats) -> tuple[Floats, Floats]:
+    """Return (least, most), (2, 2) each, of the lowest and highest score of both classes."""
+    (low0, high0), (low1, high1) = ranges
+    # with scores for class 1 and 0 for class 0, the margin is the score or its negative
+    least, most = np.zeros((2, 2)), np.zeros((2, 2))
+    least[0, 1], most[0, 1] = -high0, -low0
+    least[1, 0], most[1, 0] = low1, high1
+    return least, most
+
+
+def _is_constant(least: Floats, most: Floats) -> bool:
+    """Whether all differences between the scores of two classes are constant over samples."""
+    low = np.minimum(least, -most.T)
+    high = np.maximum(most, -least.T)
+    return bool((low == high).all())
+
+
+def _has_negative_cycle(lengths: Floats) -> bool:
+    """Whether the complete graph with these edge lengths has a cycle of negative length."""
+    shortest = lengths.copy()
+    np.fill_diagonal(shortest, 0.0)
+    if np.abs(lengths).max() > _LARGE:
+        shortest *= 2.0**-64
+    rounding = -_ROUNDING * float(np.abs(shortest).max())
+    for middle in range(shortest.shape[0]):
+        through = shortest[:, middle, None] + shortest[None, middle, :]
+        np.minimum(shortest, through, out=shortest)
+        if (np.diagonal(shortest) < rounding).any():
+            return True
+    return False
+
+
+def _solve(gradient: Floats, hessian: Floats, gauge: Any) -> Floats:
+    """Solve for a Newton step."""
+    if gradient.size == 1:
+        return np.asarray(gradient / max(hessian[0, 0], 1e-300))
+    alike = gauge.astype(np.float64)
+    trace = max(float((np.diagonal(hessian) * alike).sum()), 1e-300)
+    full = hessian + (trace / gradient.size**2) * (alike[:, None] * alike)
+    # scaled to a unit diagonal, so that scores of any magnitude are well conditioned
+    unit = 1.0 / np.sqrt(np.maximum(np.diagonal(full), 1e-300))
+    scaled = full * unit[:, None] * unit
+    if not np.isfinite(scaled).all():  # LAPACK may not terminate for these
+        return np.zeros(gradient.size)
+    solution = kernels.fitting.solve_positive_definite(scaled, gradient * unit)
+    if solution is None:  # no curvature in some direction: move only in the others
+        solution = np.linalg.lstsq(scaled, gradient * unit, rcond=1e-15)[0]
+    return np.asarray(solution * unit)
+
+
+class ByProducts(Protocol):
+    """Sums of a loss with more parameters than a Hessian may have, per unit of weight."""
+
+    def slopes(self, point: Floats, *, curved: bool) -> tuple[Floats, Floats | None]:
+        """Return the gradient (K, M) at a point and, if `curved`, curvatures (2, K, M).
+
+        They are those of each parameter alone, and of each with the constant of its row.
+        """
+
+    def product(self, direction: Floats) -> Floats:
+        """Return the product of the curvature at the last point with a direction (K, M)."""
+
+
+@np.errstate(over="ignore", invalid="ignore")  # such a point is no optimum: None is returned
+def newton_by_products(sums: ByProducts, point: Floats, pull: Floats) -> Floats | None:
+    """Take Newton steps found by conjugate gradients; None without convergence.
+
+    The problem is convex, as that of :func:`newton`. Steps are as precise as the gradient is small,
+    so that convergence is quadratic (Dembo, Eisenstat and Steihaug, 1982, doi:10.1137/0719025). The
+    last step is taken where the gradient is below a limit.
+
+    Parameters
+    ----------
+    sums : ByProducts
+    point : ndarray, shape (K, M)
+        Starting point: a row of factors for each class, of which the last is that of a constant.
+    pull : ndarray, shape (K, M)
+        ``(pull x parameters ** 2).sum() / 2`` is added to the loss.
+    """
+    gradient, curvature = sums.slopes(point, curved=True)
+    gradient = gradient + pull * point
+    for _ in range(_MOST_STEPS):
+        steepest = float(np.abs(gradient).max())
+        if curvature is not None:
+            divided = _divided_by(curvature, pull)
+        step = _step_by_products(sums, gradient, divided, pull, steepest)
+        if steepest < _ALL_BUT_FLAT:
+            there, _ = sums.slopes(point + step, curved=False)
+            is_flatter = float(np.abs(there + pull * (point + step)).max()) <= steepest
+            return point + step if is_flatter else point  # where rounding is all that is left
+        downhill = float((gradient * step).sum())
+        for _ in range(_MOST_LINE_STEPS):
+            there, curvature = sums.slopes(point + step, curved=steepest > _ALMOST_THERE)
+            there = there + pull * (point + step)
+            if float((there * step).sum()) <= -0.5 * downhill:
+                break
+            step, downhill = 0.5 * step, 0.5 * downhill
+        else:
+            return None
+        point, gradient = point + step, there
+    return None
+
+
+def _step_by_products(
+    sums: ByProducts,
+    gradient: Floats,
+    divided: Callable[[Floats], Floats],
+    pull: Floats,
+    steepest: float,
+) -> Floats:
+    """Solve for a Newton step by conjugate gradients, preconditioned."""
+    step, left = np.zeros_like(gradient), -gradient
+    scaled = divided(left)
+    direction, size = scaled, float((left * scaled).sum())
+    enough = min(0.3, steepest**0.5) ** 2 * size
+    for _ in range(_MOST_PRODUCTS):
+        if not size > enough:
+            break
+        product = sums.product(direction) + pull * direction
+        bend = float((direction * product).sum())
+        if not bend > 0.0:  # rounding
+            break
+        length = size / bend
+        step, left = step + length * direction, left - length * product
+        scaled = divided(left)
+        before, size = size, float((left * scaled).sum())
+        direction = scaled + (size / before) * direction
+    return step if step.any() else scaled
+
+
+def _divided_by(curvature: Floats, pull: Floats) -> Callable[[Floats], Floats]:
+    """Return the division by the curvature of each row alone, without covariances of its features.
+
+    What remains of a matrix of second moments is a diagonal and the product of means. Features
+    with means far from 0, such as log-posteriors of many classes, hang together by their means.
+    """
+    squares, crossed = curvature
+    total = np.maximum(crossed[:, -1:], 1e-300)
+    spread = np.maximum(squares - crossed**2 / total + pull, _LEAST_SPREAD * squares)
+    spread = np.maximum(spread, 1e-300)
+    along = crossed / spread
+    share = along / (total + (crossed * along).sum(axis=1, keepdims=True))
+    return lambda values: values / spread - share * (along * values).sum(axis=1, keepdims=True)

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
-from fastpsr.calibration.base import Calibrator, log_odds_of, prior_log_odds
-from fastpsr.calibration.fittable import require_fitted
-from fastpsr.calibration.floors import clip_log_odds
+from fastpsr.calibration.base import Calibrator, require_fitted
+from fastpsr.calibration.fold_losses import StepFitSums
 from fastpsr.calibration.folds import Folds
-from fastpsr.calibration.step_fit_sums import StepFitSums
+from fastpsr.calibration.log_odds import clip_log_odds, log_odds_of, prior_log_odds
 from fastpsr.counts import Step, count, count_all, find_facts
 from fastpsr.counts.class_counts import ClassCounts
 from fastpsr.counts.pav_blocks import PavBlocks

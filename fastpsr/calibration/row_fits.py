@@ -10,12 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
+from fastpsr.calibration.axis import Fits, SmoothMap, WeightedScores
 from fastpsr.calibration.base import check_training_set, require_weights
 from fastpsr.calibration.folds import Folds
-from fastpsr.calibration.linear_rows import LinearRows, TrainingSet
-from fastpsr.calibration.separability import binary_margins, check_margins, no_optimum
-from fastpsr.calibration.smooth_map import Fits, SmoothMap, WeightedScores
-from fastpsr.calibration.training_priors import TrainingPriors
+from fastpsr.calibration.linear_rows import (
+    LinearRows,
+    TrainingSet,
+    binary_margins,
+    check_margins,
+    no_optimum,
+)
+from fastpsr.calibration.log_odds import TrainingPriors
 from fastpsr.counts import Step, count
 from fastpsr.data import Data, Floats, Part, Predictions
 from fastpsr.data.budget import memory_budget

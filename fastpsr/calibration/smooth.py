@@ -1,43 +1,63 @@
-"""Calibrators of least log loss that are smooth maps: one flow of fits, in memory and in parts."""
+"""Smooth calibrators of one flow: fits on the axis of scores or to samples, in one search."""
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
-from fastpsr.calibration.axis_fits import fits_by_sums, losses_by_sums, refit_sums
-from fastpsr.calibration.base import ByFold, Calibrator, output_kind
-from fastpsr.calibration.fittable import require_fitted
-from fastpsr.calibration.floors import floor_of, floored, has_common_floor, with_floor
-from fastpsr.calibration.fold_losses import FoldLosses
-from fastpsr.calibration.folds import Folds, one_fold
+from fastpsr.calibration.axis import (
+    Axis,
+    AxisTotals,
+    Fits,
+    SmoothMap,
+    WeightedScores,
+    most_cells,
+    totals_on_axis,
+)
+from fastpsr.calibration.base import ByFold, Calibrator, output_kind, require_fitted
+from fastpsr.calibration.fold_losses import CellLossSums
+from fastpsr.calibration.folds import FoldLosses, Folds, one_fold
+from fastpsr.calibration.log_odds import (
+    LOG_FLOOR,
+    TrainingPriors,
+    floor_of,
+    floored,
+    has_common_floor,
+    with_floor,
+)
 from fastpsr.calibration.row_fits import fit_rows, held_rows
-from fastpsr.calibration.smooth_map import Fits, SmoothMap
 from fastpsr.counts import count, shared
 from fastpsr.counts.infinite_losses import count_infinite_losses
+from fastpsr.counts.losses import ScoreTotals
 from fastpsr.counts.score_range import ScoreRange, Span
 from fastpsr.counts.sums import Sums
 from fastpsr.data import Data, Floats, Kind, Part, Predictions, Transform
 from fastpsr.errors import ArgumentError, SuspicionWarning, warn
+from fastpsr.kernels.types import DEGREE, LANES
 from fastpsr.rules import ScoringRule
 from fastpsr.wording import counted
 
+_STEEPNESS = 32.0  # of the first axis, by the range of the scores: about 128 cells
+_NARROWEST = 1e-290
+_LARGEST = 1e300  # score, so that edges of cells are finite
+_MOST_AXES = 3  # before the samples are used
+_STRETCH = 1.5  # of the steepness that an axis is for, at most; then errors of sums reach 1e-12
+_MOST_PAIRS = 1 << 12  # of a calibrator and a fold, where fits of replicates lie side by side
+_ROOM = 10.0  # slopes of replicates may be greater by this over the root of a number of samples
+
 
 class SmoothCalibrator(Calibrator, SmoothMap):
-    """A smooth map of the scores, fitted by the log rule.
-
-    One of a single score is defined by its features and the slope of its log-odds
-    (:class:`SmoothMap`), and a line in ``calibration/registry.py``.
-    """
-
-    binary_only = True
+    """A smooth map of the scores, fitted by the log rule in one flow."""
 
     floor: float = 0.0
     parameters_: Floats
     prior_log_odds_: float
     floor_: float
+    needs_overlap = True
+    needs_differences = True
     fitted_names = ("parameters_", "prior_log_odds_", "floor_")
     constant = "all slopes are 0"
 
@@ -146,20 +166,32 @@ class SmoothCalibrator(Calibrator, SmoothMap):
 
     def losses_of_folds(self, rule: ScoringRule, folds: Folds, data: Data) -> FoldLosses:
         of_fits = self.with_inner_folds(data, folds)
-        if of_fits is not None and self._fits_sums:
+        if of_fits is not None and self._fits_sums and rule.is_analytic:
             clipped = with_floor(data, self.floor)
-            by_sums = losses_by_sums(self, rule, clipped, of_fits)
-            if by_sums is not None:
-                losses, fits, axis = by_sums
-                if self.is_plain(fits, axis.low, axis.high):
-                    return losses
+            on_axis = fit_on_axis(self, clipped, of_fits)
+            if on_axis is not None:
+                axis_fits, totals, fits = on_axis
+                if self.is_plain(fits, axis_fits.axis.low, axis_fits.axis.high):
+                    offset = clipped.log_odds_offset
+                    losses = axis_fits.losses(rule, totals, of_fits, fits, offset)
+                    return FoldLosses.of(losses, totals.class_totals.T, data.given_priors)
         return super().losses_of_folds(rule, folds, data)
 
     def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Sums | None:
         of_fits = self.with_inner_folds(data, folds)
-        if of_fits is None or not self._fits_sums:
+        if of_fits is None or not (self._fits_sums and rule.is_analytic):
             return None
-        return refit_sums(self, rule, data, of_fits, self.floor)
+        clipped = with_floor(data, self.floor)  # not for the raw losses
+        on_axis = fit_on_axis(self, clipped, of_fits)
+        if on_axis is not None:
+            axis_fits, _, fits = on_axis
+            first: AxisFits | None = axis_fits.for_replicates(fits, int(data.class_sizes.min()))
+        else:  # replicates may have fits where the data have none
+            first = AxisFits.of(self, clipped, of_fits)
+        if first is None or not first.axis.suits_replicates:
+            return None
+        priors = TrainingPriors.of(data, self.prior)
+        return RefitSums(rule, of_fits, first, priors, data.log_odds_offset, self.floor)
 
     def _fit_together(self, data: Data, folds: Folds) -> Fits | None:
         """Return the fits of all folds, or None if they must be separate.
@@ -192,8 +224,10 @@ class SmoothCalibrator(Calibrator, SmoothMap):
     def _fits(self, data: Data, folds: Folds, start: Self | None = None) -> tuple[Fits, Span]:
         """Return the fits of all folds, and the range of the scores."""
         span = count(ScoreRange().over(data))
-        fits = fits_by_sums(self, data, folds) if self._fits_sums else None
-        if fits is None:
+        on_axis = fit_on_axis(self, data, folds) if self._fits_sums else None
+        if on_axis is not None:
+            fits = on_axis[2]
+        else:
             rows = held_rows(data, folds)
             floor = 0.0 if span.is_finite else floor_of(span, data.n_classes)
             begin = None if start is None else start.fitted_parameters
@@ -211,6 +245,21 @@ class SmoothCalibrator(Calibrator, SmoothMap):
         fits = Fits(self.parameters_[None], np.array([self.prior_log_odds_]))
         values = self.scores(fits, 0, predictions.scores)
         return predictions.replace_scores(self.output_kind, values)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreMap(SmoothCalibrator):
+    """A smooth map of one score: all but its features and the slope of its log-odds.
+
+    It is defined by these (:class:`SmoothMap`), and by lines in ``calibration/registry.py``.
+    """
+
+    floor: float = 0.0
+    prior: float | None = None
+    parameters_: Floats = field(init=False, repr=False)
+    prior_log_odds_: float = field(init=False, repr=False)
+    floor_: float = field(init=False, repr=False)
+    binary_only = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,3 +291,255 @@ class _SmoothByFold(Transform):
         if prior is not None:
             values -= prior
         return predictions.replace_scores(self.kind, values)
+
+
+@dataclass(frozen=True, eq=False)
+class AxisFits:
+    """An axis for fits of a map, and parameters that they begin at.
+
+    Attributes
+    ----------
+    map : SmoothMap
+    axis : Axis
+    steepest : float
+        Slope of the steepest fits that the axis is for.
+    start : ndarray of float64, shape (C, p), or None
+        Parameters at which fits begin; None for the constants that are best.
+    span : pair of float
+        Lowest and highest finite score.
+    floor : float
+        Value that replaces -inf; 0 if all scores are finite.
+    most_cells : int
+    samples_per_weight : float
+    """
+
+    map: SmoothMap
+    axis: Axis
+    steepest: float
+    start: Floats | None
+    span: tuple[float, float]
+    floor: float
+    most_cells: int
+    samples_per_weight: float
+
+    @classmethod
+    def of(cls, map_: SmoothMap, data: Data, folds: Folds) -> "AxisFits | None":
+        """Return an axis for fits to binary data; None if the samples are needed."""
+        given = data.given_priors
+        is_possible = data.n_classes == 2 and (given is None or given.all())
+        if not (is_possible and data.class_weights.all()):
+            return None
+        span = count(ScoreRange().over(data))
+        low, high, floor = span.finite_low, span.finite_high, 0.0
+        if max(-low, high) > _LARGEST:
+            return None
+        if not span.is_finite:
+            floor = LOG_FLOOR
+            if map_.chooses_among_fits or not floor < low <= high < -floor:
+                return None
+        n_rows = int(data.class_sizes.sum())
+        samples_per_weight = n_rows / float(data.class_weights.sum())
+        most = most_cells(n_rows, folds.n_folds)
+        steepness = _STEEPNESS / max(high - low, _NARROWEST)
+        return cls.over(map_, (low, high), floor, most, samples_per_weight, steepness)
+
+    @classmethod
+    def over(
+        cls,
+        map_: SmoothMap,
+        span: tuple[float, float],
+        floor: float,
+        most_cells: int,
+        samples_per_weight: float,
+        steepness: float,
+    ) -> "AxisFits | None":
+        """Return an axis for scores in a range and maps about as steep; None without one."""
+        axis = map_.axis(*span, steepness, most_cells)
+        if axis is None:
+            return None
+        if floor:
+            axis = axis.with_ends(floor)
+        steepest = _STRETCH * steepness
+        return cls(map_, axis, steepest, None, span, floor, most_cells, samples_per_weight)
+
+    def steeper(self, steepness: float) -> "AxisFits | None":
+        """Return an axis for the same scores, and maps about as steep."""
+        return self.over(
+            self.map, self.span, self.floor, self.most_cells, self.samples_per_weight, steepness
+        )
+
+    def for_replicates(self, fits: Fits, fewest: int) -> "AxisFits":
+        """Return an axis for fits to replicates, which begin at fits to the data.
+
+        `fewest` is the number of samples of the smaller class. The fewer, the more may replicates
+        differ from the data in their slopes, for which there is room.
+        """
+        steeper: AxisFits | None = None
+        if not self.map.chooses_among_fits:
+            steepness = max(map(self.map.steepness, fits.parameters))
+            steeper = self.steeper(steepness * (1.0 + _ROOM / np.sqrt(fewest)))
+        if steeper is None or not steeper.axis.suits_replicates:
+            steeper = self
+        return replace(steeper, start=fits.parameters)
+
+    def fit(
+        self, sums: AxisTotals, folds: Folds, priors: TrainingPriors
+    ) -> tuple[Fits, NDArray[np.bool_], Floats]:
+        """Return the fit of each calibrator, whether it is valid, and how steep it is.
+
+        There is none, and parameters are nan, where a class is missing, or may be separable from
+        the other, or the search does not converge.
+        """
+        masks, totals = folds.training_mask, sums.class_totals
+        origin = self.map.origin(self.axis.low, self.axis.high)
+        n_samples = self.samples_per_weight * float(totals.sum())
+        weighted = WeightedScores(
+            sums.nodes(origin), sums.infinite, origin, self.span, sums.weigh, totals, sums.extremes,
+            self.axis.zero, folds.may_train, n_samples, priors,
+        )  # fmt: skip
+        have_both = weighted.totals(masks).all(axis=0)
+        fitted = np.flatnonzero(
+            have_both & weighted.have_overlap(masks, with_bias=self.map.with_bias)
+        )
+        parameters = np.full((folds.n_calibrators, self.map.n_parameters), np.nan)
+        if fitted.size:
+            start = self.start
+            if start is not None:
+                start = np.tile(start, (folds.n_calibrators // len(start), 1))[fitted]
+            parameters[fitted] = self.map.fit_to_sums(
+                weighted, np.ascontiguousarray(masks[fitted]), start, self.steepest
+            )
+        with np.errstate(divide="ignore", invalid="ignore"):  # where there is no fit
+            fits = Fits(parameters, weighted.prior_log_odds(masks))
+            steepness = np.array([self.map.steepness(each) for each in parameters])
+            is_valid = steepness <= self.steepest
+            if self.floor:  # maps that do not increase have no limits there
+                ends = np.array([-np.inf, np.inf])
+                low, high = self.map.scores_of_fits(fits, np.arange(len(masks)), ends).T
+                is_valid &= low <= high
+        return fits, is_valid, steepness
+
+    def losses(
+        self,
+        rule: ScoringRule,
+        sums: AxisTotals,
+        folds: Folds,
+        fits: Fits,
+        to_log_odds: float,
+    ) -> Floats:
+        """Return the summed losses of each class, of each pair of calibrator and fold, (E, 2).
+
+        `to_log_odds` is log-odds minus scores.
+        """
+        nodes = sums.nodes() + sums.infinite
+        calibrators, of_fold = folds.served.T
+        used = np.unique(calibrators)
+        with np.errstate(invalid="ignore"):  # of fits that are not valid
+            log_odds = self.map.scores_of_fits(fits, used, nodes)
+        log_odds += to_log_odds
+        return sums.losses(rule, of_fold, log_odds, np.searchsorted(used, calibrators))
+
+
+@dataclass(frozen=True, eq=False)
+class RefitSums(CellLossSums):
+    """Samples grouped by class, fold and cell; calibrators of a replicate are fitted to the sums.
+
+    Attributes
+    ----------
+    axis_fits : AxisFits
+    priors : TrainingPriors
+    offset : float
+        Log-odds minus score.
+    floor : float
+        Floor of the posteriors that are calibrated.
+    """
+
+    axis_fits: AxisFits
+    priors: TrainingPriors
+    offset: float
+    floor: float
+
+    n_classes = 2
+    n_columns = 2
+    degree = DEGREE
+
+    @property
+    def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]
+        """That of the map, and the number of folds."""
+        return (*self.axis_fits.map.stream, self.folds.n_folds)
+
+    @property
+    def n_cells(self) -> int:
+        return self.axis_fits.axis.n_cells
+
+    def cells(self, part: Part) -> NDArray[np.int32]:
+        return self._places(part)[0]
+
+    @property
+    def key(self) -> Hashable:
+        axis = self.axis_fits.axis
+        return (self.axis_fits.map.key, self.rule.key, self.folds.key, self.floor, axis.key)
+
+    def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
+        return self.rule.losses_of(part.predictions), self._places(part)[1]
+
+    def _places(self, part: Part) -> tuple[NDArray[np.int32], Floats]:
+        axis, clipped = self.axis_fits.axis, floored(part.predictions, self.floor)
+        return kernels.axis.place_on_axis(clipped.scores, axis.low, axis.width, axis.n_cells)
+
+    def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreTotals, FoldLosses] | None:
+        return self._assembled(weight[None], sums[None])[0]
+
+    def assemble_each(self, weight: Floats, sums: Floats) -> Iterator[Any]:
+        # as many as are drawn together, so that bits depend on no other replicates
+        side_by_side = LANES if self.folds.training_mask.size <= _MOST_PAIRS else 1
+        if self.axis_fits.map.chooses_among_fits:  # among those of one set of folds
+            yield from super().assemble_each(weight, sums)
+            return
+        for begin in range(0, weight.shape[0], side_by_side):
+            some = slice(begin, begin + side_by_side)
+            yield from self._assembled(weight[some], sums[some])
+
+    def _assembled(
+        self, weight: Floats, sums: Floats
+    ) -> list[tuple[ScoreTotals, FoldLosses] | None]:
+        """Return the summaries of R replicates, None for those that need samples.
+
+        Their fits are those of one set of folds, one replicate's after another's.
+        """
+        axis_fits, given, n = self.axis_fits, self.priors.given, weight.shape[0]
+        folds = self.folds.repeated(n)
+        by_class = weight.reshape(n, 2, -1).sum(axis=2)
+        raw = sums[:, :, 0].reshape(n, 2, -1).sum(axis=2)
+        totals = AxisTotals.of_numbers(axis_fits.axis, weight, sums[:, :, 1:])
+        fits, is_valid, _ = axis_fits.fit(totals, folds, self.priors)
+        losses = axis_fits.losses(self.rule, totals, folds, fits, self.offset).reshape(n, -1, 2)
+        of_folds = totals.class_totals.T.reshape(n, -1, 2)
+        return [
+            (ScoreTotals(raw[k], by_class[k], given), FoldLosses.of(losses[k], of_folds[k], given))
+            if valid
+            else None
+            for k, valid in enumerate(map(np.all, is_valid.reshape(n, -1)))
+        ]
+
+
+def fit_on_axis(
+    map_: SmoothMap, data: Data, folds: Folds
+) -> tuple[AxisFits, AxisTotals, Fits] | None:
+    """Return the fits of all folds, and the sums that they are fitted to.
+
+    None if the samples are needed.
+    """
+    axis_fits = AxisFits.of(map_, data, folds)
+    priors = TrainingPriors.of(data, map_.prior)
+    for _ in range(_MOST_AXES):
+        if axis_fits is None:
+            break
+        totals = totals_on_axis(data, folds, axis_fits.axis)
+        fits, is_valid, steepness = axis_fits.fit(totals, folds, priors)
+        if is_valid.all():
+            return axis_fits, totals, fits
+        if not (is_valid | (steepness > axis_fits.steepest)).all():
+            break
+        axis_fits = axis_fits.steeper(steepness.max())
+    return None

@@ -1,18 +1,17 @@
 """Spline calibration: a smooth monotone map, as smooth as cross-validation finds best."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.calibration.axis import Axis
-from fastpsr.calibration.fittable import require_fitted
-from fastpsr.calibration.floors import floor_of
+from fastpsr.calibration.axis import Axis, Fits, WeightedScores
+from fastpsr.calibration.base import require_fitted
 from fastpsr.calibration.folds import Folds, deal_samples
-from fastpsr.calibration.smooth import SmoothCalibrator
-from fastpsr.calibration.smooth_map import Fits, WeightedScores
+from fastpsr.calibration.log_odds import floor_of
+from fastpsr.calibration.smooth import ScoreMap
 from fastpsr.counts import count, shared
 from fastpsr.counts.score_range import ScoreRange, Span
 from fastpsr.data import Data, Floats, Part, Predictions, Transform, mapped
@@ -30,7 +29,7 @@ _PATIENCE = 2  # penalties that may be worse than the best so far before the cho
 
 
 @dataclass(frozen=True, eq=False)
-class Spline(SmoothCalibrator):
+class Spline(ScoreMap):
     """The smooth non-decreasing map of the log-odds with the least penalized log loss.
 
     Binary tasks only. The slope of the map is piecewise linear between knots, constant outside, and
@@ -90,11 +89,6 @@ class Spline(SmoothCalibrator):
     [-2.9, 0.0, 2.9]
     """
 
-    floor: float = 0.0
-    prior: float | None = None
-    parameters_: Floats = field(init=False, repr=False)
-    prior_log_odds_: float = field(init=False, repr=False)
-    floor_: float = field(init=False, repr=False)
     needs_posteriors = True
     chooses_among_fits = True
 

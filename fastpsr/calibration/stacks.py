@@ -1,21 +1,92 @@
-"""Columns that a fusion adds up: scores of several systems, and what quality measures make."""
+"""Columns that a fusion adds up: scores of several systems, and quality measures of recordings."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from fastpsr.calibration.quality import Quality, column_names, columns_of
-from fastpsr.counts import begin
-from fastpsr.data import ROWS, Data, Part, PartitionedPredictions, Predictions
+from fastpsr import checks
+from fastpsr.calibration.folds import Folds
+from fastpsr.calibration.row_fits import require_memory
+from fastpsr.counts import Step, begin, count
+from fastpsr.data import ROWS, Data, Floats, Part, PartitionedPredictions, Predictions
 from fastpsr.data.sources import same_priors
 from fastpsr.errors import ArgumentError
 from fastpsr.frames import row_out_of_order
 
+#: How measures of both sides make columns that do not depend on which side is which.
+TERMS = ("min,max", "bilinear", "scale")
+
+_SIDES = ("enroll", "test")
 _LARGEST = 1e140  # number whose squares are finite in sums
+
+
+@dataclass(frozen=True, eq=False)
+class Quality:
+    """A quality measure of both recordings of each trial, such as log-durations, for a fusion.
+
+    Parameters
+    ----------
+    enroll, test : array-like of shape (N,), or str
+        Finite numbers, in the order of the trials; for data in parts, the names of their columns.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpsr as fp
+    >>> rng = np.random.default_rng(0)
+    >>> y, enroll, test = rng.integers(0, 2, 4000), rng.random(4000), rng.random(4000)
+    >>> scores = fp.Predictions.from_raw_scores(y, y + rng.normal(size=4000) - enroll - test)
+    >>> fusion = fp.LinearFusion().fit({"x": scores, "noise": fp.Quality(enroll, test)})
+    >>> dict(zip(fusion.columns_, fusion.weights_.round(1).tolist()))
+    {'x': 1.0, 'min(noise)': 0.9, 'max(noise)': 1.1}
+    """
+
+    enroll: ArrayLike | str
+    test: ArrayLike | str
+
+
+def column_names(name: str, terms: str) -> tuple[str, str]:
+    """Return the names of the columns of a measure."""
+    made = ("product", "sum") if terms == "bilinear" else ("min", "max")
+    return f"{made[0]}({name})", f"{made[1]}({name})"
+
+
+def columns_of(
+    name: str, place: str, quality: Quality, part: Part, terms: str
+) -> Iterator[tuple[str, Floats]]:
+    """Yield names and values of the columns of a measure; errors are of its `place`."""
+    one, other = (_values(f"{place}.{side}", getattr(quality, side), part) for side in _SIDES)
+    first, second = column_names(name, terms)
+    if terms == "bilinear":
+        with np.errstate(over="ignore"):
+            yield first, one * other
+            yield second, one + other
+    else:
+        yield first, np.minimum(one, other)
+        yield second, np.maximum(one, other)
+
+
+def _values(name: str, given: Any, part: Part) -> Floats:
+    """Return what a side has in the rows of a part, (n,)."""
+    if isinstance(given, str) == part.is_in_memory:
+        where = "an array for predictions in memory" if part.is_in_memory else (
+            "the name of a column for data in parts")  # fmt: skip
+        raise ArgumentError(name, f"must be {where}, not {given!r}")
+    if part.columns is not None:
+        given = part.columns[given]
+        if not len(part.predictions):
+            return np.empty(0)
+    values = checks.as_floats(name, given, 1)
+    checks.check_length(name, values.size, len(part.predictions))
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if wrong.size:
+        at = int(wrong[0])
+        row = part.first_row + at
+        raise ArgumentError(name, "must be finite", row, value=str(values[at]))
+    return values.astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +212,63 @@ class Stack:
                 rule = f"must have numbers of at most {_LARGEST:g}, but {of} has {largest:g}"
                 raise ArgumentError("systems", rule)
         return [*columns.values()]
+
+
+@dataclass(frozen=True, eq=False)
+class HeldColumns:
+    """Columns of a stack in memory: (S, N), or (S, N, K) of several classes.
+
+    Beside them are labels, weights, empty if all are 1, and folds of the rows.
+    """
+
+    columns: Floats
+    y: NDArray[Any]
+    weights: Floats
+    fold_of_row: NDArray[Any]
+
+    @classmethod
+    def of(cls, stack: Stack, parts: list[Part], folds: Folds) -> "HeldColumns":
+        """Return the columns of a part of each system."""
+        first = parts[0].predictions
+        columns = stack.columns(parts) if stack.held is None else stack.held
+        fold_of_row = folds.fold_of_rows(parts[0])
+        return cls(np.asarray(columns, np.float64), first.labels, first.weights, fold_of_row)
+
+
+def held_columns(stack: Stack, folds: Folds) -> HeldColumns:
+    """Return the columns of all rows; raise if they exceed the memory budget."""
+    if not stack.is_in_parts:
+        return HeldColumns.of(stack, [Part.whole(each) for each in stack.data], folds)
+    n_numbers = len(stack.names) * (1 if stack.n_classes == 2 else stack.n_classes)
+    require_memory(stack.first, n_numbers, "systems")
+    return count(_HoldColumns(stack, folds).over(*stack.data))  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, eq=False)
+class _HoldColumns(Step):
+    """Copy the columns of all systems into memory."""
+
+    stack: Stack
+    folds: Folds
+    is_exact = True
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """Rows, columns of measures, and those that determine the folds."""
+        return self.stack.reads | self.folds.reads
+
+    def add(self, accumulator: Any, prepared: None, *parts: Part) -> Any:
+        accumulator = {} if accumulator is None else accumulator
+        accumulator[parts[0].number] = HeldColumns.of(self.stack, [*parts], self.folds)
+        return accumulator
+
+    def finish(self, accumulator: Any) -> HeldColumns:
+        parts = [accumulator[number] for number in sorted(accumulator)]
+        return HeldColumns(
+            np.concatenate([part.columns for part in parts], axis=1),
+            *(np.concatenate([getattr(part, name) for part in parts])
+              for name in ("y", "weights", "fold_of_row")),
+        )  # fmt: skip
 
 
 def check_differ(names: Sequence[str]) -> None:

@@ -9,20 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
-from fastpsr.calibration.affine import TemperatureScaling
-from fastpsr.calibration.base import (
-    AsPosteriors,
-    Calibrator,
-    as_posteriors,
-    log_prior_of,
-    require_squares,
-    require_trained_classes,
-)
-from fastpsr.calibration.fittable import require_fitted
+from fastpsr.calibration.affine import TemperatureScaling, require_squares
+from fastpsr.calibration.base import Calibrator, require_fitted, require_trained_classes
 from fastpsr.calibration.folds import one_fold
-from fastpsr.calibration.newton import newton_by_products
+from fastpsr.calibration.linear_rows import newton_by_products, no_optimum
+from fastpsr.calibration.log_odds import AsPosteriors, as_posteriors, log_prior_of
 from fastpsr.calibration.row_fits import held_rows
-from fastpsr.calibration.separability import no_optimum
 from fastpsr.counts import count, side_by_side
 from fastpsr.counts.class_counts import ClassCounts
 from fastpsr.data import Data, Floats, Predictions, class_factors, mapped
@@ -43,6 +35,7 @@ class _Structured(Calibrator):
     bias_: Floats
     log_priors_: Floats
     needs_posteriors = True
+    needs_overlap = True
     fitted_names = ("scale_", "n_samples_", "weights_", "bias_", "log_priors_")
 
     def __post_init__(self) -> None:

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 from fastpsr import checks
 from fastpsr.caching import ByIdentity
 from fastpsr.calibration import folds as dealing
-from fastpsr.calibration.base import Calibrator
+from fastpsr.calibration.base import Calibrator, FitTransform, as_calibrator
 from fastpsr.calibration.by_condition import ByCondition
-from fastpsr.calibration.custom import FitTransform, as_calibrator
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.fusion import LinearFusion, Systems
 from fastpsr.counts import begin, one_call, shared

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
-from fastpsr.calibration.base import Calibrator, log_odds_of, log_prior_of
-from fastpsr.calibration.fittable import require_fitted
-from fastpsr.calibration.floors import clip_log_odds
+from fastpsr.calibration.base import Calibrator, require_fitted
+from fastpsr.calibration.fold_losses import StepFitSums
 from fastpsr.calibration.folds import Folds
-from fastpsr.calibration.step_fit_sums import StepFitSums
+from fastpsr.calibration.log_odds import clip_log_odds, log_odds_of, log_prior_of
 from fastpsr.counts import Step, count
 from fastpsr.counts.rank_table import distinct_scores
 from fastpsr.counts.sums import Sums

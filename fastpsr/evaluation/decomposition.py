@@ -17,8 +17,7 @@ from fastpsr.bootstrap.progress import as_progress
 from fastpsr.bootstrap.result import described_results
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import PAV, TrainOnTest
-from fastpsr.calibration.base import Calibrator
-from fastpsr.calibration.custom import FitTransform
+from fastpsr.calibration.base import Calibrator, FitTransform
 from fastpsr.calibration.training import Training
 from fastpsr.counts import begin, one_call, side_by_side, takes_predictions
 from fastpsr.counts.losses import ScoreTotals, summed_losses

@@ -14,8 +14,8 @@ from fastpsr.bootstrap.settings import Intervals
 from fastpsr.caching import cached_property
 from fastpsr.calibration import CrossFit
 from fastpsr.calibration.base import Calibrator, require_weights
-from fastpsr.calibration.fold_losses import FoldLosses, FoldLossSums
-from fastpsr.calibration.folds import Folds
+from fastpsr.calibration.fold_losses import FoldLossSums
+from fastpsr.calibration.folds import FoldLosses, Folds
 from fastpsr.counts import begin, side_by_side
 from fastpsr.counts.sums import Sums
 from fastpsr.data import Data, Floats, Predictions

@@ -12,8 +12,7 @@ from fastpsr.bootstrap.job import Progress
 from fastpsr.bootstrap.progress import as_progress
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import ByCondition, CrossFit, LinearFusion
-from fastpsr.calibration.base import Calibrator
-from fastpsr.calibration.custom import FitTransform, as_calibrator
+from fastpsr.calibration.base import Calibrator, FitTransform, as_calibrator
 from fastpsr.data import Data, Floats, Kind, Part, Predictions, Transform, check_data, mapped
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.evaluation.nested_choice import NoCalibration, draw_losses, nested_losses

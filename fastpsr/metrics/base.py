@@ -169,6 +169,15 @@ class Metric(Statistic[Summary, float]):
         return Predictions.from_posteriors(y_true, x, **options)
 
 
+class LLRMetric(Metric[Summary]):
+    """A metric whose short form takes LLRs."""
+
+    _takes = "LLRs"
+
+    def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
+        return Predictions.from_llrs(y_true, x, **options)
+
+
 AnyMetric = Metric[Any] | Callable[[Predictions], float]
 
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from fastpsr.caching import cached_property
 from fastpsr.calibration import CALIBRATORS, PAV, TRAININGS
-from fastpsr.calibration.base import Calibrator
-from fastpsr.calibration.custom import FitTransform, as_calibrator
+from fastpsr.calibration.base import Calibrator, FitTransform, as_calibrator
 from fastpsr.calibration.training import CrossFit, Training, TrainOnTest, as_training
 from fastpsr.counts import begin, one_call, side_by_side
 from fastpsr.counts.losses import (

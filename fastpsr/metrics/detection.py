@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from fastpsr import checks
 from fastpsr.caching import cached_property
@@ -26,7 +25,7 @@ from fastpsr.interval_rule import (
     TWO_TERMS,
     IntervalRule,
 )
-from fastpsr.metrics.base import Metric
+from fastpsr.metrics.base import LLRMetric
 from fastpsr.metrics.detection_costs import DetectionCost, as_p_target, detection_costs
 from fastpsr.metrics.expected_score import normalize
 from fastpsr.metrics.operating_points import PointMetric
@@ -121,7 +120,7 @@ class MinDCF(_MeanCost, HullMetric, PointMetric[PavBlocks | RankTable]):
 
 
 @dataclass(frozen=True, eq=False)
-class ActDCF(_MeanCost, Metric[Floats]):
+class ActDCF(_MeanCost, LLRMetric[Floats]):
     """Normalized detection cost of Bayes decisions made with the LLRs.
 
     A trial is accepted if its LLR is at least ``log[c_fa (1 - pi) / (c_miss pi)]``.
@@ -183,14 +182,34 @@ class ActDCF(_MeanCost, Metric[Floats]):
     def _thresholds(self) -> list[float]:
         return sorted({cost.threshold for cost in self.costs})
 
-    _takes = "LLRs"
 
-    def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
-        return Predictions.from_llrs(y_true, x, **options)
+@dataclass(frozen=True, eq=False)
+class _CostOfLLRs:
+    """Field of `Cllr` and `MinCllr`."""
+
+    p_target: float = 0.5
+
+    reference_value = 1.0
+    _name = "Cllr"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p_target", as_p_target(self.p_target))
+
+    @property
+    def label(self) -> str:
+        return self._name if self.p_target == 0.5 else f"{self._name}({self.p_target:g})"
+
+    @property
+    def unit(self) -> str:
+        return "bits" if self.p_target == 0.5 else ""
+
+    @classmethod
+    def examples(cls, data: Data) -> list[Any]:
+        return [cls(), cls(0.01)]
 
 
 @dataclass(frozen=True, eq=False)
-class Cllr(Metric[ScoreTotals]):
+class Cllr(_CostOfLLRs, LLRMetric[ScoreTotals]):
     """Cost of the log-likelihood ratio: log loss of LLRs at a prior, divided by that of LLR 0.
 
     At prior 1/2 it is ``[mean over targets of log2(1 + e^-llr) + mean over non-targets of
@@ -224,28 +243,10 @@ class Cllr(Metric[ScoreTotals]):
     0.6646
     """
 
-    p_target: float = 0.5
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "p_target", as_p_target(self.p_target))
-
-    @property
-    def label(self) -> str:
-        return "Cllr" if self.p_target == 0.5 else f"Cllr({self.p_target:g})"
-
     meaning = "log loss of the LLRs over that of LLR 0"
-    reference_value = 1.0
     binary_only = True
     interval_rule = OF_LOSSES
     value_range = (0.0, math.inf)
-
-    @property
-    def unit(self) -> str:
-        return "bits" if self.p_target == 0.5 else ""
-
-    @classmethod
-    def examples(cls, data: Data) -> list[Metric[Any]]:
-        return [cls(), cls(0.01)]
 
     def sums(self, data: Data) -> Sums:
         data.require_posteriors("costs of LLRs")
@@ -255,14 +256,9 @@ class Cllr(Metric[ScoreTotals]):
     def finish(self, summary: ScoreTotals) -> float:
         return normalize(summary.mean(), Log(), summary.priors)
 
-    _takes = "LLRs"
-
-    def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
-        return Predictions.from_llrs(y_true, x, **options)
-
 
 @dataclass(frozen=True, eq=False)
-class MinCllr(HullMetric):
+class MinCllr(_CostOfLLRs, HullMetric):
     """Cllr after the best monotone map of the scores to LLRs (PAV on the evaluated data).
 
     Parameters
@@ -282,27 +278,10 @@ class MinCllr(HullMetric):
     0.5
     """
 
-    p_target: float = 0.5
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "p_target", as_p_target(self.p_target))
-
-    @property
-    def label(self) -> str:
-        return "minCllr" if self.p_target == 0.5 else f"minCllr({self.p_target:g})"
-
     meaning = "Cllr after the best monotone map, trained on the same data"
-    reference_value = 1.0
+    _name = "minCllr"
     interval_rule = IntervalRule("subsampling", "subsampling", "log", TWO_TERMS, ONE_TERM)
     value_range = (0.0, 1.0)
-
-    @property
-    def unit(self) -> str:
-        return "bits" if self.p_target == 0.5 else ""
-
-    @classmethod
-    def examples(cls, data: Data) -> list[Metric[Any]]:
-        return [cls(), cls(0.01)]
 
     def finish(self, summary: PavBlocks | RankTable) -> float:
         negatives, positives = summary.class_totals("minCllr")

@@ -1,19 +1,17 @@
 """devPAV: the distance of LLRs from the LLRs after isotonic calibration."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from fastpsr import checks
 from fastpsr.counts import count
 from fastpsr.counts.pav_blocks import require_both_classes
 from fastpsr.counts.score_range import HighestInSteps
 from fastpsr.counts.settled_ranks import pav_blocks
-from fastpsr.data import Data, Floats, Predictions
+from fastpsr.data import Data, Floats
 from fastpsr.errors import ArgumentError
-from fastpsr.metrics.base import Metric
+from fastpsr.metrics.base import LLRMetric
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +24,7 @@ class _PavSteps:
 
 
 @dataclass(frozen=True, eq=False)
-class DevPAV(Metric[_PavSteps]):
+class DevPAV(LLRMetric[_PavSteps]):
     """Mean distance of the PAV curve from the identity, on log10 axes.
 
     The curve joins the points (LLR, LLR after PAV) with straight lines; steps that PAV maps to
@@ -101,8 +99,3 @@ class DevPAV(Metric[_PavSteps]):
         # where the curve crosses the identity, (before^2 + after^2) / (2 both), without squares
         distance = 0.5 * np.where(share < 1.0, before * share + after * (1.0 - share), both)
         return float((distance * (width / (x[-1] - x[0]))).sum())
-
-    _takes = "LLRs"
-
-    def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
-        return Predictions.from_llrs(y_true, x, **options)

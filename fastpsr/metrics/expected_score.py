@@ -18,13 +18,34 @@ from fastpsr.counts.sums import Sums
 from fastpsr.data import Data, Floats, PartitionedPredictions, check_data
 from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import OF_LOSSES, OF_MEANS
-from fastpsr.metrics.base import Metric
+from fastpsr.metrics.base import Metric, Summary
 from fastpsr.rules import Beta, Brier, Cost, Log, ScoringRule
 from fastpsr.rules.base import check_rule
 
 
+class _ScoreOfRule(Metric[Summary]):
+    """A mean of losses of a rule, which may be divided by that of a naive system."""
+
+    rule: ScoringRule
+    normalized: bool
+    interval_rule = OF_MEANS
+
+    @property
+    def value_range(self) -> tuple[float, float]:
+        """That of the losses."""
+        return (self.rule.least_loss, np.inf)
+
+    @property
+    def unit(self) -> str:
+        return "" if self.normalized else self.rule.unit
+
+    @property
+    def reference_value(self) -> float | None:
+        return 1.0 if self.normalized else None
+
+
 @dataclass(frozen=True, eq=False)
-class ExpectedScore(Metric[ScoreTotals]):
+class ExpectedScore(_ScoreOfRule[ScoreTotals]):
     """The mean of a proper scoring rule over the samples.
 
     ``sum_t P(y_t) / N(y_t) loss(y_t, q_t)``, with P the priors and N the class counts (Ferrer and
@@ -65,13 +86,6 @@ class ExpectedScore(Metric[ScoreTotals]):
     rule: ScoringRule
     normalized: bool = True
 
-    interval_rule = OF_MEANS
-
-    @property
-    def value_range(self) -> tuple[float, float]:
-        """That of the losses."""
-        return (self.rule.least_loss, np.inf)
-
     def __post_init__(self) -> None:
         check_rule(self.rule)
 
@@ -82,14 +96,6 @@ class ExpectedScore(Metric[ScoreTotals]):
     @property
     def meaning(self) -> str:
         return "mean loss over that of the priors" if self.normalized else "mean loss"
-
-    @property
-    def unit(self) -> str:
-        return "" if self.normalized else self.rule.unit
-
-    @property
-    def reference_value(self) -> float | None:
-        return 1.0 if self.normalized else None
 
     @classmethod
     def examples(cls, data: Data) -> list[Metric[Any]]:
@@ -176,7 +182,7 @@ class BrierScore(ExpectedScore):
 
 
 @dataclass(frozen=True, eq=False)
-class SemiEmpiricalScore(Metric[ReferenceMeans]):
+class SemiEmpiricalScore(_ScoreOfRule[ReferenceMeans]):
     """The mean loss of a rule, expected under reference posteriors instead of the labels.
 
     The left-hand side of the divergence-entropy decomposition (Ferrer and Ramos, 2024, Equation 25
@@ -213,13 +219,6 @@ class SemiEmpiricalScore(Metric[ReferenceMeans]):
     reference: Data
     normalized: bool = True
 
-    interval_rule = OF_MEANS
-
-    @property
-    def value_range(self) -> tuple[float, float]:
-        """That of the losses."""
-        return (self.rule.least_loss, np.inf)
-
     def __post_init__(self) -> None:
         check_rule(self.rule)
         check_data(self.reference, "reference")
@@ -227,14 +226,6 @@ class SemiEmpiricalScore(Metric[ReferenceMeans]):
     @property
     def label(self) -> str:
         return f"{'N' if self.normalized else ''}{self.rule.label} semi-empirical"
-
-    @property
-    def unit(self) -> str:
-        return "" if self.normalized else self.rule.unit
-
-    @property
-    def reference_value(self) -> float | None:
-        return 1.0 if self.normalized else None
 
     @classmethod
     def examples(cls, data: Data) -> list[Metric[Any]]:

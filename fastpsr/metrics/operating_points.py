@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -298,23 +298,45 @@ _EER_MEANINGS = {
 class _RateAtLimit(_StepMetric):
     """The lowest rate of one kind of errors at a limit of the other rate, the only field."""
 
+    #: Name of the rate that has the limit.
+    limited: ClassVar[Literal["p_fa", "p_miss"]]
+
     unit = "fraction"
 
     @property
-    @abstractmethod
-    def limit(self) -> tuple[str, float]:
-        """Name and value of the limit."""
+    def limit(self) -> float:
+        """The limit."""
+        return float(getattr(self, self.limited))
 
     def __post_init__(self) -> None:
-        name, limit = self.limit
-        number = checks.as_number(name, limit)
+        number = checks.as_number(self.limited, getattr(self, self.limited))
         if not 0.0 <= number < 1.0:
-            raise ArgumentError(name, f"must be at least 0 and below 1, not {number}")
-        object.__setattr__(self, name, number)
+            raise ArgumentError(self.limited, f"must be at least 0 and below 1, not {number}")
+        object.__setattr__(self, self.limited, number)
+
+    @property
+    def label(self) -> str:
+        rates = ("P_miss", "P_fa") if self.limited == "p_fa" else ("P_fa", "P_miss")
+        return f"{rates[0]}({rates[1]}={self.limit:g})"
+
+    @property
+    def meaning(self) -> str:
+        rates = ("miss", "false-alarm") if self.limited == "p_fa" else ("false-alarm", "miss")
+        return f"lowest {rates[0]} rate with a {rates[1]} rate of at most {self.limit:g}"
 
     @property
     def reference_value(self) -> float:
-        return 1.0 - self.limit[1]
+        return 1.0 - self.limit
+
+    @property
+    def criterion(self) -> Criterion:
+        return limit_of_fa(self.limit) if self.limited == "p_fa" else limit_of_miss(self.limit)
+
+    def takes_end(self, step: RocStep) -> bool:
+        return self.limited == "p_fa"
+
+    def value_of(self, step: RocStep) -> float:
+        return step.p_miss[1] if self.limited == "p_fa" else step.p_fa[0]
 
     @classmethod
     def examples(cls, data: Data) -> list[Metric[Any]]:
@@ -364,28 +386,7 @@ class MissRate(_RateAtLimit):
     """
 
     p_fa: float
-
-    @property
-    def limit(self) -> tuple[str, float]:
-        return "p_fa", self.p_fa
-
-    @property
-    def label(self) -> str:
-        return f"P_miss(P_fa={self.p_fa:g})"
-
-    @property
-    def meaning(self) -> str:
-        return f"lowest miss rate with a false-alarm rate of at most {self.p_fa:g}"
-
-    @property
-    def criterion(self) -> Criterion:
-        return limit_of_fa(self.p_fa)
-
-    def takes_end(self, step: RocStep) -> bool:
-        return True
-
-    def value_of(self, step: RocStep) -> float:
-        return step.p_miss[1]
+    limited = "p_fa"
 
 
 @dataclass(frozen=True, eq=False)
@@ -431,28 +432,7 @@ class FalseAlarmRate(_RateAtLimit):
     """
 
     p_miss: float
-
-    @property
-    def limit(self) -> tuple[str, float]:
-        return "p_miss", self.p_miss
-
-    @property
-    def label(self) -> str:
-        return f"P_fa(P_miss={self.p_miss:g})"
-
-    @property
-    def meaning(self) -> str:
-        return f"lowest false-alarm rate with a miss rate of at most {self.p_miss:g}"
-
-    @property
-    def criterion(self) -> Criterion:
-        return limit_of_miss(self.p_miss)
-
-    def takes_end(self, step: RocStep) -> bool:
-        return False
-
-    def value_of(self, step: RocStep) -> float:
-        return step.p_fa[0]
+    limited = "p_miss"
 
 
 @dataclass(frozen=True, eq=False)

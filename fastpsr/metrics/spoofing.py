@@ -17,7 +17,7 @@ from fastpsr.counts.trial_kinds import (
 from fastpsr.data import Data, Floats, Predictions, picked_ids
 from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import OF_LOSSES, OF_MINIMAL_COSTS
-from fastpsr.metrics.base import Metric
+from fastpsr.metrics.base import LLRMetric, Metric
 from fastpsr.metrics.ranks import RankMetric
 
 
@@ -176,7 +176,7 @@ class MinADCF(_SpoofingCost, RankMetric[KindCounts]):
 
 
 @dataclass(frozen=True, eq=False)
-class ActADCF(_SpoofingCost):
+class ActADCF(_SpoofingCost, LLRMetric[KindCounts]):
     """Normalized architecture-agnostic detection cost (a-DCF) of Bayes decisions with the LLRs.
 
     A trial is accepted if its LLR is at least
@@ -242,8 +242,3 @@ class ActADCF(_SpoofingCost):
 
     def finish(self, summary: KindCounts) -> float:
         return float(self._costs(summary)[1])
-
-    _takes = "LLRs"
-
-    def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
-        return Predictions.from_llrs(y_true, x, **options)

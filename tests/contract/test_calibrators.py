@@ -110,39 +110,34 @@ def test_a_floor_bounds_what_a_sample_costs(name):
             require_same(transformed, expected, OPTIMUM)
 
 
-NEED_OVERLAP = {"DirectionPreserving", "TemperatureScaling", "VectorScaling", "MatrixScaling",
-                "BetaCalibration", "Spline"}  # fmt: skip
-NEED_DIFFERENCES = NEED_OVERLAP - {"VectorScaling", "MatrixScaling"}
-#: Data -> which kinds refuse them, and the argument that the error names.
+#: Data -> whether a kind refuses them, and the argument that the error names.
 REFUSED = {
-    Case(scores="separated"): (NEED_OVERLAP, "scores"),
-    Case(scores="constant"): (NEED_DIFFERENCES, "scores"),
-    Case("raw scores"): (
-        {"VectorScaling", "MatrixScaling", "BetaCalibration", "Spline", "HistogramBinning"},
-        "predictions",
-    ),
-    Case("logits of 3 classes"): ({"BetaCalibration", "Spline", *STEPS}, "predictions"),
-    Case(weights="fractions"): ({"VennAbers"}, "sample_weight"),
-    Case("posteriors", "infinite"): (set(), ""),
+    Case(scores="separated"): (lambda kind: kind.needs_overlap, "scores"),
+    Case(scores="constant"): (lambda kind: kind.needs_differences, "scores"),
+    Case("raw scores"): (lambda kind: kind.needs_posteriors, "predictions"),
+    Case("logits of 3 classes"): (lambda kind: kind.binary_only, "predictions"),
+    Case(weights="fractions"): (lambda kind: not kind.takes_weights, "sample_weight"),
+    Case("posteriors", "infinite"): (lambda kind: False, ""),
 }
 
 
 @each_kind
 @pytest.mark.parametrize("case", REFUSED, ids=str)
 def test_refusals(case, name):
-    kinds, argument = REFUSED[case]
+    is_refused, argument = REFUSED[case]
     data, calibrator = case.predictions(), registry.CALIBRATOR_KINDS[name]()
+    refuses = is_refused(type(calibrator))
     calls = [(calibrator.fit, data), (fp.cross_fit, calibrator, data)]
     for function, *arguments in calls:
         result = outcome(function, *arguments)
-        if name in kinds:
+        if refuses:
             assert isinstance(result, fp.ArgumentError)
             assert result.argument == argument
         else:
             assert not isinstance(result, ValueError)
     metric = fp.CalibrationLoss(fp.rules.Brier(), calibrator)
     if data.kind != "raw scores":
-        assert isinstance(outcome(metric, data), ValueError) == (name in kinds)
+        assert isinstance(outcome(metric, data), ValueError) == refuses
 
 
 @each_kind
