@@ -1,4 +1,6 @@
-"""Helpers for messages: counted nouns and shortened lines."""
+"""Helpers for messages: counted nouns, shortened lines and aligned tables."""
+
+from collections.abc import Sequence
 
 
 def counted(n: int, noun: str, rest: str = "") -> str:
@@ -21,3 +23,20 @@ def shorten(text: str) -> str:
     (True, 'x...', 80)
     """
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table: the first and the last column begin on the left.
+
+    Examples
+    --------
+    >>> aligned([["", "n", "unit"], ["a", "12", "s"]])
+    ['    n  unit', 'a  12  s']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        first, *_, last = map(str.ljust, row, widths)
+        numbers = map(str.rjust, row[1:-1], widths[1:-1])
+        lines.append("  ".join([first, *numbers, last]).rstrip())
+    return lines

@@ -11,6 +11,7 @@ from fastpsr import kernels
 from fastpsr.calibration.axis import Fits, WeightedScores
 from fastpsr.calibration.base import require_fitted, require_trained_classes
 from fastpsr.calibration.folds import Folds
+from fastpsr.calibration.linear_rows import too_large
 from fastpsr.calibration.log_odds import TrainingPriors, floored
 from fastpsr.calibration.row_fits import fit_class_rows, needs_every_class
 from fastpsr.calibration.smooth import SmoothCalibrator
@@ -84,9 +85,7 @@ class _Affine(SmoothCalibrator):
     def check_attributes(self, attributes: dict[str, Any]) -> None:
         scale = attributes["scale_"]
         if not (np.isfinite(scale) and np.isfinite(attributes["bias_"]).all()):
-            raise ArgumentError(
-                "scores", "must be of a magnitude whose squares are finite to fit a scale"
-            )
+            raise too_large()
         if scale <= 0.0:
             warn(
                 f"the fitted scale is {scale:.3g}: higher scores do not mean the class is likelier",

@@ -48,16 +48,16 @@ class Fittable(Options):
         """Name in messages."""
         return type(self).__name__
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """Constructor arguments by name."""
+        parts: tuple[Any, ...] = fields(self) if is_dataclass(self) else ()
+        return {part.name: getattr(self, part.name) for part in parts if part.init}
+
     def option_names(self) -> list[str]:
         """Return the names of the constructor arguments that are numbers or text, for files."""
-        if not is_dataclass(self):
-            return []
-        return [
-            field.name
-            for field in fields(self)
-            if field.init
-            and isinstance(getattr(self, field.name), (bool, int, float, str, np.number))
-        ]
+        plain = (bool, int, float, str, np.number)
+        return [name for name, value in self.options.items() if isinstance(value, plain)]
 
     def with_fitted(self, domain: Kind, attributes: dict[str, Any]) -> Self:
         """Return a copy with fitted attributes."""
@@ -76,19 +76,20 @@ class Fittable(Options):
 
     def __repr__(self) -> str:
         """Return the options, and what was fitted."""
-        parts: tuple[Any, ...] = fields(self) if is_dataclass(self) else ()
-        names = [part.name for part in parts if part.init]
-        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+        options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
+        text = f"{type(self).__name__}({options})"
         if not hasattr(self, "domain_"):
-            return f"{type(self).__name__}({shown})"
-        fitted = (f"{name} {in_short(getattr(self, name))}" for name in self.fitted_names)
-        return f"<{type(self).__name__}({shown}) fitted to {self.domain_}: {'; '.join(fitted)}>"
+            return text
+        return f"<{text} fitted to {self.domain_}: {self._fitted_text}>"
+
+    @property
+    def _fitted_text(self) -> str:
+        """The fitted attributes."""
+        return "; ".join(f"{name} {in_short(getattr(self, name))}" for name in self.fitted_names)
 
     def _repr_html_(self) -> str:
         is_fitted = hasattr(self, "domain_")
-        parts: tuple[Any, ...] = fields(self) if is_dataclass(self) else ()
-        options = [part.name for part in parts if part.init]
-        names = [*options, *(self.fitted_names if is_fitted else ())]
+        names = [*self.options, *(self.fitted_names if is_fitted else ())]
         state = f"fitted to {self.domain_}" if is_fitted else "not fitted"
         rows = [(name, values(getattr(self, name))) for name in names]
         return table(f"{type(self).__name__}, {state}", ("attribute", "value"), rows)
@@ -322,6 +323,18 @@ class Calibrator(Fittable, ABC):
 
 
 @dataclass(frozen=True, eq=False)
+class OfFolds(Transform):
+    """A transform that depends on the folds of rows."""
+
+    folds: Folds
+
+    @property
+    def reads(self) -> frozenset[str]:  # type: ignore[override]
+        """Columns that determine the fold of a row."""
+        return self.folds.reads
+
+
+@dataclass(frozen=True, eq=False)
 class Apply(Transform):
     """The map of a fitted calibrator."""
 
@@ -338,16 +351,10 @@ class Apply(Transform):
 
 
 @dataclass(frozen=True, eq=False)
-class ByFold(Transform):
+class ByFold(OfFolds):
     """Map each sample with the calibrator of its fold."""
 
-    folds: Folds
     fitted: tuple[Calibrator, ...]
-
-    @property
-    def reads(self) -> frozenset[str]:  # type: ignore[override]
-        """Columns that determine the fold of a row."""
-        return self.folds.reads
 
     @property
     def kind(self) -> Kind:  # type: ignore[override]
@@ -373,18 +380,12 @@ class ByFold(Transform):
 
 
 @dataclass(frozen=True, eq=False)
-class _TrainingRows(Transform):
+class _TrainingRows(OfFolds):
     """The training samples of a calibrator."""
 
-    folds: Folds
     number: int
     with_posteriors: bool
     keeps_rows = False
-
-    @property
-    def reads(self) -> frozenset[str]:  # type: ignore[override]
-        """Columns that determine the fold of a row."""
-        return self.folds.reads
 
     def __call__(self, part: Part) -> Predictions:
         predictions = part.predictions

@@ -26,7 +26,7 @@ from fastpsr.data import (
 from fastpsr.errors import ArgumentError, Subject, warn, warnings_about
 from fastpsr.groups import Bins, Crossed
 from fastpsr.groups.binning import Binning
-from fastpsr.wording import counted
+from fastpsr.wording import aligned, counted
 
 _MOST_NAMED = 5  # conditions in a warning
 Ints = NDArray[np.int64]
@@ -245,15 +245,12 @@ class ByCondition(Fittable):
         object.__setattr__(self, "edges_", tuple(edges))
         object.__setattr__(self, "calibrator", pooled.__sklearn_clone__())
 
-    def __repr__(self) -> str:
-        """Return the options, and how many conditions were fitted."""
-        options = ("calibrator", "min_per_class", "bins")
-        text = f"ByCondition({', '.join(f'{name}={getattr(self, name)!r}' for name in options)})"
-        if not hasattr(self, "domain_"):
-            return text
+    @property
+    def _fitted_text(self) -> str:
+        """How many conditions were fitted."""
         n_own = sum(each is not None for each in self.own_)
         conditions = f"{counted(len(self.groups_), 'condition')} of {', '.join(self.columns_)}"
-        return f"<{text} fitted to {self.domain_}: {conditions}, {n_own:,} with their own>"
+        return f"{conditions}, {n_own:,} with their own"
 
     def __str__(self) -> str:
         """Return a table of the conditions, once fitted."""
@@ -266,15 +263,7 @@ class ByCondition(Fittable):
         for name, counts, reason in zip(self.groups_, self.counts_, self.reasons_, strict=True):
             used = f"pooled: {reason}" if reason else "own"
             rows.append([name, *(f"{counts[k]:,}" for k in classes), used])
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        left = {0, len(widths) - 1}
-        return "\n".join(
-            "  ".join(
-                cell.ljust(width) if k in left else cell.rjust(width)
-                for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in rows
-        )
+        return "\n".join(aligned(rows))
 
     @property
     def _map(self) -> Any:

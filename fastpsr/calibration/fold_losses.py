@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,13 +126,27 @@ class StepFitSums(CellLossSums):
     given_priors : ndarray of float64, shape (2,), or None
     offset : float
         Log-odds minus score.
+    edges : ndarray of float64
+        What determines the cells.
+    floor : float
+        Of the calibrated posteriors.
     """
 
     kind: Kind
     given_priors: Floats | None
     offset: float
+    edges: Floats
+    floor: float
 
     n_classes = 2
+
+    @classmethod
+    def of(
+        cls, rule: ScoringRule, folds: Folds, data: Data, edges: Floats, floor: float, *more: Any
+    ) -> Self:
+        """Return the sums of binary data; `more` are fields of the class."""
+        offset = data.log_odds_offset
+        return cls(rule, folds, data.kind, data.given_priors, offset, edges, floor, *more)
 
     @property
     @abstractmethod

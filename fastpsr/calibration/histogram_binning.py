@@ -92,9 +92,7 @@ class HistogramBinning(Calibrator):
         # LLRs are binned at the training prior, which differs from replicate to replicate
         if data.n_classes > 2 or data.kind != "posteriors":
             return None
-        return _BinnedSums(
-            rule, folds, data.kind, data.given_priors, 0.0, uniform_edges(self.bins), self.floor
-        )
+        return _BinnedSums.of(rule, folds, data, uniform_edges(self.bins), self.floor)
 
     @staticmethod
     def frequencies(hits: Floats, weight: Floats, edges: Floats) -> Floats:
@@ -121,9 +119,6 @@ class HistogramBinning(Calibrator):
 @dataclass(frozen=True, eq=False)
 class _BinnedSums(StepFitSums):
     """Samples in bins of the posterior, whose frequencies are those of the replicate."""
-
-    edges: Floats
-    floor: float
 
     @property
     def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]

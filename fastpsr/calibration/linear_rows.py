@@ -308,9 +308,7 @@ def newton(
     constant = np.zeros(n, bool) if gauge is None else gauge
     gradient, hessian = sums(point, True)
     if not np.isfinite(hessian).all():
-        raise ArgumentError(
-            "scores", "must be of a magnitude whose squares are finite to fit a scale"
-        )
+        raise too_large()
     steepest = np.diagonal(hessian).copy()  # the largest curvature, since it may vanish locally
     damping, is_fresh, before = 0.0, True, math.inf
     for _ in range(_MOST_STEPS):
@@ -390,6 +388,16 @@ def no_optimum(reason: str, n_classes: int = 2) -> NoOptimumError:
     return NoOptimumError(
         "scores", rule, remedy="use PAV(floor=0.001)", pass_={"calibrator": "pav", "floor": 0.001}
     )
+
+
+def not_converged(n_classes: int) -> NoOptimumError:
+    """Return the error for a search that found no optimum."""
+    return no_optimum("all but separate the classes: calibration did not converge", n_classes)
+
+
+def too_large() -> ArgumentError:
+    """Return the error for scores whose squares overflow."""
+    return ArgumentError("scores", "must be of a magnitude whose squares are finite to fit a scale")
 
 
 def binary_margins(ranges: Floats) -> tuple[Floats, Floats]:

@@ -122,8 +122,7 @@ class PAV(Calibrator):
             return None
         table = rank_runs(data) if folds.n_calibrators == 1 else rank_cells(data)
         edges = table.lowest[table.positives > 0.0]
-        return _PavSums(rule, folds, data.kind, data.given_priors, data.log_odds_offset, edges,
-                        self.floor, self.laplace)  # fmt: skip
+        return _PavSums.of(rule, folds, data, edges, self.floor, self.laplace)
 
     def _fit_data(self, data: Data, start: Self | None) -> dict[str, Any]:
         blocks = _with_four_more(data) if self.laplace else pav_blocks(data)
@@ -199,8 +198,6 @@ class _WeighEnds(Step):
 class _PavSums(StepFitSums):
     """Samples in cells that begin at targets' scores, which are pooled in each replicate."""
 
-    edges: Floats
-    floor: float
     laplace: bool
 
     @property

@@ -18,7 +18,8 @@ from fastpsr.calibration.linear_rows import (
     TrainingSet,
     binary_margins,
     check_margins,
-    no_optimum,
+    not_converged,
+    too_large,
 )
 from fastpsr.calibration.log_odds import TrainingPriors
 from fastpsr.counts import Step, count
@@ -84,7 +85,7 @@ def fit_rows(
         margins = binary_margins(np.stack(ranges, axis=1))
         _check_optimum(data, of_classes, *margins, with_bias=map_.with_bias)
     if max(map(abs, span)) > _LARGEST:
-        raise _too_large()
+        raise too_large()
     size = max(1, memory_budget() // (_BYTES_OF_NODE * y.size))
     fits = [
         map_.fit_to_sums(weighted, some, None if start is None else np.tile(start, (len(some), 1)),
@@ -93,7 +94,7 @@ def fit_rows(
     ]  # fmt: skip
     parameters = np.concatenate(fits)
     if np.isnan(parameters).any():
-        raise _not_converged(2)
+        raise not_converged(2)
     return Fits(parameters, weighted.prior_log_odds(masks))
 
 
@@ -124,9 +125,9 @@ def fit_class_rows(
         begin = None if start is None else start[: None if with_bias else 1]
         end = samples.fit(training, begin, with_bias=with_bias)
         if end is None:
-            raise _not_converged(n_classes)
+            raise not_converged(n_classes)
         if not np.isfinite(end).all():
-            raise _too_large()
+            raise too_large()
         bias = end[1:] if with_bias else np.zeros(n_classes)
         parameters.append(np.concatenate([end[:1], bias - bias.mean()]))
         start = parameters[0] if start is None else start
@@ -140,14 +141,6 @@ def _check_optimum(
     if needs_every_class(data, with_bias=with_bias):
         require_weights(of_classes, data.kind)
     check_margins(least, most, data.n_classes, with_bias=with_bias)
-
-
-def _not_converged(n_classes: int) -> ArgumentError:
-    return no_optimum("all but separate the classes: calibration did not converge", n_classes)
-
-
-def _too_large() -> ArgumentError:
-    return ArgumentError("scores", "must be of a magnitude whose squares are finite to fit a scale")
 
 
 def needs_every_class(data: Data, *, with_bias: bool) -> bool:

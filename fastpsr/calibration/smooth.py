@@ -17,7 +17,7 @@ from fastpsr.calibration.axis import (
     most_cells,
     totals_on_axis,
 )
-from fastpsr.calibration.base import ByFold, Calibrator, output_kind, require_fitted
+from fastpsr.calibration.base import ByFold, Calibrator, OfFolds, output_kind, require_fitted
 from fastpsr.calibration.fold_losses import CellLossSums
 from fastpsr.calibration.folds import FoldLosses, Folds, one_fold
 from fastpsr.calibration.log_odds import (
@@ -263,19 +263,13 @@ class ScoreMap(SmoothCalibrator):
 
 
 @dataclass(frozen=True, eq=False)
-class _SmoothByFold(Transform):
+class _SmoothByFold(OfFolds):
     """Map each sample with the map of its fold."""
 
-    folds: Folds
     map: SmoothMap
     fits: Fits
     floor: float
     kind: Kind
-
-    @property
-    def reads(self) -> frozenset[str]:  # type: ignore[override]
-        """Columns that determine the fold of a row."""
-        return self.folds.reads
 
     def __call__(self, part: Part) -> Predictions:
         predictions = floored(part.predictions, self.floor)

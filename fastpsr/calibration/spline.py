@@ -10,12 +10,12 @@ from fastpsr import kernels
 from fastpsr.calibration.axis import Axis, Fits, WeightedScores
 from fastpsr.calibration.base import require_fitted
 from fastpsr.calibration.folds import Folds, deal_samples
+from fastpsr.calibration.linear_rows import too_large
 from fastpsr.calibration.log_odds import floor_of
 from fastpsr.calibration.smooth import ScoreMap
 from fastpsr.counts import count, shared
 from fastpsr.counts.score_range import ScoreRange, Span
 from fastpsr.data import Data, Floats, Part, Predictions, Transform, mapped
-from fastpsr.errors import ArgumentError
 
 _KNOTS = 20
 _FEWEST_CELLS = 128  # over the range of the scores; knots lie on the edges of cells
@@ -343,9 +343,7 @@ def _knots(scores: Floats, weights: Floats, unit: float) -> Floats:
         cells = np.floor(scores / unit)
     first, last = cells.min(), cells.max()
     if not (np.isfinite(unit) and last - first < np.iinfo(np.int32).max):
-        raise ArgumentError(
-            "scores", "must be of a magnitude whose squares are finite to fit a scale"
-        )
+        raise too_large()
     shares = (weights / weights.sum(axis=1, keepdims=True)).sum(axis=0) / 2.0
     of_cells = np.bincount((cells - first).astype(np.int64), shares)
     # rounded, so that ties do not depend on the order of the samples

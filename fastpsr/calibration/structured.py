@@ -12,7 +12,7 @@ from fastpsr import checks, kernels
 from fastpsr.calibration.affine import TemperatureScaling, require_squares
 from fastpsr.calibration.base import Calibrator, require_fitted, require_trained_classes
 from fastpsr.calibration.folds import one_fold
-from fastpsr.calibration.linear_rows import newton_by_products, no_optimum
+from fastpsr.calibration.linear_rows import newton_by_products, not_converged
 from fastpsr.calibration.log_odds import AsPosteriors, as_posteriors, log_prior_of
 from fastpsr.calibration.row_fits import held_rows
 from fastpsr.counts import count, side_by_side
@@ -85,9 +85,7 @@ class _Structured(Calibrator):
         x = _smoothed(samples, temperature.scale_, n_samples)
         end = newton_by_products(_Rows(x, samples.labels, of_rows, identity), begin, pull)
         if end is None:
-            raise no_optimum(
-                "all but separate the classes: calibration did not converge", n_classes
-            )
+            raise not_converged(n_classes)
         weights = (identity + end)[:, :-1]
         return {
             "scale_": temperature.scale_,

@@ -154,15 +154,7 @@ class VennAbers(Calibrator):
         if data.n_classes > 2 or not data.class_weights.all():
             return None
         distinct = distinct_scores(data, self.name)
-        return _VennAbersSums(
-            rule,
-            folds,
-            data.kind,
-            data.given_priors,
-            data.log_odds_offset,
-            distinct.lowest,
-            self.floor,
-        )
+        return _VennAbersSums.of(rule, folds, data, distinct.lowest, self.floor)
 
     def _fit_data(self, data: Data, start: Self | None) -> dict[str, Any]:
         table = distinct_scores(data, self.name)
@@ -201,9 +193,6 @@ class VennAbers(Calibrator):
 class _VennAbersSums(StepFitSums):
     """Samples at each distinct score, to which one more is added in each replicate."""
 
-    scores: Floats
-    floor: float
-
     @property
     def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]
         """The number of folds."""
@@ -211,16 +200,16 @@ class _VennAbersSums(StepFitSums):
 
     @property
     def n_cells(self) -> int:
-        return self.scores.size
+        return self.edges.size
 
     @property
     def cells_key(self) -> Hashable:
         return "distinct scores"
 
     def cells(self, part: Part) -> NDArray[Any]:
-        places = kernels.cells.cell_numbers(part.predictions.scores, self.scores)
+        places = kernels.cells.cell_numbers(part.predictions.scores, self.edges)
         # scores of weight 0 need not be among them
-        return np.asarray(np.minimum(places >> 1, self.scores.size - 1))
+        return np.asarray(np.minimum(places >> 1, self.edges.size - 1))
 
     def levels(self, negatives: Floats, positives: Floats, factors: Floats) -> Floats:
         # a fit at the frequencies, which factors shift; samples are drawn a whole number of times
