@@ -14,7 +14,7 @@ from fastpsr.calibration import PAV, DirectionPreserving, HistogramBinning, Venn
 from fastpsr.calibration.custom import as_calibrator
 from fastpsr.calibration.floors import floored
 from fastpsr.calibration.separability import NoOptimumError
-from fastpsr.counts.infinite_losses import count_infinite_losses
+from fastpsr.counts.scores import count_infinite_losses
 from fastpsr.data import Floats, Predictions
 from fastpsr.errors import ArgumentError, PackageWarning, warn
 from fastpsr.metrics import Metric, Threshold

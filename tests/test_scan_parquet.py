@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.counts import Step, count, side_by_side
+from fastpsr.counts import count, side_by_side
 from fastpsr.data import LABELS
 from fastpsr.data import parquet as room
+from fastpsr.data.steps import Step
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.caching import cached_property
 from fastpsr.calibration.folds import Folds
-from fastpsr.counts import Step, count
+from fastpsr.counts import count
 from fastpsr.data import Data, Floats, Part
 from fastpsr.data.budget import memory_budget
 from fastpsr.data.part import ROWS
+from fastpsr.data.steps import Step
 from fastpsr.kernels.sizes import DEGREE
 from fastpsr.rules.base import ScoringRule
 

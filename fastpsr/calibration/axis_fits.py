@@ -16,7 +16,7 @@ from fastpsr.calibration.smooth_map import Fits, SmoothMap, WeightedScores
 from fastpsr.calibration.training_priors import TrainingPriors
 from fastpsr.counts import count
 from fastpsr.counts.losses import ScoreTotals
-from fastpsr.counts.score_range import ScoreRange
+from fastpsr.counts.scores import ScoreRange
 from fastpsr.counts.sums import Sums
 from fastpsr.data import Data, Floats, Part
 from fastpsr.kernels.sizes import DEGREE, LANES

@@ -14,7 +14,6 @@ from fastpsr.calibration.fold_losses import FoldLosses, summed_by_fold
 from fastpsr.calibration.folds import Folds
 from fastpsr.counts import begin, find_facts, one_call, side_by_side
 from fastpsr.counts.sums import Sums
-from fastpsr.counts.suspicion import look_at_llrs
 from fastpsr.data import (
     Data,
     Floats,
@@ -27,6 +26,7 @@ from fastpsr.data import (
     mapped,
 )
 from fastpsr.data.budget import memory_budget
+from fastpsr.data.suspicion import look_at_llrs
 from fastpsr.errors import ArgumentError
 from fastpsr.options import CALL_TO_MAKE
 from fastpsr.rules.base import ScoringRule
@@ -58,7 +58,8 @@ class Calibrator(Fittable, ABC):
     Scores minus their mean, which is summed part by part:
 
     >>> import numpy as np, fastpsr as fp
-    >>> from fastpsr.counts import Step, count
+    >>> from fastpsr.counts import count
+    >>> from fastpsr.data import Step
     >>> class SumOfScores(Step):
     ...     key = "sum of scores"
     ...     def add(self, accumulator, prepared, part):

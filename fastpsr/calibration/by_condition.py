@@ -14,11 +14,10 @@ from fastpsr.calibration.custom import as_calibrator
 from fastpsr.calibration.fittable import Fittable, require_fitted
 from fastpsr.calibration.fusion import LinearFusion
 from fastpsr.calibration.group_fits import FusedRows, GroupFits, counts_of, has_no_fit, taken
-from fastpsr.data import PartitionedPredictions, Predictions, check_data
-from fastpsr.errors import ArgumentError, Subject, warn, warnings_about
-from fastpsr.groups import Bins, Crossed
-from fastpsr.groups.binning import Binning
-from fastpsr.wording import counted
+from fastpsr.counts.groups import Crossed
+from fastpsr.data import Bins, PartitionedPredictions, Predictions, check_data
+from fastpsr.data.binning import Binning
+from fastpsr.errors import ArgumentError, Subject, counted, warn, warnings_about
 
 _MOST_NAMED = 5  # conditions in a warning
 

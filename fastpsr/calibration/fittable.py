@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from fastpsr.data import Kind
-from fastpsr.html import in_short, table, values
 from fastpsr.options import Options
+from fastpsr.results import in_short, table, values
 
 
 class Fittable(Options):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fastpsr import checks
-from fastpsr.counts.score_range import Span
+from fastpsr.counts.scores import Span
 from fastpsr.data import Data, Floats, Part, Predictions, Transform, mapped
 from fastpsr.errors import ArgumentError
 

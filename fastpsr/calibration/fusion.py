@@ -16,7 +16,7 @@ from fastpsr.calibration.fusions import Fusions
 from fastpsr.calibration.quality import TERMS, Quality
 from fastpsr.calibration.stacks import Stack, check_differ
 from fastpsr.counts import one_call
-from fastpsr.data import Data, Floats, Part, PartitionedPredictions, Predictions, Refitted
+from fastpsr.data import Data, Floats, Part, PartitionedPredictions, Predictions
 from fastpsr.errors import ArgumentError, warn
 
 #: Predictions of the same samples by several systems, and quality measures of these samples.
@@ -210,7 +210,7 @@ class LinearFusion(Fittable):
                 known[key] = fits.at_weights(weights)
             return known[key].fuse(columns, of_row)
 
-        return Refitted.from_fit(fused, refit)
+        return fused.with_refit(refit)
 
     def samples_of(self, systems: Systems) -> Any:
         """Return the first system, which has the samples of all; raise where another has not."""

@@ -11,10 +11,11 @@ from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.fusions import Fusions
 from fastpsr.calibration.row_fits import require_memory
 from fastpsr.calibration.stacks import Stack
-from fastpsr.counts import Step, count
-from fastpsr.counts.reading import Reading, Rows
+from fastpsr.counts import count
 from fastpsr.data import Floats, Kind, Part, PartitionedPredictions, Predictions
+from fastpsr.data.reading import Reading, Rows
 from fastpsr.data.sources import Source
+from fastpsr.data.steps import Step
 
 
 @dataclass(frozen=True, eq=False)

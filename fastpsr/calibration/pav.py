@@ -13,12 +13,10 @@ from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.floors import clip_log_odds
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.step_fit_sums import StepFitSums
-from fastpsr.counts import Step, count, count_all, find_facts
-from fastpsr.counts.class_counts import ClassCounts
-from fastpsr.counts.pav_blocks import PavBlocks
-from fastpsr.counts.rank_table import minority_of, rank_cells, rank_runs
-from fastpsr.counts.score_range import ScoreRange
-from fastpsr.counts.settled_ranks import pav_blocks
+from fastpsr.counts import count, count_all, find_facts
+from fastpsr.counts.ranks import minority_of, pav_blocks, rank_cells, rank_runs
+from fastpsr.counts.roc import PavBlocks
+from fastpsr.counts.scores import ClassCounts, ScoreRange
 from fastpsr.counts.sums import Sums
 from fastpsr.data import (
     Data,
@@ -30,6 +28,7 @@ from fastpsr.data import (
     class_factors,
     mapped,
 )
+from fastpsr.data.steps import Step
 from fastpsr.rules.base import ScoringRule
 
 

@@ -16,10 +16,11 @@ from fastpsr.calibration.linear_rows import LinearRows, TrainingSet
 from fastpsr.calibration.separability import binary_margins, check_margins, no_optimum
 from fastpsr.calibration.smooth_map import Fits, SmoothMap, WeightedScores
 from fastpsr.calibration.training_priors import TrainingPriors
-from fastpsr.counts import Step, count
+from fastpsr.counts import count
 from fastpsr.data import Data, Floats, Part, Predictions
 from fastpsr.data.budget import memory_budget
 from fastpsr.data.part import ROWS
+from fastpsr.data.steps import Step
 from fastpsr.errors import ArgumentError
 
 _LARGEST = 1e150  # score whose square is finite in sums

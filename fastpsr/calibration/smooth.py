@@ -16,13 +16,11 @@ from fastpsr.calibration.folds import Folds, one_fold
 from fastpsr.calibration.row_fits import fit_rows, held_rows
 from fastpsr.calibration.smooth_map import Fits, SmoothMap
 from fastpsr.counts import count, shared
-from fastpsr.counts.infinite_losses import count_infinite_losses
-from fastpsr.counts.score_range import ScoreRange, Span
+from fastpsr.counts.scores import ScoreRange, Span, count_infinite_losses
 from fastpsr.counts.sums import Sums
 from fastpsr.data import Data, Floats, Kind, Part, Predictions, Transform
-from fastpsr.errors import ArgumentError, SuspicionWarning, warn
+from fastpsr.errors import ArgumentError, SuspicionWarning, counted, warn
 from fastpsr.rules import ScoringRule
-from fastpsr.wording import counted
 
 
 class SmoothCalibrator(Calibrator, SmoothMap):

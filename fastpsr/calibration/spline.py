@@ -14,7 +14,7 @@ from fastpsr.calibration.folds import Folds, deal_samples
 from fastpsr.calibration.smooth import SmoothCalibrator
 from fastpsr.calibration.smooth_map import Fits, WeightedScores
 from fastpsr.counts import count, shared
-from fastpsr.counts.score_range import ScoreRange, Span
+from fastpsr.counts.scores import ScoreRange, Span
 from fastpsr.data import Data, Floats, Part, Predictions, Transform, mapped
 from fastpsr.errors import ArgumentError
 

@@ -24,7 +24,7 @@ from fastpsr.calibration.newton import newton_by_products
 from fastpsr.calibration.row_fits import held_rows
 from fastpsr.calibration.separability import no_optimum
 from fastpsr.counts import count, side_by_side
-from fastpsr.counts.class_counts import ClassCounts
+from fastpsr.counts.scores import ClassCounts
 from fastpsr.data import Data, Floats, Predictions, class_factors, mapped
 from fastpsr.errors import ArgumentError
 

@@ -17,7 +17,6 @@ from fastpsr.calibration.custom import FitTransform, as_calibrator
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.fusion import LinearFusion, Systems
 from fastpsr.counts import begin, one_call, shared
-from fastpsr.counts.suspicion import look_at_llrs
 from fastpsr.data import (
     Data,
     PartitionedPredictions,
@@ -27,6 +26,7 @@ from fastpsr.data import (
     mapped,
     picked_ids,
 )
+from fastpsr.data.suspicion import look_at_llrs
 from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import OF_MEANS, IntervalRule
 from fastpsr.options import Options, with_hints

@@ -13,10 +13,11 @@ from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.floors import clip_log_odds
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.step_fit_sums import StepFitSums
-from fastpsr.counts import Step, count
-from fastpsr.counts.rank_table import distinct_scores
+from fastpsr.counts import count
+from fastpsr.counts.ranks import distinct_scores
 from fastpsr.counts.sums import Sums
 from fastpsr.data import LABELS, Data, Floats, Part, Predictions
+from fastpsr.data.steps import Step
 from fastpsr.errors import ArgumentError
 from fastpsr.results import Result
 from fastpsr.rules.base import ScoringRule

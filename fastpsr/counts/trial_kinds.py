@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.counts.rank_table import minority_of, rank_cells
-from fastpsr.counts.roc_steps import error_rates
+from fastpsr.counts.ranks import minority_of, rank_cells
+from fastpsr.counts.roc import error_rates
 from fastpsr.counts.sums import Sums
 from fastpsr.data import ROWS, Data, Floats, Part, check_ids
 from fastpsr.errors import ArgumentError

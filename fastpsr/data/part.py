@@ -44,7 +44,6 @@ class Part:
         self.columns = columns
         self._before: Part | None = None
         self._drawn_from: Part | None = None
-        self._remembered: dict[Hashable, Any] = {}
 
     @classmethod
     def whole(cls, predictions: Predictions) -> "Part":
@@ -111,10 +110,6 @@ class Part:
     def remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """Return the cached result of ``make()`` for a key; compute it on first use.
 
-        The cache lasts as long as the part; in memory, as long as the predictions.
+        The cache is that of the predictions, which in parts are made anew for each read.
         """
-        if self.columns is None:
-            return self.predictions.remember(key, make)
-        if key not in self._remembered:
-            self._remembered[key] = make()
-        return self._remembered[key]
+        return self.predictions.remember(key, make)

@@ -1,23 +1,18 @@
 """`Predictions`: the output of a classifier, validated once, with labels, priors and weights."""
 
-from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks
-from fastpsr.caching import cached_property
-from fastpsr.data.labeled import KINDS, Floats, Kind, ScoreKind
+from fastpsr.data.labeled import KINDS, Floats, Kind, ScoredLabels, ScoreKind
 from fastpsr.data.logits import Logits
-from fastpsr.data.representation import ScoredLabels
-from fastpsr.errors import ArgumentError, SuspicionWarning, warn
+from fastpsr.data.suspicion import look_at_logits
+from fastpsr.errors import ArgumentError
 from fastpsr.frames import names_of, require_class_order, row_order_of
-from fastpsr.html import table, values
 from fastpsr.options import with_hints
-
-_FEWEST_TO_JUDGE = 10  # rows, to say what logits look like
+from fastpsr.results import table, values
 
 
 class Predictions(ScoredLabels):
@@ -407,10 +402,6 @@ class Predictions(ScoredLabels):
         new._whole_weights = None
         return new
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out cached values and the index, which need not be sent to other processes."""
-        return self.compact().__dict__ | {"row_order": None, "_drawn_from": None}
-
     def __dir__(self) -> list[str]:
         """Return what users of the library need; the rest is for its other modules."""
         return sorted(_FOR_USERS)
@@ -439,76 +430,6 @@ class Predictions(ScoredLabels):
             ],
         )
 
-    def __getitem__(self, index: Any) -> Self:
-        """Return the samples selected by a slice, a boolean mask or an array of row numbers."""
-        if not isinstance(index, slice):
-            index = _as_rows(index)
-        if self.kind == "likelihoods" and (
-            self.y_true is not None or self.given_priors is not None
-        ):
-            self._fix_posterior_priors()  # posteriors do not change
-        picked = self.compact()
-        if self._logits is None:
-            picked._values = np.ascontiguousarray(self._values[index])
-        else:
-            picked._logits = self._logits[index]
-            picked._values = picked._logits.rows
-        picked._whole_weights = picked.row_order = picked._drawn_from = None
-        if self._given_posteriors is not None:
-            picked._given_posteriors = picked._values
-            for name in ("log_odds", "log_posteriors"):  # not to take the logarithms again
-                if name in self.__dict__:
-                    picked.__dict__[name] = np.ascontiguousarray(self.__dict__[name][index])
-        if self.y_true is not None:
-            picked.y_true = np.ascontiguousarray(self.y_true[index])
-        if self._weights.size:
-            picked._weights = np.ascontiguousarray(self._weights[index])
-            picked.sample_weight = picked._weights
-        if self.n_draws is not None:
-            picked.n_draws = self.n_draws[index]
-        return picked
-
-    def present(self) -> Self:
-        """Return the samples of positive weight."""
-        if not self._weights.size or self._weights.all():
-            return self
-        present = self[self._weights > 0.0]
-        present._whole_weights = self._whole_weights
-        return present
-
-    def replace_scores(self, kind: Kind, values: Floats) -> Self:
-        """Return the same samples with other :attr:`scores` of the given `kind`."""
-        new = self.compact()
-        new.kind, new._values, new._given_posteriors, new._logits = kind, values, None, None
-        if kind != self.kind:  # raw scores become LLRs: the receiver's prior makes posteriors
-            new._posterior_priors = self.given_priors
-        return new
-
-    def reweighted(self, sample_weight: Floats, n_draws: Floats | None = None) -> Self:
-        """Return the same samples with other weights; posteriors do not change.
-
-        Weights of a replicate contain the number of draws of each sample.
-        """
-        if self.kind == "likelihoods":
-            self._fix_posterior_priors()
-        new = self.compact(keep={"log_odds", "log_posteriors", "posteriors"})
-        new._weights = new.sample_weight = sample_weight
-        new._whole_weights = None
-        new._drawn_from, new.n_draws = self.drawn_from, n_draws
-        return new
-
-    def as_part_of(self, class_weights: Floats, *, is_given: bool = False) -> Self:
-        """Return the same samples as a part of data with these total class weights.
-
-        Class frequencies, and posteriors that depend on them, become those of the whole data, also
-        if the caller has computed posteriors of the part before.
-        """
-        new = self.compact()
-        new._whole_weights = class_weights
-        if is_given:
-            new._posterior_priors = new.given_priors
-        return new
-
     @classmethod
     def without_scores(
         cls,
@@ -521,48 +442,6 @@ class Predictions(ScoredLabels):
         """Return labels and weights with placeholders for the scores."""
         nothing = np.broadcast_to(np.float64(0.0), shape)
         return cls._make(y_true, kind, nothing, priors, sample_weight)
-
-    def alone(self) -> Self:
-        """Return the same samples as a separate data set, no longer a part of a whole.
-
-        Without given priors, likelihoods are converted with the frequencies of these samples.
-        """
-        new = self.compact()
-        new._posterior_priors = new.given_priors
-        new._whole_weights = None
-        return new
-
-    @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Self:
-        """Return the samples of all parts, one after another."""
-        forms = {(p._given_posteriors is None, p._logits is None, p._values.ndim) for p in parts}
-        if len(forms) > 1:  # such as posteriors in some parts, logarithms in others
-            parts = [part.replace_scores(part.kind, part.scores) for part in parts]
-        new = parts[0].compact()
-        new._whole_weights = new.row_order = None
-        logits = [part._logits for part in parts if part._logits is not None]
-        if logits:
-            new._logits = Logits.joined(logits)
-            new._values = new._logits.rows
-        else:
-            new._values = np.concatenate([part._values for part in parts])
-        if new._given_posteriors is not None:
-            new._given_posteriors = new._values
-        if new.y_true is not None:
-            new.y_true = np.concatenate([part.labels for part in parts])
-        if any(part.weights.size for part in parts):
-            weights = [part.weights if part.weights.size else np.ones(len(part)) for part in parts]
-            new._weights = new.sample_weight = np.concatenate(weights)
-        draws = [part.n_draws for part in parts if part.n_draws is not None]
-        new.n_draws = np.concatenate(draws) if len(draws) == len(parts) else None
-        return new
-
-    def compact(self, keep: AbstractSet[str] = frozenset()) -> Self:
-        """Return the same predictions without cached values, except those to `keep`."""
-        new = type(self).__new__(type(self))
-        left_out = _CACHED - keep
-        new.__dict__.update({k: v for k, v in self.__dict__.items() if k not in left_out})
-        return new
 
     def as_llrs(self, prior: float | None = None, *, training_prior: float | None = None) -> Self:
         """Return binary predictions as likelihoods: LLRs, the log-odds without their prior.
@@ -606,58 +485,17 @@ _FOR_USERS = {
     "log_odds", "log_posteriors", "n_classes", "of", "positive_posteriors", "posteriors",
     "priors", "sample_weight", "scores", "y_true",
 }  # fmt: skip
-_CACHED = {"_remembered"} | {
-    name
-    for base in Predictions.__mro__
-    for name, attribute in vars(base).items()
-    if isinstance(attribute, cached_property)
-}
-
-
-_PROBABILITIES_AS_LOGITS = SuspicionWarning(
-    "probabilities",
-    "the logits all lie in [0, 1] and rows sum to 1, as probabilities do",
-    "make predictions of probabilities with from_posteriors (TorchMetric: input='posteriors')",
-)
 
 
 def _read_logits(name: str, z: ArrayLike) -> NDArray[Any] | Logits:
     """Return log-odds, or rows for more than two classes."""
     given = checks.as_column(checks.read(name, z))
-    if _are_like_probabilities(given):
-        warn(_PROBABILITIES_AS_LOGITS)
+    look_at_logits(given)
     if given.ndim == 1:
         return checks.as_scores(name, given)
     if given.shape[1:] == (2,):  # log-odds need no normalization
         return _two_columns_apart(checks.as_log_rows(name, given))
     return Logits.read(name, given)
-
-
-def _are_like_probabilities(z: NDArray[Any]) -> bool:
-    """Return whether logits look like probabilities; the first rows decide for nearly all data."""
-
-    def are_alike(rows: NDArray[Any]) -> bool:
-        if not 0.0 <= rows.min() <= rows.max() <= 1.0:
-            return False
-        return rows.ndim == 1 or bool(np.abs(rows.sum(axis=1, dtype=np.float64) - 1.0).max() < 1e-3)
-
-    if z.ndim not in (1, 2) or len(z) < _FEWEST_TO_JUDGE or z.dtype.kind != "f" or not z.size:
-        return False
-    if not are_alike(z[:_FEWEST_TO_JUDGE]):
-        return False
-    return are_alike(z) and bool((z != np.rint(z)).any() and z.min() < z.max())
-
-
-def _as_rows(index: Any) -> NDArray[Any]:
-    """Return an index as an array of row numbers or a mask."""
-    rows = np.atleast_1d(checks.read("index", index, "row numbers, a mask or a slice"))
-    if rows.ndim > 1 or (rows.dtype.kind == "f" and rows.size):
-        raise ArgumentError(
-            "index",
-            "must be row numbers, a mask or a slice, not an array of "
-            f"{rows.dtype} of shape {rows.shape}",
-        )
-    return rows if rows.size else rows.astype(np.int64)
 
 
 def _two_columns_apart(rows: NDArray[Any]) -> NDArray[Any]:

@@ -25,11 +25,10 @@ from fastpsr.counts.losses import ScoreTotals, summed_losses
 from fastpsr.data import Data, Predictions, check_data
 from fastpsr.errors import ArgumentError, Subject
 from fastpsr.evaluation.layout import with_interval
-from fastpsr.html import table
 from fastpsr.interval_rule import OF_MEANS, IntervalRule
 from fastpsr.metrics import CalibrationLoss
 from fastpsr.options import with_hints
-from fastpsr.results import Result
+from fastpsr.results import Result, table
 from fastpsr.rules import Log, ScoringRule
 
 #: The parts of a decomposition as signed sums of the terms (score, calibrated score, uncertainty).

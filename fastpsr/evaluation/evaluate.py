@@ -15,7 +15,7 @@ from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.progress import as_progress
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.counts import outcomes
-from fastpsr.data import Data, Kind, Predictions, check_data
+from fastpsr.data import Bins, By, Data, Kind, Predictions, check_data
 from fastpsr.errors import ArgumentError, ResultWarning, Subject, kept_warnings, warn
 from fastpsr.evaluation.comparison import (
     Difference,
@@ -27,7 +27,6 @@ from fastpsr.evaluation.comparison import (
 from fastpsr.evaluation.layout import POOLED
 from fastpsr.evaluation.table import Evaluation
 from fastpsr.evaluation.task import Progress, Task, tasks_of
-from fastpsr.groups import Bins, By
 from fastpsr.metrics.base import AnyMetric
 from fastpsr.metrics.defaults import (
     LossOfTable,

@@ -15,14 +15,13 @@ from fastpsr.calibration import ByCondition, CrossFit, LinearFusion
 from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.custom import FitTransform, as_calibrator
 from fastpsr.data import Data, Floats, Kind, Part, Predictions, Transform, check_data, mapped
-from fastpsr.errors import ArgumentError, warn
+from fastpsr.errors import ArgumentError, in_silence, warn
 from fastpsr.evaluation.nested_choice import NoCalibration, draw_losses, nested_losses
 from fastpsr.metrics import ExpectedScore
 from fastpsr.options import with_hints
 from fastpsr.results import Result
 from fastpsr.rules import Log, ScoringRule
 from fastpsr.rules.base import check_rule
-from fastpsr.silence import in_silence
 
 #: By name; None for no calibration.
 Candidates = Mapping[str, Calibrator | FitTransform | ByCondition | None]

@@ -6,8 +6,9 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.counts.groups import groups_of
+from fastpsr.data import Bins, Grouping, SharedTargets
 from fastpsr.errors import ArgumentError
-from fastpsr.groups import Bins, Grouping, SharedTargets, groups_of
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.labels import VOCABULARIES
 from fastpsr.trials.names import KIND, WITH_SPOOF

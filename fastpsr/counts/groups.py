@@ -1,84 +1,35 @@
-"""Groups of samples, one for each value of a column."""
+"""Groups of samples: by values of columns, their combinations, and bins of numbers."""
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr import kernels
-from fastpsr.counts import Step, count, side_by_side
-from fastpsr.data import LABELS, Data, Floats, Part, PartitionedPredictions, Predictions, Selection
-from fastpsr.errors import ArgumentError
-from fastpsr.frames import RowOrder
-from fastpsr.groups.binning import (
-    Binner,
-    Binning,
-    Bins,
-    NegatedColumn,
-    as_numbers,
-    negated,
-    number_of,
-    quantile_edges,
-    ranks_of,
+from fastpsr.counts import count, find_facts, side_by_side
+from fastpsr.counts.order_statistics import weighted_quantiles
+from fastpsr.data import (
+    LABELS,
+    Data,
+    Floats,
+    Part,
+    PartitionedPredictions,
+    Predictions,
+    Selection,
+    Transform,
 )
-from fastpsr.ids import as_ids, numbered, type_of
+from fastpsr.data.binning import Binner, Binning, Bins, as_numbers, number_of
+from fastpsr.data.groupings import By, Grouping, SharedTargets, combined, named, rows_of_each
+from fastpsr.data.steps import Step
+from fastpsr.errors import ArgumentError
+from fastpsr.ids import numbered, type_of
 
+_DIGIT = Decimal("0.001")  # to which edges are rounded, relative to the narrowest bin
 _MOST_COLLECTED = 100_000  # values of data in parts, from which on they may be too many
-
-
-@dataclass(frozen=True, eq=False)
-class SharedTargets:
-    """Groups of negatives that share all targets, for the argument `by` of ``fp.evaluate``.
-
-    Each group has the negatives (class 0) of one value and all samples of class 1: so the EER of
-    each spoofing attack is computed, attacks having no targets of their own.
-
-    Parameters
-    ----------
-    ids : array-like of shape (N,), or str
-        Group of each sample: integers, other numbers or strings; for data in parts, the name of the
-        column; a tuple of these for combinations. Those of targets are not used.
-
-    Raises
-    ------
-    ArgumentError
-        When used, for ids of the wrong length, or data of more than two classes.
-
-    Notes
-    -----
-    Groups overlap, so that their intervals are not independent: each has the same targets.
-
-    References
-    ----------
-    J. Jung et al., "SASV 2022: the first spoofing-aware speaker verification challenge",
-    Interspeech 2022, doi:10.21437/Interspeech.2022-11270, section 3.
-
-    Examples
-    --------
-    >>> import fastpsr as fp
-    >>> data = fp.Predictions.from_raw_scores([1, 1, 0, 0, 0], [2.0, 0.5, -1.0, 1.0, 3.0])
-    >>> attacks = fp.SharedTargets(["", "", "none", "A01", "A02"])
-    >>> print(fp.evaluate(data, [fp.AUC()], by={"attack": attacks}))
-                 pooled  attack=A01  attack=A02  attack=none
-    targets           2           2           2            2
-    non-targets       3           1           1            1
-    AUC          0.5000      0.5000      0.0000       1.0000
-    """
-
-    ids: Any
-
-
-#: Name of a grouping: of a column, or of several, whose combinations make the groups.
-Name = str | tuple[str, ...]
-
-#: For data in memory, ids by name of the grouping, or a Series that has one; for data in parts,
-#: names of columns. A grouping of several columns has a tuple of names, and a tuple of ids.
-By = Mapping[str, Any] | Mapping[Name, Any] | Sequence[Name] | str
-
 #: Rows of a group: their numbers in memory, or what selects them in parts.
 Rows = NDArray[np.int64] | Selection
 
@@ -101,50 +52,6 @@ class Subgroup:
     name: str
     data: Data
     rows: Rows
-
-
-@dataclass(frozen=True, eq=False)
-class Grouping:
-    """A column of ids, encoded as indices of its distinct values.
-
-    Attributes
-    ----------
-    values : sequence or ndarray
-    places : ndarray of int, shape (N,)
-    """
-
-    values: Sequence[Any] | NDArray[Any]
-    places: NDArray[Any]
-
-    @classmethod
-    def of(
-        cls, name: str, ids: Any, n_samples: int, order: RowOrder = None, *, is_binned: bool = False
-    ) -> "Grouping":
-        """Return the grouping by an id per sample; of numbers to be binned each is a value."""
-        if isinstance(ids, cls):
-            return ids
-        if isinstance(ids, str):
-            raise ArgumentError(
-                "by", f"must have one id per sample for {name!r}: columns are for data in parts"
-            )
-        array = as_ids(f"by[{name!r}]", ids, n_samples, order)
-        if not array.size:
-            return cls((), np.empty(0, np.int64))
-        if is_binned and array.dtype.kind in "iuf":
-            return cls(array, np.arange(array.size))
-        values, (places,) = numbered(array)
-        return cls(list(values), places)
-
-    def binned(self, binning: Binning) -> "Grouping":
-        """Return the grouping by the bins of the values."""
-        if binning.edges is None:
-            return self
-        distinct, (places,) = numbered(binning.codes(self.numbers()))
-        return Grouping(list(distinct), places[self.places])
-
-    def numbers(self) -> Floats:
-        """Return the values as numbers, nan where they are none."""
-        return as_numbers(np.asarray(self.values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,47 +132,12 @@ def _shown(by: object) -> str:
     return repr(by) if isinstance(by, str) else type(by).__name__
 
 
-def named(
-    names: Sequence[str], binnings: Sequence[Binning], values: Sequence[tuple[Any, ...]]
-) -> list[tuple[str, tuple[Any, ...]]]:
-    """Return names of groups with their values of each column, in natural order."""
-    ranks = [ranks_of(own) for own in zip(*values, strict=True)]
-    ordered = sorted(values, key=lambda each: [r[v] for r, v in zip(ranks, each, strict=True)])
-
-    def name(each: tuple[Any, ...]) -> str:
-        columns = zip(names, binnings, each, strict=True)
-        return ", ".join(f"{column}={binning.name(value)}" for column, binning, value in columns)
-
-    return [(name(each), each) for each in ordered]
-
-
-def combined(columns: Sequence[Grouping]) -> tuple[list[tuple[Any, ...]], NDArray[Any]]:
-    """Return the combinations of values that occur, and the place of each sample among them."""
-    first, *others = columns
-    combinations, places = [(value,) for value in first.values], first.places
-    for other in others:
-        n = len(other.values)
-        distinct, (places,) = numbered(places.astype(np.int64) * n + other.places)
-        combinations = [(*combinations[c // n], other.values[c % n]) for c in distinct.tolist()]
-    return combinations, places
-
-
-def rows_of_each(places: NDArray[Any], n_groups: int) -> list[NDArray[np.int64]]:
-    """Return the rows of each group, ascending."""
-    bounds = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=n_groups))])
-    order = kernels.grouping.order_by_group(places, bounds).astype(np.int64)
-    return np.split(order, bounds[1:-1]) if n_groups else []
-
-
-def _counted(samples: Predictions, shares_targets: bool) -> Any:
+def _counted(samples: Predictions, shares_targets: bool = False) -> Any:
     """Return an index of those that make groups: with weight; negatives if targets are shared."""
     if shares_targets:
         is_negative = samples.labels == 0
         return is_negative & (samples.weights > 0.0) if samples.weights.size else is_negative
     return samples.weights > 0.0 if samples.weights.size else slice(None)
-
-
-# In memory
 
 
 def _groups_in_memory(data: Predictions, request: _Request, binner: Binner) -> list[Subgroup]:
@@ -309,9 +181,6 @@ def binning_in_memory(
         return quantile_edges(values, bins)
 
     return binner.binning(name, word, quantiles)
-
-
-# In parts
 
 
 def _groups_in_parts(
@@ -449,3 +318,178 @@ class _DistinctValues(Step):
 def _comparable(ids: NDArray[Any]) -> str:
     """Return what the types of columns of parts must have in common, so that values are equal."""
     return ids.dtype.str if ids.dtype.kind in "fmM" else type_of(ids)
+
+
+class NegatedColumn(Transform):
+    """The numbers of a column, negated, as raw scores; of negatives only if targets are shared."""
+
+    keeps_rows, keeps_priors = False, False
+    kind, n_classes = "raw scores", 2
+
+    def __init__(self, column: str, shares_targets: bool) -> None:
+        self.reads = frozenset({column})
+        self._column, self._shares_targets = column, shares_targets
+
+    def __call__(self, part: Part) -> Predictions:
+        weights = part.predictions.weights
+        if self._shares_targets:
+            weights = np.where(part.predictions.labels == 0, weights if weights.size else 1.0, 0.0)
+        numbers = as_numbers(part.ids("by", self._column))
+        return negated(numbers, weights if weights.size else np.ones(numbers.size))
+
+
+def negated(numbers: Floats, weights: Floats) -> Predictions:
+    """Return numbers, negated, as raw scores of one class; those without weight may be nan."""
+    scores = np.where(weights > 0.0, -numbers, 0.0)
+    return Predictions.from_raw_scores(
+        np.zeros(numbers.size, np.int8), scores, sample_weight=weights
+    )
+
+
+def quantile_edges(negated_values: Data, bins: int) -> Floats:
+    """Return the edges of quantile bins, each rounded down to few digits.
+
+    The i-th edge is the largest value with at most i / `bins` of the weight below it, so that
+    values are negated.
+    """
+    if isinstance(negated_values, PartitionedPredictions):
+        find_facts(negated_values)
+    if not negated_values.class_sizes.any():
+        return np.empty(0)
+    shares = np.arange(bins + 1) / bins
+    found = weighted_quantiles(negated_values, _scores, shares)
+    high, *inner, low = (-found).tolist()
+    return _short(low, sorted({each for each in inner if low < each < np.inf}), high)
+
+
+def _scores(samples: Predictions) -> Floats:
+    return samples.scores.astype(np.float64, copy=False)
+
+
+def _short(low: float, edges: Sequence[float], high: float) -> Floats:
+    """Return edges rounded down to digits that are fine for the narrowest bin."""
+    finite = [each for each in (low, *edges, high) if np.isfinite(each)]
+    gaps = [gap for gap in np.diff(finite).tolist() if 0.0 < gap < np.inf]
+    if not gaps:
+        return np.array(edges, np.float64)
+    with localcontext(Context(prec=50)):  # of doubles, 17 digits of which are exact
+        digit = Decimal(10) ** (Decimal(min(gaps)) * _DIGIT).adjusted()
+        exact = [Decimal(repr(edge)) / digit for edge in edges]
+        return np.array([float(x.to_integral_value(ROUND_FLOOR) * digit) for x in exact])
+
+
+@dataclass(frozen=True, eq=False)
+class GroupOfRows:
+    """The group of each sample.
+
+    Attributes
+    ----------
+    names : list of str
+        Of all G groups, in natural order, such as "gender=f, channel=tel".
+    places : ndarray of int64, shape (N,)
+        Number of the group of each sample.
+    """
+
+    names: list[str]
+    places: NDArray[np.int64]
+
+    @property
+    def rows(self) -> list[NDArray[np.int64]]:
+        """Rows of each group, ascending."""
+        return rows_of_each(self.places, len(self.names))
+
+
+@dataclass(frozen=True, eq=False)
+class Crossed:
+    """Columns that are combined, and the bins of those of numbers.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    binnings : tuple of Binning
+    """
+
+    columns: tuple[str, ...]
+    binnings: tuple[Binning, ...]
+
+    @classmethod
+    def of(cls, samples: Predictions, by: Any, bins: Bins | None) -> tuple[Self, GroupOfRows]:
+        """Return the columns of `by`, with bins of the samples of positive weight, and groups."""
+        columns = _columns(by)
+        binner = Binner(bins, columns)
+        counted = _counted(samples)
+
+        def binning(name: str) -> Binning:
+            if not binner.asks_for(name):
+                return Binning()
+            column = Grouping.of(name, by[name], len(samples), samples.row_order, is_binned=True)
+            return binning_in_memory(samples, name, column, counted, binner)
+
+        found = cls(columns, tuple(map(binning, columns)))
+        binner.check_used()
+        values, places = found._combined(by, samples)
+        n_here = np.bincount(places[counted], minlength=len(values))
+        present = [each for each, n in zip(values, n_here, strict=True) if n]
+        binner.check_number(columns, present)
+        return found, found._named(values, places)
+
+    def groups(self, by: Mapping[str, Any], samples: Predictions) -> GroupOfRows:
+        """Return the groups of samples.
+
+        Raises
+        ------
+        ArgumentError
+            Unless `by` has these columns, with an id per sample, and numbers where there are bins.
+        """
+        if {*_columns(by)} != {*self.columns}:
+            rule = f"must give {', '.join(self.columns)}, as in the fit, not {', '.join(by)}"
+            raise ArgumentError("by", rule)
+        return self._named(*self._combined(by, samples))
+
+    def _named(self, values: list[tuple[Any, ...]], places: NDArray[Any]) -> GroupOfRows:
+        ordered = named(self.columns, self.binnings, values)
+        names = [name for name, _ in ordered]
+        ((name, n),) = Counter(names).most_common(1) or [("", 0)]
+        if n > 1:
+            raise ArgumentError("by", f"must give groups of different names, but {n} are {name!r}")
+        place_of = {each: place for place, (_, each) in enumerate(ordered)}
+        order = np.array([place_of[each] for each in values], np.int64)
+        return GroupOfRows(names, order[places])
+
+    def _combined(
+        self, by: Mapping[str, Any], samples: Predictions
+    ) -> tuple[list[tuple[Any, ...]], NDArray[Any]]:
+        columns = []
+        for name, binning in zip(self.columns, self.binnings, strict=True):
+            is_binned = binning.edges is not None
+            column = Grouping.of(
+                name, by[name], len(samples), samples.row_order, is_binned=is_binned
+            )
+            if is_binned:
+                _check_numbers(name, column, samples)
+            columns.append(column.binned(binning))
+        return combined(columns)
+
+
+def _check_numbers(name: str, column: Grouping, samples: Predictions) -> None:
+    n_here = np.bincount(column.places[_counted(samples)], minlength=len(column.values))
+    wrong = np.isnan(column.numbers()) & (n_here > 0)
+    if wrong.any():
+        word = str(column.values[int(np.argmax(wrong))])
+        rule = f"must be numbers, as in the fit, not {word!r}"
+        raise ArgumentError("by", rule, name=f"by[{name!r}]")
+
+
+def _columns(by: Any) -> tuple[str, ...]:
+    """Return the names of the columns; raise unless each is a name with ids."""
+    if not isinstance(by, Mapping) or not by:
+        shown = repr(by) if isinstance(by, Mapping) else f"of type {type(by).__name__}"
+        raise ArgumentError("by", f'must be a dict such as {{"gender": ids}}, not {shown}')
+    for name, ids in by.items():
+        if not isinstance(name, str):
+            rule = f"must give each column under its own name, not {name!r}"
+            raise ArgumentError("by", rule, remedy="columns of a dict are combined")
+        if isinstance(ids, SharedTargets):
+            rule = "must not share targets: each sample is of one condition"
+            raise ArgumentError("by", rule, name=f"by[{name!r}]")
+    return tuple(by)
