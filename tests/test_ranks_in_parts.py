@@ -410,7 +410,7 @@ def test_accumulators_merge():
     scores, weights = rng.normal(y).round(1), rng.random(y.size)
     halves = [
         Part(fp.Predictions.from_raw_scores(y[rows], scores[rows], sample_weight=weights[rows]),
-             number, 0, np.zeros(2, np.int64), {})
+             number, 0, np.zeros(2, np.int64))
         for number, rows in enumerate((slice(0, 1_000), slice(1_000, None)))
     ]  # fmt: skip
     whole = Part.whole(fp.Predictions.from_raw_scores(y, scores, sample_weight=weights))

@@ -1,6 +1,5 @@
 """Systems in parts: read once for a fit, and fused when they are read."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,11 +117,11 @@ class _FusedParts(Source):
         raws = reading.parts(number, reading.load(number))
         return [each.part(raws[id(each.source)], {}) for each in data]
 
-    def build(self, loaded: Any, reads: frozenset[str]) -> tuple[Predictions, Mapping[str, Any]]:
+    def build(self, loaded: Any, reads: frozenset[str]) -> Predictions:
         first = loaded[0]
-        predictions, columns = first.predictions, first.columns
+        predictions: Predictions = first.predictions
         if len(loaded) < len(self._stack.data):  # labels alone
-            return predictions.replace_scores("likelihoods", predictions.scores), columns
+            return predictions.replace_scores("likelihoods", predictions.scores)
         of_row = None if self._folds is None else self._folds.calibrator_of_rows(first)
         fused = self._fusions.fuse(self._stack.columns(loaded), of_row)
-        return predictions.replace_scores("likelihoods", fused), columns
+        return predictions.replace_scores("likelihoods", fused)

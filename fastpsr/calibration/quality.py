@@ -14,7 +14,7 @@ from fastpsr.errors import ArgumentError
 #: How measures of both sides make columns that do not depend on which side is which.
 TERMS = ("min,max", "bilinear", "scale")
 
-_SIDES = ("enroll", "test")
+SIDES = ("enroll", "test")
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Quality:
     Parameters
     ----------
     enroll, test : array-like of shape (N,), or str
-        Finite numbers, in the order of the trials; for data in parts, the names of their columns.
+        Finite numbers, in the order of the trials, or the names of their columns.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def columns_of(
     name: str, place: str, quality: Quality, part: Part, terms: str
 ) -> Iterator[tuple[str, Floats]]:
     """Yield names and values of the columns of a measure; errors are of its `place`."""
-    one, other = (_values(f"{place}.{side}", getattr(quality, side), part) for side in _SIDES)
+    one, other = (_values(f"{place}.{side}", getattr(quality, side), part) for side in SIDES)
     first, second = column_names(name, terms)
     if terms == "bilinear":
         with np.errstate(over="ignore"):
@@ -64,15 +64,7 @@ def columns_of(
 
 def _values(name: str, given: Any, part: Part) -> Floats:
     """Return what a side has in the rows of a part, (n,)."""
-    if isinstance(given, str) == part.is_in_memory:
-        where = "an array for predictions in memory" if part.is_in_memory else (
-            "the name of a column for data in parts")  # fmt: skip
-        raise ArgumentError(name, f"must be {where}, not {given!r}")
-    if part.columns is not None:
-        given = part.columns[given]
-        if not len(part.predictions):
-            return np.empty(0)
-    values = checks.as_floats(name, given, 1)
+    values = checks.as_floats(name, part.values(name, given), 1, may_be_empty=True)
     checks.check_length(name, values.size, len(part.predictions))
     wrong = np.flatnonzero(~np.isfinite(values))
     if wrong.size:

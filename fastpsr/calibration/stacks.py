@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.calibration.quality import Quality, column_names, columns_of
+from fastpsr.calibration.quality import SIDES, Quality, column_names, columns_of
 from fastpsr.counts import begin
-from fastpsr.data import ROWS, Data, Part, PartitionedPredictions, Predictions
+from fastpsr.data import ROWS, Data, Part, PartitionedPredictions, Predictions, check_ids
 from fastpsr.data.sources import same_priors
 from fastpsr.errors import ArgumentError
 from fastpsr.frames import row_out_of_order
@@ -108,6 +108,9 @@ class Stack:
         """Count the facts of the systems; raise unless their samples are the same."""
         for each in self.data:
             begin(each)
+        for name, measure in self.measures.items():
+            for side in SIDES:
+                check_ids(f"{self.places[name]}.{side}", getattr(measure, side), self.first)
         if not self.is_in_parts:
             return
         for name, each in zip(self.systems, self.data, strict=True):

@@ -1,7 +1,7 @@
 """Groups of samples: by values of columns, their combinations, and bins of numbers."""
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from functools import partial
@@ -21,10 +21,19 @@ from fastpsr.data import (
     Predictions,
     Selection,
     Transform,
+    check_ids,
 )
 from fastpsr.data.binning import Binner, Binning, Bins, as_numbers, number_of
-from fastpsr.data.groupings import By, Grouping, SharedTargets, combined, named, rows_of_each
-from fastpsr.data.steps import Step
+from fastpsr.data.groupings import (
+    By,
+    Grouping,
+    SharedTargets,
+    columns_by_name,
+    combined,
+    named,
+    rows_of_each,
+)
+from fastpsr.data.steps import Step, identity_of
 from fastpsr.errors import ArgumentError
 from fastpsr.ids import numbered, type_of
 
@@ -56,31 +65,25 @@ class Subgroup:
 
 @dataclass(frozen=True, eq=False)
 class _Request:
-    """Names and ids of the columns of a grouping; in parts the ids are names, too."""
+    """Names of the columns of a grouping; and of each its ids, or its name in the data."""
 
     names: tuple[str, ...]
     ids: tuple[Any, ...]
-    shares_targets: bool
+    shares_targets: bool = False
 
     @classmethod
-    def of(cls, name: Any, ids: Any, in_parts: bool) -> "_Request":
+    def of(cls, name: Any, ids: Any) -> "_Request":
         """Return the request of an item of the argument `by`."""
         shares_targets = isinstance(ids, SharedTargets)
         ids = ids.ids if isinstance(ids, SharedTargets) else ids
-        names, columns = (name,), (ids,)
-        if isinstance(name, (tuple, list)):
-            n = len(ids) if isinstance(ids, (tuple, list)) else None
-            if n != len(name) or not name:
-                what = "name" if in_parts else "give ids of"
-                raise ArgumentError("by", f"must {what} {len(name)} columns for {name!r}")
-            names, columns = tuple(name), tuple(ids)
-            if len(set(names)) < len(names):
-                raise ArgumentError("by", f"must name different columns, not {name!r}")
-        for each, column in zip(names, columns, strict=True):
-            if in_parts and not isinstance(column, str):
-                rule = f"must name columns of data in parts, not give ids for {each!r}"
-                raise ArgumentError("by", rule)
-        return cls(names, columns, shares_targets)
+        if not isinstance(name, (tuple, list)):
+            return cls((name,), (ids,), shares_targets)
+        n = len(ids) if isinstance(ids, (tuple, list)) else None
+        if n != len(name) or not name:
+            raise ArgumentError("by", f"must give {len(name)} columns for {name!r}")
+        if len(set(name)) < len(name):
+            raise ArgumentError("by", f"must name different columns, not {name!r}")
+        return cls(tuple(name), tuple(ids), shares_targets)
 
     @property
     def grouping(self) -> str:
@@ -96,7 +99,7 @@ class _Request:
 
 def groups_of(data: Data, by: By | None, bins: Bins | None = None) -> list[Subgroup]:
     """Return the groups of each grouping, in natural order of their values."""
-    requests = _requests(by, isinstance(data, PartitionedPredictions))
+    requests = [_Request.of(*item) for item in columns_by_name({} if by is None else by).items()]
     for request in requests:
         request.check(data.n_classes)
     binner = Binner(bins, [name for request in requests for name in request.names])
@@ -112,26 +115,6 @@ def groups_of(data: Data, by: By | None, bins: Bins | None = None) -> list[Subgr
     return found
 
 
-def _requests(by: Any, in_parts: bool) -> list[_Request]:
-    if by is None:
-        return []
-    if not in_parts and not isinstance(by, Mapping):
-        name = getattr(by, "name", None)  # of a Series of pandas or polars
-        if not isinstance(name, str) or not name:
-            rule = f"must be a dict of name to ids, or a Series with a name, not {_shown(by)}"
-            raise ArgumentError("by", rule, remedy="pass by={'group': ids}")
-        by = {name: by}
-    names = [by] if isinstance(by, str) else by
-    if not isinstance(names, (Mapping, list, tuple)):
-        raise ArgumentError("by", f"must name columns of data in parts, not be {_shown(by)}")
-    given = names.items() if isinstance(names, Mapping) else zip(names, names, strict=True)
-    return [_Request.of(name, ids, in_parts) for name, ids in given]
-
-
-def _shown(by: object) -> str:
-    return repr(by) if isinstance(by, str) else type(by).__name__
-
-
 def _counted(samples: Predictions, shares_targets: bool = False) -> Any:
     """Return an index of those that make groups: with weight; negatives if targets are shared."""
     if shares_targets:
@@ -142,16 +125,7 @@ def _counted(samples: Predictions, shares_targets: bool = False) -> Any:
 
 def _groups_in_memory(data: Predictions, request: _Request, binner: Binner) -> list[Subgroup]:
     counted = _counted(data, request.shares_targets)
-    columns, binnings = [], []
-    for name, ids in zip(request.names, request.ids, strict=True):
-        is_binned = binner.asks_for(name)
-        column = Grouping.of(name, ids, len(data), data.row_order, is_binned=is_binned)
-        if is_binned:
-            binnings.append(binning_in_memory(data, name, column, counted, binner))
-        else:
-            binnings.append(Binning())
-        columns.append(column.binned(binnings[-1]))
-    all_values, places = combined(columns)
+    binnings, all_values, places = _combined_in_memory(data, request, binner, counted)
     n_here = np.bincount(places[counted], minlength=len(all_values))
     place_of = {value: place for place, value in enumerate(all_values) if n_here[place]}
     binner.check_number(request.names, list(place_of))
@@ -165,7 +139,29 @@ def _groups_in_memory(data: Predictions, request: _Request, binner: Binner) -> l
     return found
 
 
-def binning_in_memory(
+def _combined_in_memory(
+    data: Predictions, request: _Request, binner: Binner, counted: Any
+) -> tuple[list[Binning], list[tuple[Any, ...]], NDArray[Any]]:
+    """Return the bins of columns, their combinations of values, and the place of each sample."""
+    columns, binnings = [], []
+    for name, ids in zip(request.names, request.ids, strict=True):
+        is_binned = binner.asks_for(name)
+        column = _grouping(data, name, ids, is_binned=is_binned)
+        binning = (
+            _binning_in_memory(data, name, column, counted, binner) if is_binned else Binning()
+        )
+        columns.append(column.binned(binning))
+        binnings.append(binning)
+    return binnings, *combined(columns)
+
+
+def _grouping(data: Predictions, name: str, ids: Any, *, is_binned: bool) -> Grouping:
+    if isinstance(ids, Grouping):
+        return ids
+    return Grouping.of(data.ids(f"by[{name!r}]", ids), is_binned=is_binned)
+
+
+def _binning_in_memory(
     data: Predictions, name: str, column: Grouping, counted: Any, binner: Binner
 ) -> Binning:
     """Return the bins of a column, of the samples that are `counted`."""
@@ -187,7 +183,9 @@ def _groups_in_parts(
     data: PartitionedPredictions, request: _Request, binner: Binner
 ) -> list[Subgroup]:
     binnings = []
-    for name, column in zip(request.names, request.ids, strict=True):
+    specs = [ids if isinstance(ids, str) else np.asarray(ids) for ids in request.ids]
+    for name, column in zip(request.names, specs, strict=True):
+        check_ids(f"by[{name!r}]", column, data)
         if not binner.asks_for(name):
             binnings.append(Binning())
             continue
@@ -195,7 +193,7 @@ def _groups_in_parts(
         values = data.mapped(NegatedColumn(column, request.shares_targets))
         quantiles = partial(quantile_edges, values)
         binnings.append(binner.binning(name, word, quantiles))
-    columns = _Columns(request.ids, tuple(binnings), request.shares_targets)
+    columns = _Columns(tuple(specs), tuple(binnings), request.shares_targets)
     values = count(_DistinctValues(columns, request.names, binner).over(data))
     binner.check_number(request.names, list(values))
     found = []
@@ -207,32 +205,41 @@ def _groups_in_parts(
 
 @dataclass(frozen=True, eq=False)
 class _Columns:
-    """Columns of a grouping of data in parts, with their bins."""
+    """Columns of a grouping of data in parts, by name or as ids of the whole, with their bins."""
 
-    names: tuple[str, ...]
+    specs: tuple[str | NDArray[Any], ...]
     binnings: tuple[Binning, ...]
     shares_targets: bool
 
     @property
+    def reads(self) -> frozenset[str]:
+        """What is read of a part."""
+        return LABELS | _names(self.specs)
+
+    @property
     def key(self) -> Hashable:
         """Identity of these columns."""
-        return (self.names, tuple(each.key for each in self.binnings), self.shares_targets)
+        return (identity_of(self.specs), tuple(b.key for b in self.binnings), self.shares_targets)
 
     def of(self, part: Part) -> list[NDArray[Any]]:
         """Return the values or bins of the rows of a part, (n,) of each column."""
 
-        def codes(name: str, binning: Binning) -> Any:
-            ids = part.ids("by", name)
-            return part.remember(("bins", name, binning.key), lambda: binning.codes(ids))
+        def codes(spec: Any, binning: Binning) -> Any:
+            key = ("bins", identity_of(spec), binning.key)
+            return part.remember(key, lambda: binning.codes(part.ids("by", spec)))
 
-        return [codes(*each) for each in zip(self.names, self.binnings, strict=True)]
+        return [codes(*each) for each in zip(self.specs, self.binnings, strict=True)]
+
+
+def _names(specs: Iterable[Any]) -> frozenset[str]:
+    return frozenset(spec for spec in specs if isinstance(spec, str))
 
 
 class _InGroup(Selection):
     """The rows that have values in columns, and all targets if they are shared."""
 
     def __init__(self, columns: _Columns, values: tuple[Any, ...]) -> None:
-        self.reads = frozenset(columns.names)
+        self.reads = columns.reads - LABELS
         self._columns, self._values = columns, values
 
     def rows(self, part: Part) -> NDArray[np.bool_]:
@@ -246,13 +253,13 @@ class _InGroup(Selection):
 class _FirstWord(Step):
     """Find a value of a column that is no number, the first in order; None if there is none."""
 
-    column: str
+    column: str | NDArray[Any]
     shares_targets: bool
     is_exact = True
 
     @property
     def reads(self) -> frozenset[str]:
-        return LABELS | {self.column}
+        return LABELS | _names([self.column])
 
     def add(self, accumulator: Any, prepared: None, part: Part) -> Any:
         ids = part.ids("by", self.column)
@@ -278,7 +285,7 @@ class _DistinctValues(Step):
 
     @property
     def reads(self) -> frozenset[str]:
-        return LABELS | set(self.columns.names)
+        return self.columns.reads
 
     def start(self) -> tuple[dict[str, NDArray[Any]], set[tuple[Any, ...]]]:
         return {}, set()
@@ -292,7 +299,7 @@ class _DistinctValues(Step):
         if others:
             columns = [Grouping(list(own), places) for own, (places,) in map(numbered, ids)]
             values, _ = combined(columns)
-        types = {name: each[:0] for name, each in zip(self.columns.names, ids, strict=True)}
+        types = {name: each[:0] for name, each in zip(self.names, ids, strict=True)}
         return self.merge(accumulator, (types, set(values)))
 
     def merge(self, one: Any, other: Any) -> Any:
@@ -326,8 +333,8 @@ class NegatedColumn(Transform):
     keeps_rows, keeps_priors = False, False
     kind, n_classes = "raw scores", 2
 
-    def __init__(self, column: str, shares_targets: bool) -> None:
-        self.reads = frozenset({column})
+    def __init__(self, column: str | NDArray[Any], shares_targets: bool) -> None:
+        self.reads = _names([column])
         self._column, self._shares_targets = column, shares_targets
 
     def __call__(self, part: Part) -> Predictions:
@@ -415,25 +422,19 @@ class Crossed:
     @classmethod
     def of(cls, samples: Predictions, by: Any, bins: Bins | None) -> tuple[Self, GroupOfRows]:
         """Return the columns of `by`, with bins of the samples of positive weight, and groups."""
-        columns = _columns(by)
-        binner = Binner(bins, columns)
+        by = _columns(by)
+        request = _Request(tuple(by), tuple(by.values()))
+        binner = Binner(bins, request.names)
         counted = _counted(samples)
-
-        def binning(name: str) -> Binning:
-            if not binner.asks_for(name):
-                return Binning()
-            column = Grouping.of(name, by[name], len(samples), samples.row_order, is_binned=True)
-            return binning_in_memory(samples, name, column, counted, binner)
-
-        found = cls(columns, tuple(map(binning, columns)))
+        binnings, values, places = _combined_in_memory(samples, request, binner, counted)
         binner.check_used()
-        values, places = found._combined(by, samples)
         n_here = np.bincount(places[counted], minlength=len(values))
         present = [each for each, n in zip(values, n_here, strict=True) if n]
-        binner.check_number(columns, present)
-        return found, found._named(values, places)
+        binner.check_number(request.names, present)
+        crossed = cls(request.names, tuple(binnings))
+        return crossed, crossed._named(values, places)
 
-    def groups(self, by: Mapping[str, Any], samples: Predictions) -> GroupOfRows:
+    def groups(self, by: Any, samples: Predictions) -> GroupOfRows:
         """Return the groups of samples.
 
         Raises
@@ -441,10 +442,18 @@ class Crossed:
         ArgumentError
             Unless `by` has these columns, with an id per sample, and numbers where there are bins.
         """
-        if {*_columns(by)} != {*self.columns}:
+        by = _columns(by)
+        if by.keys() != {*self.columns}:
             rule = f"must give {', '.join(self.columns)}, as in the fit, not {', '.join(by)}"
             raise ArgumentError("by", rule)
-        return self._named(*self._combined(by, samples))
+        columns = []
+        for name, binning in zip(self.columns, self.binnings, strict=True):
+            is_binned = binning.edges is not None
+            column = _grouping(samples, name, by[name], is_binned=is_binned)
+            if is_binned:
+                _check_numbers(name, column, samples)
+            columns.append(column.binned(binning))
+        return self._named(*combined(columns))
 
     def _named(self, values: list[tuple[Any, ...]], places: NDArray[Any]) -> GroupOfRows:
         ordered = named(self.columns, self.binnings, values)
@@ -456,20 +465,6 @@ class Crossed:
         order = np.array([place_of[each] for each in values], np.int64)
         return GroupOfRows(names, order[places])
 
-    def _combined(
-        self, by: Mapping[str, Any], samples: Predictions
-    ) -> tuple[list[tuple[Any, ...]], NDArray[Any]]:
-        columns = []
-        for name, binning in zip(self.columns, self.binnings, strict=True):
-            is_binned = binning.edges is not None
-            column = Grouping.of(
-                name, by[name], len(samples), samples.row_order, is_binned=is_binned
-            )
-            if is_binned:
-                _check_numbers(name, column, samples)
-            columns.append(column.binned(binning))
-        return combined(columns)
-
 
 def _check_numbers(name: str, column: Grouping, samples: Predictions) -> None:
     n_here = np.bincount(column.places[_counted(samples)], minlength=len(column.values))
@@ -480,16 +475,16 @@ def _check_numbers(name: str, column: Grouping, samples: Predictions) -> None:
         raise ArgumentError("by", rule, name=f"by[{name!r}]")
 
 
-def _columns(by: Any) -> tuple[str, ...]:
-    """Return the names of the columns; raise unless each is a name with ids."""
-    if not isinstance(by, Mapping) or not by:
-        shown = repr(by) if isinstance(by, Mapping) else f"of type {type(by).__name__}"
-        raise ArgumentError("by", f'must be a dict such as {{"gender": ids}}, not {shown}')
-    for name, ids in by.items():
+def _columns(by: Any) -> dict[str, Any]:
+    """Return columns by name; raise unless each has a name of its own."""
+    columns = {} if by is None else columns_by_name(by)
+    if not columns:
+        raise ArgumentError("by", f'must name a column, or be a dict {{"gender": ids}}, not {by!r}')
+    for name, ids in columns.items():
         if not isinstance(name, str):
             rule = f"must give each column under its own name, not {name!r}"
             raise ArgumentError("by", rule, remedy="columns of a dict are combined")
         if isinstance(ids, SharedTargets):
             rule = "must not share targets: each sample is of one condition"
             raise ArgumentError("by", rule, name=f"by[{name!r}]")
-    return tuple(by)
+    return columns

@@ -132,7 +132,7 @@ def kind_cell_sums(data: Data, spoof: Any) -> KindCellSums:
 
 
 def as_spoof(spoof: Any, data: Data) -> Any:
-    """Return the name of a column, or an array of an entry per trial."""
+    """Return the name of a column, or an array of an entry per trial; checked."""
     check_ids("spoof", spoof, data)
     return spoof if isinstance(spoof, str) else np.asarray(spoof)
 

@@ -13,12 +13,10 @@ from fastpsr.data.labeled import (
     class_factors,
     weigh_groups,
 )
-from fastpsr.data.part import LABELS, ROWS, Part
+from fastpsr.data.part import LABELS, ROWS, Part, Selection, Transform
 from fastpsr.data.partitioned import (
     Data,
     PartitionedPredictions,
-    Selection,
-    Transform,
     check_data,
     check_ids,
     from_parts,

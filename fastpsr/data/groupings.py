@@ -11,13 +11,12 @@ from fastpsr import kernels
 from fastpsr.data.binning import Binning, as_numbers, ranks_of
 from fastpsr.data.labeled import Floats
 from fastpsr.errors import ArgumentError
-from fastpsr.frames import RowOrder
-from fastpsr.ids import as_ids, numbered
+from fastpsr.ids import numbered
 
 #: Name of a grouping: of a column, or of several, whose combinations make the groups.
 Name = str | tuple[str, ...]
-#: For data in memory, ids by name of the grouping, or a Series that has one; for data in parts,
-#: names of columns. A grouping of several columns has a tuple of names, and a tuple of ids.
+#: Names of columns; or ids, or names of columns, by name of the grouping; or a Series that has a
+#: name. A grouping of several columns has a tuple of names, and a tuple of ids.
 By = Mapping[str, Any] | Mapping[Name, Any] | Sequence[Name] | str
 
 
@@ -31,8 +30,8 @@ class SharedTargets:
     Parameters
     ----------
     ids : array-like of shape (N,), or str
-        Group of each sample: integers, other numbers or strings; for data in parts, the name of the
-        column; a tuple of these for combinations. Those of targets are not used.
+        Group of each sample: integers, other numbers or strings, or the name of the column that has
+        them; a tuple of these for combinations. Those of targets are not used.
 
     Raises
     ------
@@ -77,22 +76,13 @@ class Grouping:
     places: NDArray[Any]
 
     @classmethod
-    def of(
-        cls, name: str, ids: Any, n_samples: int, order: RowOrder = None, *, is_binned: bool = False
-    ) -> "Grouping":
+    def of(cls, ids: NDArray[Any], *, is_binned: bool = False) -> "Grouping":
         """Return the grouping by an id per sample; of numbers to be binned each is a value."""
-        if isinstance(ids, cls):
-            return ids
-        if isinstance(ids, str):
-            raise ArgumentError(
-                "by", f"must have one id per sample for {name!r}: columns are for data in parts"
-            )
-        array = as_ids(f"by[{name!r}]", ids, n_samples, order)
-        if not array.size:
+        if not ids.size:
             return cls((), np.empty(0, np.int64))
-        if is_binned and array.dtype.kind in "iuf":
-            return cls(array, np.arange(array.size))
-        values, (places,) = numbered(array)
+        if is_binned and ids.dtype.kind in "iuf":
+            return cls(ids, np.arange(ids.size))
+        values, (places,) = numbered(ids)
         return cls(list(values), places)
 
     def binned(self, binning: Binning) -> "Grouping":
@@ -105,6 +95,24 @@ class Grouping:
     def numbers(self) -> Floats:
         """Return the values as numbers, nan where they are none."""
         return as_numbers(np.asarray(self.values))
+
+
+def columns_by_name(by: Any) -> dict[Any, Any]:
+    """Return the ids of each grouping, or the name of its column, by the name of the grouping."""
+    if isinstance(by, str):
+        return {by: by}
+    if isinstance(by, Mapping):
+        return dict(by)
+    if isinstance(by, (list, tuple)) and all(isinstance(name, (str, tuple, list)) for name in by):
+        return {name if isinstance(name, str) else tuple(name): name for name in by}
+    name = getattr(by, "name", None)  # of a Series of pandas or polars
+    if not isinstance(name, str) or not name:
+        shown = repr(by) if isinstance(by, (str, int, float)) else type(by).__name__
+        rule = (
+            f"must be names of columns, a dict of name to ids, or a Series with a name, not {shown}"
+        )
+        raise ArgumentError("by", rule, remedy="pass by={'group': ids}")
+    return {name: by}
 
 
 def named(

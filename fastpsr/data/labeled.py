@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
+from fastpsr.data.columns import NO_COLUMNS, Columns, check_column
 from fastpsr.data.logits import Logits
 from fastpsr.errors import ArgumentError
 from fastpsr.frames import RowOrder
+from fastpsr.ids import as_ids
 from fastpsr.kernels.blocks import together
 from fastpsr.kernels.sizes import index_type
 
@@ -72,6 +74,10 @@ class LabeledData(ABC):
     @abstractmethod
     def common_weight(self) -> float | None:
         """Weight of all samples of positive weight; None if these have different weights."""
+
+    @abstractmethod
+    def check_column(self, argument: str, name: str) -> None:
+        """Raise unless the data have a column of this name, or only reading can tell."""
 
     @property
     def priors(self) -> Floats:
@@ -153,6 +159,7 @@ class ScoredLabels(LabeledData):
     _whole_weights: Floats | None  # class weights of the whole data, if these samples are a part
     _drawn_from: Any = None  # the predictions of which these are a replicate
     row_order: RowOrder = None  #: The index of pandas objects, to compare with those of ids.
+    columns: Columns = NO_COLUMNS
     n_draws: Floats | None = None  #: How often a bootstrap replicate has each sample; in weights.
 
     # For posteriors: the posteriors, if given as such (then _given_posteriors is the same array),
@@ -166,6 +173,22 @@ class ScoredLabels(LabeledData):
 
     def __len__(self) -> int:
         return int(self._values.shape[0])
+
+    def check_column(self, argument: str, name: str) -> None:
+        check_column(argument, name, self.columns)
+
+    def ids(self, argument: str, ids: Any) -> NDArray[Any]:
+        """Return one id per sample: those given, or those in the column of this name.
+
+        Errors are of the `argument` that gave them.
+        """
+        if not isinstance(ids, str):
+            return as_ids(argument, ids, len(self), self.row_order)
+        self.check_column(argument, ids)
+        found: NDArray[Any] = self.remember(
+            ("ids", ids), lambda: as_ids(argument, self.columns[ids], len(self))
+        )
+        return found
 
     @property
     def labels(self) -> NDArray[Any]:
@@ -412,7 +435,16 @@ class ScoredLabels(LabeledData):
             picked.sample_weight = picked._weights
         if self.n_draws is not None:
             picked.n_draws = self.n_draws[index]
+        picked.columns = self.columns.rows(index)
         return picked
+
+    def with_columns(self, columns: Columns) -> Self:
+        """Return the same samples with these columns."""
+        if columns is self.columns:
+            return self
+        new = self.compact()
+        new.columns = columns
+        return new
 
     def present(self) -> Self:
         """Return the samples of positive weight."""
@@ -485,6 +517,7 @@ class ScoredLabels(LabeledData):
             parts = [part.replace_scores(part.kind, part.scores) for part in parts]
         new = parts[0].compact()
         new._whole_weights = new.row_order = None
+        new.columns = Columns.joined([part.columns for part in parts])
         logits = [part._logits for part in parts if part._logits is not None]
         if logits:
             new._logits = Logits.joined(logits)

@@ -1,6 +1,5 @@
 """Predictions in parts: larger than memory, or on a cluster."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
@@ -8,53 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks
+from fastpsr.data.columns import check_column
 from fastpsr.data.facts import Facts, label_checksum
 from fastpsr.data.labeled import Floats, Kind, LabeledData
-from fastpsr.data.part import Part
+from fastpsr.data.part import Part, Transform
 from fastpsr.data.predictions import Predictions
 from fastpsr.data.reading import parts_of, read_facts
 from fastpsr.data.sources import Given, GivenPart, Source, naming, same_priors
 from fastpsr.errors import ArgumentError, counted
-from fastpsr.ids import as_ids
 from fastpsr.options import CALL_TO_MAKE
 from fastpsr.results import table, values
-
-
-class Transform(ABC):
-    """A map of the predictions of a part: plain data, which can be sent to another process."""
-
-    #: Names of columns of ids that it reads.
-    reads: frozenset[str] = frozenset()
-    #: Whether rows and their weights stay, so that the facts of the whole do.
-    keeps_rows: bool = True
-    #: What comes out, where it differs from what goes in.
-    kind: Kind | None = None
-    n_classes: int | None = None
-    #: Whether rows stay and have the weights of a replicate.
-    is_replicate: bool = False
-    #: Whether posteriors of likelihoods stay, though frequencies change.
-    keeps_posteriors: bool = True
-    #: Whether given priors stay those of the data.
-    keeps_priors: bool = True
-    #: Whether it is a function of the user's, who knows the part only, and whose errors name it.
-    is_of_user: bool = False
-
-    @abstractmethod
-    def __call__(self, part: Part) -> Predictions:
-        """Return the predictions that a part is mapped to."""
-
-
-class Selection(Transform):
-    """The rows of a group, as data of their own."""
-
-    keeps_rows = keeps_posteriors = False
-
-    @abstractmethod
-    def rows(self, part: Part) -> NDArray[np.bool_]:
-        """Return which rows of a part are in the group, (n,)."""
-
-    def __call__(self, part: Part) -> Predictions:
-        return part.predictions[self.rows(part)].alone()
 
 
 class PartitionedPredictions(LabeledData):
@@ -63,7 +25,7 @@ class PartitionedPredictions(LabeledData):
     Created by :func:`fastpsr.scan_parquet`, :func:`fastpsr.from_parts` and
     :func:`fastpsr.from_dask`. Metrics, curves, calibrators, ``evaluate``, ``bootstrap`` and
     ``compare`` accept it in place of ``Predictions``, with the same results. Ids of speakers,
-    clusters, groups and folds are given as names of columns.
+    clusters, groups and folds are named by their columns.
 
     Attributes
     ----------
@@ -176,6 +138,11 @@ class PartitionedPredictions(LabeledData):
 
     # Parts
 
+    def check_column(self, argument: str, name: str) -> None:
+        """Raise unless the parts have a column of this name, or only reading can tell."""
+        if self.source.columns is not None:
+            check_column(argument, name, sorted(self.source.columns))
+
     @property
     def columns_read(self) -> frozenset[str]:
         """Names of columns of ids that transforms read."""
@@ -195,34 +162,27 @@ class PartitionedPredictions(LabeledData):
         return mapped_parts[id(self)]
 
     def _part(self, raw: Part, mapped_parts: dict[int, Part]) -> Part:
-        number, before = raw.number, None
-        if self._parent is None or self._transform is None:
-            predictions, columns = raw.predictions, raw.columns
+        number, before, transform = raw.number, None, self._transform
+        if self._parent is None or transform is None:
+            predictions = raw.predictions
         else:
             before = self._parent.part(raw, mapped_parts)
-            columns = before.columns
-            if self._transform.is_of_user:
+            if transform.is_of_user:
                 with naming(self.source, number):
-                    predictions = self._transform(before)
+                    predictions = transform.apply(before)
             else:
-                predictions = self._transform(before)
-                if isinstance(self._transform, Selection):
-                    columns = before.columns_of(self._transform.rows(before))
+                predictions = transform.apply(before)
         facts = self.facts_or_none
         if facts is None:  # they are being counted
-            part = Part(predictions, number, 0, np.zeros(self.n_classes, np.int64), columns)
+            part = Part(predictions, number, 0, np.zeros(self.n_classes, np.int64))
         else:
             # what users make knows its part only, whose priors may have been looked at
-            is_given = self._transform is None or self._transform.is_of_user
+            is_given = transform is None or transform.is_of_user
             bound = predictions.as_part_of(facts.class_weights, is_given=is_given)
-            first_row, ranks = int(facts.first_rows[number]), facts.ranks[number]
-            part = Part(bound, number, first_row, ranks, columns)
-        if before is None or self._transform is None:
+            part = Part(bound, number, int(facts.first_rows[number]), facts.ranks[number])
+        if before is None or transform is None:
             return part
-        changes = self._transform
-        return part.made_from(
-            before, keeps_rows=changes.keeps_rows, is_replicate=changes.is_replicate
-        )
+        return part.made_from(before, transform)
 
     def check_unchanged(self, raw: Part, with_scores: bool) -> None:
         """Raise where a part is not what it was when it was read before."""
@@ -295,8 +255,8 @@ class PartitionedPredictions(LabeledData):
             yield part.predictions
 
     def compute(self) -> Predictions:
-        """Return all samples in memory."""
-        return Predictions.joined(list(self))
+        """Return all samples in memory, with their columns."""
+        return Predictions.joined([p.predictions for p in parts_of(self, with_columns=True)])
 
 
 Data = Predictions | PartitionedPredictions
@@ -341,9 +301,10 @@ def from_parts(
     Parameters
     ----------
     parts : iterable
-        Each part is a ``Predictions``; a pair of ``Predictions`` and a dict of columns of ids, such
-        as ``{"speaker": ids}``; or a function without arguments that returns one of these and is
-        called for every read. Parts may be empty, of one class, or without weight.
+        Each part is a ``Predictions``, with the columns that it has; a pair of ``Predictions`` and
+        a dict of further columns, such as ``{"speaker": ids}``; or a function without arguments
+        that returns one of these and is called for every read. Parts may be empty, of one class, or
+        without weight.
 
     Returns
     -------
@@ -379,7 +340,7 @@ def mapped(data: Data, transform: Transform) -> Any:
     """Return data with each part mapped: at once in memory, else when it is read."""
     if isinstance(data, PartitionedPredictions):
         return data.mapped(transform)
-    return transform(Part.whole(data))
+    return transform.apply(Part.whole(data))
 
 
 def check_data(data: object, name: str = "predictions") -> None:
@@ -400,23 +361,17 @@ def check_data(data: object, name: str = "predictions") -> None:
 
 
 def check_ids(argument: str, ids: Any, data: Data) -> None:
-    """Raise where ids of data in parts are no name of a column, or those in memory are one."""
-    if isinstance(data, PartitionedPredictions):
-        if not isinstance(ids, str):
-            raise ArgumentError(
-                argument, "must be the name of a column for data in parts, not an array"
-            )
-    elif isinstance(ids, str):
-        raise ArgumentError(
-            argument,
-            f"must have one entry per sample: columns such as {ids!r} are for data in parts",
-        )
+    """Raise where ids name no column of the data, or are not one per sample of data in parts."""
+    if isinstance(ids, str):
+        data.check_column(argument, ids)
+    elif isinstance(data, PartitionedPredictions):
+        n_ids = checks.as_array(argument, ids, "ids").size
+        checks.check_length(argument, n_ids, len(data.root))
 
 
 def picked_ids(argument: str, ids: Any, data: Data, rows: Any) -> Any:
-    """Return the ids of some rows of data in memory; names of columns of data in parts stay."""
+    """Return the ids of some rows; names stay, and parts know their rows in the whole."""
     check_ids(argument, ids, data)
-    if isinstance(ids, str):
+    if isinstance(ids, str) or isinstance(data, PartitionedPredictions):
         return ids
-    assert isinstance(data, Predictions)
-    return as_ids(argument, ids, len(data), data.row_order)[rows]
+    return data.ids(argument, ids)[rows]

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks
+from fastpsr.data.columns import Columns, GivenColumns
 from fastpsr.data.labeled import KINDS, Floats, Kind, ScoredLabels, ScoreKind
 from fastpsr.data.logits import Logits
 from fastpsr.data.suspicion import look_at_logits
@@ -32,6 +33,9 @@ class Predictions(ScoredLabels):
         True classes, 0 to K-1; None for unlabeled data.
     sample_weight : ndarray of float64, shape (N,), or None
         Weights; None if all samples have the same weight. Samples of weight 0 are ignored.
+    columns : mapping of str to ndarray of shape (N,)
+        Columns beside the scores, such as ids of speakers: those that a constructor was given.
+        Subsets and calibrated predictions have them, too.
 
     Notes
     -----
@@ -56,6 +60,13 @@ class Predictions(ScoredLabels):
     (3, [0.333, 0.667])
     >>> predictions[predictions.y_true == 1].posteriors.tolist()
     [[0.09999999999999998, 0.9], [0.6, 0.4]]
+
+    Columns beside the scores have names:
+
+    >>> speakers = ["anna", "ben", "ben"]
+    >>> data = fp.Predictions.from_llrs([0, 1, 1], [-2, 3, 0.5], columns={"speaker": speakers})
+    >>> data[1:].columns["speaker"].tolist()
+    ['ben', 'ben']
     """
 
     def __init__(self) -> None:
@@ -73,6 +84,7 @@ class Predictions(ScoredLabels):
         classes: ArrayLike | None = None,
         normalize: bool = False,
         floor: float = 0.0,
+        columns: GivenColumns | None = None,
     ) -> Self:
         """Make predictions from posterior probabilities.
 
@@ -97,6 +109,9 @@ class Predictions(ScoredLabels):
         floor : float
             Posteriors are clipped to [floor, 1 - floor], and rows are divided by their sums again,
             so that no loss is infinite. At least 0 and below 0.5; 0 means no clipping.
+        columns : dict of str to array-like of shape (N,), optional
+            Columns beside the scores: ids of groups, clusters or speakers, folds, measures.
+            Arguments such as ``by="gender"`` or ``fp.Clusters("patient")`` name them.
 
         Notes
         -----
@@ -121,7 +136,7 @@ class Predictions(ScoredLabels):
         [[0.7, 0.3], [0.01, 0.99], [0.9, 0.1]]
         """
         return cls._read(
-            "posteriors", "q", y_true, q, priors, sample_weight, classes, normalize, floor
+            "posteriors", "q", y_true, q, priors, sample_weight, classes, columns, normalize, floor
         )
 
     @classmethod
@@ -136,6 +151,7 @@ class Predictions(ScoredLabels):
         classes: ArrayLike | None = None,
         normalize: bool = False,
         floor: float = 0.0,
+        columns: GivenColumns | None = None,
     ) -> Self:
         """Make predictions from natural logarithms of posteriors, shape (N, K).
 
@@ -143,7 +159,7 @@ class Predictions(ScoredLabels):
         is true; they are normalized in both cases. Otherwise as :meth:`from_posteriors`.
         """
         return cls._read(
-            "log-posteriors", "log_q", y_true, log_q, priors, sample_weight, classes,
+            "log-posteriors", "log_q", y_true, log_q, priors, sample_weight, classes, columns,
             normalize, floor,
         )  # fmt: skip
 
@@ -157,6 +173,7 @@ class Predictions(ScoredLabels):
         priors: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         classes: ArrayLike | None = None,
+        columns: GivenColumns | None = None,
     ) -> Self:
         """Make predictions from logits: (N, K) for a softmax, (N,) for the log-odds of class 1.
 
@@ -173,7 +190,7 @@ class Predictions(ScoredLabels):
         SuspicionWarning
             If at least 10 rows all look like probabilities: in [0, 1], and rows that sum to 1.
         """
-        return cls._read("logits", "z", y_true, z, priors, sample_weight, classes)
+        return cls._read("logits", "z", y_true, z, priors, sample_weight, classes, columns)
 
     @classmethod
     @with_hints
@@ -185,6 +202,7 @@ class Predictions(ScoredLabels):
         priors: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         classes: ArrayLike | None = None,
+        columns: GivenColumns | None = None,
     ) -> Self:
         """Make predictions from log-likelihoods of the classes, shape (N, K), natural logarithms.
 
@@ -192,7 +210,7 @@ class Predictions(ScoredLabels):
         by default the class frequencies. Otherwise as :meth:`from_logits`.
         """
         return cls._read(
-            "log-likelihoods", "log_lk", y_true, log_lk, priors, sample_weight, classes
+            "log-likelihoods", "log_lk", y_true, log_lk, priors, sample_weight, classes, columns
         )
 
     @classmethod
@@ -205,6 +223,7 @@ class Predictions(ScoredLabels):
         prior: float | None = None,
         sample_weight: ArrayLike | None = None,
         classes: ArrayLike | None = None,
+        columns: GivenColumns | None = None,
     ) -> Self:
         """Make predictions from log-likelihood ratios of class 1 against class 0.
 
@@ -220,6 +239,8 @@ class Predictions(ScoredLabels):
             Finite weights, none negative.
         classes : array-like, shape (2,), optional
             Labels: [non-target, target].
+        columns : dict of str to array-like of shape (N,), optional
+            Columns beside the scores, see :meth:`from_posteriors`.
 
         Raises
         ------
@@ -227,12 +248,18 @@ class Predictions(ScoredLabels):
             If there are nan, a prior outside (0, 1), labels that are not classes, or arrays of
             different lengths.
         """
-        return cls._read("llrs", "llr", y_true, llr, _pair(prior), sample_weight, classes)
+        priors = _pair(prior)
+        return cls._read("llrs", "llr", y_true, llr, priors, sample_weight, classes, columns)
 
     @classmethod
     @with_hints
     def from_target_nontarget(
-        cls, tar: ArrayLike, non: ArrayLike, *, prior: float | None = None
+        cls,
+        tar: ArrayLike,
+        non: ArrayLike,
+        *,
+        prior: float | None = None,
+        columns: GivenColumns | None = None,
     ) -> Self:
         """Make predictions from the LLRs of targets and those of non-targets, as two arrays.
 
@@ -240,7 +267,8 @@ class Predictions(ScoredLabels):
         """
         targets, nontargets = checks.as_scores("tar", tar), checks.as_scores("non", non)
         y_true = np.repeat(np.array([1, 0], np.uint8), [targets.size, nontargets.size])
-        return cls.from_llrs(y_true, np.concatenate([targets, nontargets]), prior=prior)
+        llrs = np.concatenate([targets, nontargets])
+        return cls.from_llrs(y_true, llrs, prior=prior, columns=columns)
 
     @classmethod
     @with_hints
@@ -251,13 +279,16 @@ class Predictions(ScoredLabels):
         *,
         sample_weight: ArrayLike | None = None,
         classes: ArrayLike | None = None,
+        columns: GivenColumns | None = None,
     ) -> Self:
         """Make predictions from scores that only rank samples: higher means class 1.
 
         They can be used by metrics that depend on ranks and by calibrators; metrics that need
         posteriors raise an error. Infinite scores are allowed, nan is not.
         """
-        return cls._read("raw scores", "scores", y_true, scores, None, sample_weight, classes)
+        return cls._read(
+            "raw scores", "scores", y_true, scores, None, sample_weight, classes, columns
+        )
 
     @classmethod
     @with_hints
@@ -272,6 +303,7 @@ class Predictions(ScoredLabels):
         classes: ArrayLike | None = None,
         normalize: bool = False,
         floor: float = 0.0,
+        columns: GivenColumns | None = None,
     ) -> Self:
         """Make predictions from scores whose kind is a value, such as an option of a program.
 
@@ -300,6 +332,8 @@ class Predictions(ScoredLabels):
             Labels in the order of the columns; in binary tasks [negative, positive].
         normalize, floor : optional
             For posteriors and log-posteriors: see :meth:`from_posteriors`.
+        columns : dict of str to array-like of shape (N,), optional
+            Columns beside the scores, see :meth:`from_posteriors`.
 
         Raises
         ------
@@ -326,7 +360,16 @@ class Predictions(ScoredLabels):
             if value and kind not in ("posteriors", "log-posteriors"):
                 raise ArgumentError(name, f"is for posteriors, not for {kind}")
         return cls._read(
-            kind, "scores", y_true, scores, priors, sample_weight, classes, normalize, floor
+            kind,
+            "scores",
+            y_true,
+            scores,
+            priors,
+            sample_weight,
+            classes,
+            columns,
+            normalize,
+            floor,
         )
 
     @classmethod
@@ -339,6 +382,7 @@ class Predictions(ScoredLabels):
         priors: ArrayLike | None,
         sample_weight: ArrayLike | None,
         classes: ArrayLike | None,
+        columns: GivenColumns | None,
         normalize: bool = False,
         floor: float = 0.0,
     ) -> Self:
@@ -364,6 +408,8 @@ class Predictions(ScoredLabels):
         is_given = kind == "posteriors"
         new = cls._make(y_true, kind, values, priors, sample_weight, classes, given=is_given)
         new.row_order = order
+        if columns is not None:
+            new.columns = Columns.of(columns, len(new), order)
         return new
 
     @classmethod
@@ -479,7 +525,7 @@ class Predictions(ScoredLabels):
 
 
 _FOR_USERS = {
-    "as_llrs", "balanced_weights", "class_sizes", "class_weights", "from_llrs",
+    "as_llrs", "balanced_weights", "class_sizes", "class_weights", "columns", "from_llrs",
     "from_log_likelihoods", "from_log_posteriors", "from_logits", "from_posteriors",
     "from_raw_scores", "from_target_nontarget", "given_priors", "kind", "labels", "llrs",
     "log_odds", "log_posteriors", "n_classes", "of", "positive_posteriors", "posteriors",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fastpsr.data.columns import check_column
 from fastpsr.data.facts import CountRows, Facts
 from fastpsr.data.part import ROWS, Part
 from fastpsr.data.predictions import Predictions
@@ -78,11 +79,11 @@ class Reading:
         raws: dict[int, Part] = {}
         for source in self.sources:
             with naming(source, number):
-                predictions, columns = source.build(loaded[source.reader], self.reads)
-                _check_part(source, predictions, columns, self.reads)
+                predictions = source.build(loaded[source.reader], self.reads)
+                _check_part(source, predictions, self.reads)
             ranks = np.zeros(source.n_classes, np.int64)
             # without what is cached, since a user's part may have been changed
-            raws[id(source)] = Part(predictions.compact(), number, 0, ranks, columns)
+            raws[id(source)] = Part(predictions.compact(), number, 0, ranks)
             root = self._roots[id(source)]
             root.check_unchanged(raws[id(source)], "scores" in self.reads)
         return raws
@@ -192,10 +193,14 @@ def read_facts(data: "PartitionedPredictions") -> Facts:
     return facts
 
 
-def parts_of(data: "PartitionedPredictions") -> Iterator[Part]:
-    """Yield the parts of data in turn."""
+def parts_of(data: "PartitionedPredictions", *, with_columns: bool = False) -> Iterator[Part]:
+    """Yield the parts of data in turn, with the columns that are kept in memory if wanted."""
     data.find_facts(read_facts)
-    for raws in _raw_parts(Reading([Rows().over(data)])):
+    reading = Reading([Rows().over(data)])
+    if with_columns:
+        source = data.source
+        reading.wanted[source.reader] |= source.wanted(source.kept_columns)
+    for raws in _raw_parts(reading):
         yield data.part(raws[id(data.source)], {})
 
 
@@ -236,7 +241,7 @@ def without_frames(error: ValueError) -> ValueError:
     return error
 
 
-def _check_part(source: Any, predictions: Predictions, columns: Any, reads: frozenset[str]) -> None:
+def _check_part(source: Any, predictions: Predictions, reads: frozenset[str]) -> None:
     """Raise unless a part is of the kind that the others are, with the columns that are read."""
     if predictions.y_true is None and len(predictions):
         raise ArgumentError("y_true", "must be given in every part")
@@ -247,15 +252,7 @@ def _check_part(source: Any, predictions: Predictions, columns: Any, reads: froz
     if not same_priors(source.given_priors, predictions.given_priors):
         raise ArgumentError("priors", "must be the same in all parts")
     for name in sorted(reads - ROWS):
-        if name not in columns:
-            have = ", ".join(sorted(columns)) or "none"
-            raise ArgumentError("data", f"must have the column {name!r}; there are: {have}")
-        if len(columns[name]) != len(predictions):
-            raise ArgumentError(
-                "data",
-                f"must have an entry per sample in the column {name!r}: {len(predictions)}, not "
-                f"{len(columns[name])}",
-            )
+        check_column("data", name, predictions.columns)
 
 
 class Tree:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from fastpsr.counts.groups import groups_of
 from fastpsr.data import Bins, Grouping, SharedTargets
 from fastpsr.errors import ArgumentError
+from fastpsr.ids import as_ids
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.labels import VOCABULARIES
 from fastpsr.trials.names import KIND, WITH_SPOOF
@@ -56,7 +57,7 @@ def grouping(made: TrialSet, name: str) -> Grouping:
     column = made.columns[known_column(made, name, "by")]
     if isinstance(column, Coded):
         return Grouping(column.names.to_list(), column.codes)
-    return Grouping.of(name, column, len(column))
+    return Grouping.of(as_ids(f"by[{name!r}]", column, len(column)))
 
 
 def _lack_targets(
