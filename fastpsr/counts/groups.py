@@ -1,7 +1,7 @@
 """Groups of samples: by values of columns, their combinations, and bins of numbers."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from functools import partial
@@ -22,8 +22,9 @@ from fastpsr.data import (
     Selection,
     Transform,
     check_ids,
+    mapped,
 )
-from fastpsr.data.binning import Binner, Binning, Bins, as_numbers, number_of
+from fastpsr.data.binning import Binner, Binning, Bins
 from fastpsr.data.groupings import (
     By,
     Grouping,
@@ -35,7 +36,7 @@ from fastpsr.data.groupings import (
 )
 from fastpsr.data.steps import Step, identity_of
 from fastpsr.errors import ArgumentError
-from fastpsr.ids import numbered, type_of
+from fastpsr.ids import type_of
 
 _DIGIT = Decimal("0.001")  # to which edges are rounded, relative to the narrowest bin
 _MOST_COLLECTED = 100_000  # values of data in parts, from which on they may be too many
@@ -103,19 +104,33 @@ def groups_of(data: Data, by: By | None, bins: Bins | None = None) -> list[Subgr
     for request in requests:
         request.check(data.n_classes)
     binner = Binner(bins, [name for request in requests for name in request.names])
-    if isinstance(data, PartitionedPredictions):
-        of_requests = [partial(_groups_in_parts, data, each, binner) for each in requests]
-        found = [group for some in side_by_side(*of_requests, over=data) for group in some]
-    else:
-        found = [group for each in requests for group in _groups_in_memory(data, each, binner)]
+    of_requests = [partial(_groups, data, request, binner) for request in requests]
+    groups = [group for some in side_by_side(*of_requests, over=data) for group in some]
     binner.check_used()
-    ((name, n),) = Counter(group.name for group in found).most_common(1) or [("", 0)]
+    ((name, n),) = Counter(group.name for group in groups).most_common(1) or [("", 0)]
     if n > 1:
         raise ArgumentError("by", f"must give groups of different names, but {n} are {name!r}")
-    return found
+    return groups
 
 
-def _counted(samples: Predictions, shares_targets: bool = False) -> Any:
+def _groups(data: Data, request: _Request, binner: Binner) -> list[Subgroup]:
+    columns, values = _Columns.of(data, request, binner)
+    ordered = named(request.names, columns.binnings, values)
+    if isinstance(data, PartitionedPredictions):
+        selections = [(name, _InGroup(columns, each)) for name, each in ordered]
+        return [Subgroup(request.grouping, name, data.mapped(s), s) for name, s in selections]
+    all_values, places = columns.grouped(Part.whole(data))
+    rows_of = dict(zip(all_values, rows_of_each(places, len(all_values)), strict=True))
+    groups = []
+    for name, each in ordered:
+        rows = rows_of[each]
+        if request.shares_targets:
+            rows = np.union1d(rows[data.labels[rows] == 0], np.flatnonzero(data.labels == 1))
+        groups.append(Subgroup(request.grouping, name, data[rows].alone(), rows))
+    return groups
+
+
+def _counted(samples: Predictions, shares_targets: bool) -> Any:
     """Return an index of those that make groups: with weight; negatives if targets are shared."""
     if shares_targets:
         is_negative = samples.labels == 0
@@ -123,116 +138,98 @@ def _counted(samples: Predictions, shares_targets: bool = False) -> Any:
     return samples.weights > 0.0 if samples.weights.size else slice(None)
 
 
-def _groups_in_memory(data: Predictions, request: _Request, binner: Binner) -> list[Subgroup]:
-    counted = _counted(data, request.shares_targets)
-    binnings, all_values, places = _combined_in_memory(data, request, binner, counted)
-    n_here = np.bincount(places[counted], minlength=len(all_values))
-    place_of = {value: place for place, value in enumerate(all_values) if n_here[place]}
-    binner.check_number(request.names, list(place_of))
-    rows_of = rows_of_each(places, len(all_values))
-    found = []
-    for name, values in named(request.names, binnings, list(place_of)):
-        rows = rows_of[place_of[values]]
-        if request.shares_targets:
-            rows = np.union1d(rows[data.labels[rows] == 0], np.flatnonzero(data.labels == 1))
-        found.append(Subgroup(request.grouping, name, data[rows].alone(), rows))
-    return found
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """A column of a grouping: its name in `by`, and its ids, or its name in data in parts."""
 
+    name: str
+    ids: str | NDArray[Any] | Grouping
+    is_binned: bool
 
-def _combined_in_memory(
-    data: Predictions, request: _Request, binner: Binner, counted: Any
-) -> tuple[list[Binning], list[tuple[Any, ...]], NDArray[Any]]:
-    """Return the bins of columns, their combinations of values, and the place of each sample."""
-    columns, binnings = [], []
-    for name, ids in zip(request.names, request.ids, strict=True):
-        is_binned = binner.asks_for(name)
-        column = _grouping(data, name, ids, is_binned=is_binned)
-        binning = (
-            _binning_in_memory(data, name, column, counted, binner) if is_binned else Binning()
-        )
-        columns.append(column.binned(binning))
-        binnings.append(binning)
-    return binnings, *combined(columns)
+    @classmethod
+    def of(cls, data: Data, name: str, ids: Any, *, is_binned: bool) -> Self:
+        """Return a column of data; in memory its ids are grouped once."""
+        check_ids(f"by[{name!r}]", ids, data)
+        if isinstance(data, Predictions) and not isinstance(ids, Grouping):
+            ids = Grouping.of(data.ids(f"by[{name!r}]", ids), is_binned=is_binned)
+        return cls(name, ids if isinstance(ids, str | Grouping) else np.asarray(ids), is_binned)
 
+    @property
+    def key(self) -> Hashable:
+        """Identity of this column."""
+        return (identity_of(self.ids), self.is_binned)
 
-def _grouping(data: Predictions, name: str, ids: Any, *, is_binned: bool) -> Grouping:
-    if isinstance(ids, Grouping):
-        return ids
-    return Grouping.of(data.ids(f"by[{name!r}]", ids), is_binned=is_binned)
+    @property
+    def reads(self) -> frozenset[str]:
+        """What is read of a part besides the labels."""
+        return frozenset([self.ids] if isinstance(self.ids, str) else [])
 
+    def of_rows(self, part: Part) -> NDArray[Any]:
+        """Return the ids of the rows of a part of data in parts, (n,)."""
+        return part.ids(f"by[{self.name!r}]", self.ids)
 
-def _binning_in_memory(
-    data: Predictions, name: str, column: Grouping, counted: Any, binner: Binner
-) -> Binning:
-    """Return the bins of a column, of the samples that are `counted`."""
-    n_here = np.bincount(column.places[counted], minlength=len(column.values))
-    numbers = column.numbers()
-    is_word = np.isnan(numbers) & (n_here > 0)
-    word = column.values[int(np.argmax(is_word))] if is_word.any() else None
-
-    def quantiles(bins: int) -> Floats:
-        weights = np.zeros(len(data))
-        weights[counted] = data.weights[counted] if data.weights.size else 1.0
-        values = negated(numbers[column.places], weights)
-        return quantile_edges(values, bins)
-
-    return binner.binning(name, word, quantiles)
-
-
-def _groups_in_parts(
-    data: PartitionedPredictions, request: _Request, binner: Binner
-) -> list[Subgroup]:
-    binnings = []
-    specs = [ids if isinstance(ids, str) else np.asarray(ids) for ids in request.ids]
-    for name, column in zip(request.names, specs, strict=True):
-        check_ids(f"by[{name!r}]", column, data)
-        if not binner.asks_for(name):
-            binnings.append(Binning())
-            continue
-        word = count(_FirstWord(column, request.shares_targets).over(data))
-        values = data.mapped(NegatedColumn(column, request.shares_targets))
-        quantiles = partial(quantile_edges, values)
-        binnings.append(binner.binning(name, word, quantiles))
-    columns = _Columns(tuple(specs), tuple(binnings), request.shares_targets)
-    values = count(_DistinctValues(columns, request.names, binner).over(data))
-    binner.check_number(request.names, list(values))
-    found = []
-    for name, each in named(request.names, binnings, list(values)):
-        group = _InGroup(columns, each)
-        found.append(Subgroup(request.grouping, name, data.mapped(group), group))
-    return found
+    def grouping(self, part: Part) -> Grouping:
+        """Return the grouping of the rows of a part."""
+        if isinstance(self.ids, Grouping):
+            return self.ids
+        return Grouping.of(self.of_rows(part), is_binned=self.is_binned)
 
 
 @dataclass(frozen=True, eq=False)
 class _Columns:
-    """Columns of a grouping of data in parts, by name or as ids of the whole, with their bins."""
+    """Columns that are combined, with their bins."""
 
-    specs: tuple[str | NDArray[Any], ...]
+    columns: tuple[_Column, ...]
     binnings: tuple[Binning, ...]
     shares_targets: bool
+
+    @classmethod
+    def of(
+        cls, data: Data, request: _Request, binner: Binner
+    ) -> tuple[Self, list[tuple[Any, ...]]]:
+        """Return the columns, with bins, and the values of the samples that make groups."""
+        columns, binnings = [], []
+        for name, ids in zip(request.names, request.ids, strict=True):
+            column = _Column.of(data, name, ids, is_binned=binner.asks_for(name))
+            binning = Binning()
+            if column.is_binned:
+                word = count(_FirstWord(column, request.shares_targets).over(data))
+                numbers = _NegatedNumbers(column, request.shares_targets)
+                binning = binner.binning(name, word, partial(_quantile_edges, data, numbers))
+            columns.append(column)
+            binnings.append(binning)
+        combined_columns = cls(tuple(columns), tuple(binnings), request.shares_targets)
+        values = count(_DistinctValues(combined_columns, binner).over(data))
+        binner.check_number(request.names, values)
+        return combined_columns, list(values)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns in `by`."""
+        return tuple(column.name for column in self.columns)
 
     @property
     def reads(self) -> frozenset[str]:
         """What is read of a part."""
-        return LABELS | _names(self.specs)
+        return LABELS.union(*(column.reads for column in self.columns))
 
     @property
     def key(self) -> Hashable:
         """Identity of these columns."""
-        return (identity_of(self.specs), tuple(b.key for b in self.binnings), self.shares_targets)
+        return (*(c.key for c in self.columns), *(b.key for b in self.binnings))
 
-    def of(self, part: Part) -> list[NDArray[Any]]:
-        """Return the values or bins of the rows of a part, (n,) of each column."""
+    def grouped(self, part: Part) -> tuple[list[tuple[Any, ...]], NDArray[Any]]:
+        """Return the combinations of values in a part, and the place of each row among them."""
+        pairs = zip(self.columns, self.binnings, strict=True)
+        return combined([column.grouping(part).binned(binning) for column, binning in pairs])
 
-        def codes(spec: Any, binning: Binning) -> Any:
-            key = ("bins", identity_of(spec), binning.key)
-            return part.remember(key, lambda: binning.codes(part.ids("by", spec)))
-
-        return [codes(*each) for each in zip(self.specs, self.binnings, strict=True)]
-
-
-def _names(specs: Iterable[Any]) -> frozenset[str]:
-    return frozenset(spec for spec in specs if isinstance(spec, str))
+    def codes(self, part: Part) -> list[NDArray[Any]]:
+        """Return the values or bins of the rows of a part of data in parts, (n,) of each column."""
+        pairs = zip(self.columns, self.binnings, strict=True)
+        codes: list[NDArray[Any]] = part.remember(
+            ("groups", self.key), lambda: [b.codes(c.of_rows(part)) for c, b in pairs]
+        )
+        return codes
 
 
 class _InGroup(Selection):
@@ -243,31 +240,32 @@ class _InGroup(Selection):
         self._columns, self._values = columns, values
 
     def rows(self, part: Part) -> NDArray[np.bool_]:
-        own = np.ones(len(part.predictions), bool)
-        for ids, value in zip(self._columns.of(part), self._values, strict=True):
-            own &= np.asarray(ids == value)
-        return own | (part.predictions.labels == 1) if self._columns.shares_targets else own
+        rows = np.ones(len(part.predictions), bool)
+        for codes, value in zip(self._columns.codes(part), self._values, strict=True):
+            rows &= np.asarray(codes == value)
+        return rows | (part.predictions.labels == 1) if self._columns.shares_targets else rows
 
 
 @dataclass(frozen=True, eq=False)
 class _FirstWord(Step):
     """Find a value of a column that is no number, the first in order; None if there is none."""
 
-    column: str | NDArray[Any]
+    column: _Column
     shares_targets: bool
     is_exact = True
 
     @property
     def reads(self) -> frozenset[str]:
-        return LABELS | _names([self.column])
+        return LABELS | self.column.reads
 
     def add(self, accumulator: Any, prepared: None, part: Part) -> Any:
-        ids = part.ids("by", self.column)
-        if ids.dtype.kind in "iuf":
+        grouping = self.column.grouping(part)
+        counted = grouping.places[_counted(part.predictions, self.shares_targets)]
+        is_word = np.isnan(grouping.numbers())
+        is_word &= np.bincount(counted, minlength=len(grouping.values)) > 0
+        if not is_word.any():
             return accumulator
-        here = np.unique(ids[_counted(part.predictions, self.shares_targets)])
-        words = [value for value in here if number_of(value) is None]
-        return self.merge(accumulator, words[0]) if words else accumulator
+        return self.merge(accumulator, grouping.values[int(np.argmax(is_word))])
 
     def merge(self, one: Any, other: Any) -> Any:
         words = [word for word in (one, other) if word is not None]
@@ -276,10 +274,9 @@ class _FirstWord(Step):
 
 @dataclass(frozen=True, eq=False)
 class _DistinctValues(Step):
-    """Collect the combinations of values of columns, with the types of the columns."""
+    """Collect the combinations of values of columns, with an example of the types."""
 
     columns: _Columns
-    names: tuple[str, ...]  # in `by`
     binner: Binner
     is_exact = True
 
@@ -287,35 +284,28 @@ class _DistinctValues(Step):
     def reads(self) -> frozenset[str]:
         return self.columns.reads
 
-    def start(self) -> tuple[dict[str, NDArray[Any]], set[tuple[Any, ...]]]:
-        return {}, set()
+    def start(self) -> tuple[tuple[Any, ...], set[tuple[Any, ...]]]:
+        return (), set()
 
     def add(self, accumulator: Any, prepared: None, part: Part) -> Any:
-        counted = _counted(part.predictions, self.columns.shares_targets)
-        first, *others = ids = [each[counted] for each in self.columns.of(part)]
-        if not first.size:
-            return accumulator
-        values = [(value,) for value in np.unique(first)]
-        if others:
-            columns = [Grouping(list(own), places) for own, (places,) in map(numbered, ids)]
-            values, _ = combined(columns)
-        types = {name: each[:0] for name, each in zip(self.names, ids, strict=True)}
-        return self.merge(accumulator, (types, set(values)))
+        values, places = self.columns.grouped(part)
+        counted = places[_counted(part.predictions, self.columns.shares_targets)]
+        present = [values[place] for place in np.flatnonzero(np.bincount(counted))]
+        return self.merge(accumulator, (present[0], set(present))) if present else accumulator
 
     def merge(self, one: Any, other: Any) -> Any:
-        types, values = one
-        for name, ids in other[0].items():
-            before = types.setdefault(name, ids)
+        for name, *values in zip(self.columns.names, one[0], other[0], strict=False):
+            before, ids = map(np.asarray, values)
             if _comparable(before) != _comparable(ids):
                 raise ArgumentError(
                     "by",
                     f"must name columns of one type in all parts, but {name!r} is {before.dtype} "
                     f"and {ids.dtype}",
                 )
-        values |= other[1]
+        values = one[1] | other[1]
         if len(values) > _MOST_COLLECTED:
-            self.binner.check_number(self.names, values, " or more")
-        return types, values
+            self.binner.check_number(self.columns.names, values, " or more")
+        return one[0] or other[0], values
 
     def finish(self, accumulator: Any) -> set[tuple[Any, ...]]:
         values: set[tuple[Any, ...]] = accumulator[1]
@@ -327,45 +317,41 @@ def _comparable(ids: NDArray[Any]) -> str:
     return ids.dtype.str if ids.dtype.kind in "fmM" else type_of(ids)
 
 
-class NegatedColumn(Transform):
+class _NegatedNumbers(Transform):
     """The numbers of a column, negated, as raw scores; of negatives only if targets are shared."""
 
     keeps_rows, keeps_priors = False, False
     kind, n_classes = "raw scores", 2
 
-    def __init__(self, column: str | NDArray[Any], shares_targets: bool) -> None:
-        self.reads = _names([column])
+    def __init__(self, column: _Column, shares_targets: bool) -> None:
+        self.reads = column.reads
         self._column, self._shares_targets = column, shares_targets
 
     def __call__(self, part: Part) -> Predictions:
         weights = part.predictions.weights
+        if not weights.size:
+            weights = np.ones(len(part.predictions))
         if self._shares_targets:
-            weights = np.where(part.predictions.labels == 0, weights if weights.size else 1.0, 0.0)
-        numbers = as_numbers(part.ids("by", self._column))
-        return negated(numbers, weights if weights.size else np.ones(numbers.size))
+            weights = np.where(part.predictions.labels == 0, weights, 0.0)
+        grouping = self._column.grouping(part)
+        scores = np.where(weights > 0.0, -grouping.numbers()[grouping.places], 0.0)
+        y = np.zeros(scores.size, np.int8)
+        return Predictions.from_raw_scores(y, scores, sample_weight=weights)
 
 
-def negated(numbers: Floats, weights: Floats) -> Predictions:
-    """Return numbers, negated, as raw scores of one class; those without weight may be nan."""
-    scores = np.where(weights > 0.0, -numbers, 0.0)
-    return Predictions.from_raw_scores(
-        np.zeros(numbers.size, np.int8), scores, sample_weight=weights
-    )
-
-
-def quantile_edges(negated_values: Data, bins: int) -> Floats:
+def _quantile_edges(data: Data, negated: _NegatedNumbers, bins: int) -> Floats:
     """Return the edges of quantile bins, each rounded down to few digits.
 
     The i-th edge is the largest value with at most i / `bins` of the weight below it, so that
     values are negated.
     """
-    if isinstance(negated_values, PartitionedPredictions):
-        find_facts(negated_values)
-    if not negated_values.class_sizes.any():
+    numbers = mapped(data, negated)
+    if isinstance(numbers, PartitionedPredictions):
+        find_facts(numbers)
+    if not numbers.class_sizes.any():
         return np.empty(0)
     shares = np.arange(bins + 1) / bins
-    found = weighted_quantiles(negated_values, _scores, shares)
-    high, *inner, low = (-found).tolist()
+    high, *inner, low = (-weighted_quantiles(numbers, _scores, shares)).tolist()
     return _short(low, sorted({each for each in inner if low < each < np.inf}), high)
 
 
@@ -423,16 +409,11 @@ class Crossed:
     def of(cls, samples: Predictions, by: Any, bins: Bins | None) -> tuple[Self, GroupOfRows]:
         """Return the columns of `by`, with bins of the samples of positive weight, and groups."""
         by = _columns(by)
-        request = _Request(tuple(by), tuple(by.values()))
-        binner = Binner(bins, request.names)
-        counted = _counted(samples)
-        binnings, values, places = _combined_in_memory(samples, request, binner, counted)
+        binner = Binner(bins, by)
+        columns, _ = _Columns.of(samples, _Request(tuple(by), tuple(by.values())), binner)
         binner.check_used()
-        n_here = np.bincount(places[counted], minlength=len(values))
-        present = [each for each, n in zip(values, n_here, strict=True) if n]
-        binner.check_number(request.names, present)
-        crossed = cls(request.names, tuple(binnings))
-        return crossed, crossed._named(values, places)
+        crossed = cls(columns.names, columns.binnings)
+        return crossed, crossed._named(*columns.grouped(Part.whole(samples)))
 
     def groups(self, by: Any, samples: Predictions) -> GroupOfRows:
         """Return the groups of samples.
@@ -448,12 +429,14 @@ class Crossed:
             raise ArgumentError("by", rule)
         columns = []
         for name, binning in zip(self.columns, self.binnings, strict=True):
-            is_binned = binning.edges is not None
-            column = _grouping(samples, name, by[name], is_binned=is_binned)
-            if is_binned:
-                _check_numbers(name, column, samples)
-            columns.append(column.binned(binning))
-        return self._named(*combined(columns))
+            column = _Column.of(samples, name, by[name], is_binned=binning.edges is not None)
+            word = count(_FirstWord(column, False).over(samples)) if column.is_binned else None
+            if word is not None:
+                rule = f"must be numbers, as in the fit, not {str(word)!r}"
+                raise ArgumentError("by", rule, name=f"by[{name!r}]")
+            columns.append(column)
+        crossed = _Columns(tuple(columns), self.binnings, False)
+        return self._named(*crossed.grouped(Part.whole(samples)))
 
     def _named(self, values: list[tuple[Any, ...]], places: NDArray[Any]) -> GroupOfRows:
         ordered = named(self.columns, self.binnings, values)
@@ -464,15 +447,6 @@ class Crossed:
         place_of = {each: place for place, (_, each) in enumerate(ordered)}
         order = np.array([place_of[each] for each in values], np.int64)
         return GroupOfRows(names, order[places])
-
-
-def _check_numbers(name: str, column: Grouping, samples: Predictions) -> None:
-    n_here = np.bincount(column.places[_counted(samples)], minlength=len(column.values))
-    wrong = np.isnan(column.numbers()) & (n_here > 0)
-    if wrong.any():
-        word = str(column.values[int(np.argmax(wrong))])
-        rule = f"must be numbers, as in the fit, not {word!r}"
-        raise ArgumentError("by", rule, name=f"by[{name!r}]")
 
 
 def _columns(by: Any) -> dict[str, Any]:
