@@ -30,7 +30,7 @@ from benchmarks.data import (
 )
 from benchmarks.streaming import time_read
 from benchmarks.timing import quartiles
-from fastpsr.counts.rank_table import rank_cells
+from fastpsr.counts.ranks import rank_cells
 from fastpsr.kernels.blocks import thread_count
 
 _SECONDS = 1.0  # that the rounds of a case may take,

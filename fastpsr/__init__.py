@@ -1,6 +1,7 @@
 """Evaluation of probabilistic classifiers by scoring rules, Bayes risks and calibration."""
 
-# The module of a name is imported when the name is first asked for: see `__getattr__`.
+# The module of a name is imported when the name is first asked for: see `__getattr__`. The stub
+# `__init__.pyi` says which it is.
 
 import importlib
 import sys
@@ -8,8 +9,25 @@ from threading import RLock
 from types import ModuleType
 from typing import Any
 
-from fastpsr.exports import MODULE_OF, SUBPACKAGES, WITH_EXTRAS
+from fastpsr.exports import SUBPACKAGES, WITH_EXTRAS
 from fastpsr.version import __version__ as __version__
+
+
+def _modules() -> dict[str, str]:
+    """Return the module of each public name, from which the stub imports it."""
+    modules, module = {}, ""
+    with open(__file__.removesuffix("c") + "i", encoding="utf-8") as stub:
+        for line in stub.read().splitlines():
+            if not line.startswith(" "):
+                is_import = line.startswith("from fastpsr.") and line.endswith("(")
+                module = line.split()[1].removeprefix("fastpsr.") if is_import else ""
+            elif module:
+                modules[line.strip(" ,")] = module
+    return modules
+
+
+#: Module of each public name.
+MODULE_OF = _modules()
 
 __all__ = [*MODULE_OF, *SUBPACKAGES]
 

@@ -67,6 +67,7 @@ from fastpsr.dask import (
 )
 from fastpsr.data import (
     PartitionedPredictions,
+    SharedTargets,
     from_parts,
 )
 from fastpsr.data.parquet import (
@@ -87,9 +88,6 @@ from fastpsr.evaluation import (
     evaluate,
     evaluate_fusion,
     select,
-)
-from fastpsr.groups import (
-    SharedTargets,
 )
 from fastpsr.metrics import (
     AUC,

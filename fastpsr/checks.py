@@ -1,7 +1,6 @@
 """Validate user input and convert it to plain arrays; errors are one line."""
 
-from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -38,12 +37,10 @@ def read(name: str, values: ArrayLike, what: str = "real numbers") -> NDArray[An
             values, array = array, array.astype(np.float64)
         if array.dtype.kind not in "biuf":
             raise TypeError(f"not {array.dtype}")
-        if array.dtype.kind == "f" and array.ndim:  # integers among floats become these
-            _require_exact(name, values, array)
-    except ArgumentError:
-        raise
     except (TypeError, ValueError, OverflowError) as error:
         raise ArgumentError(name, f"must be an array of {what}: {error}") from None
+    if array.dtype.kind == "f" and array.ndim:  # integers among floats become these
+        _require_exact(name, values, array)
     return array
 
 
@@ -52,18 +49,14 @@ def as_array(name: str, values: ArrayLike, what: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ArgumentError(name, "must not have masked entries")
     try:
-        return np.asarray(as_list_if_wide(values))
+        is_wide = str(getattr(values, "dtype", "")) == "Int128"  # of polars, which NumPy lacks
+        return np.asarray(list(values) if is_wide else values)  # type: ignore[arg-type]
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         remedy = ""
         if hasattr(values, "detach"):  # a PyTorch tensor that NumPy does not accept
             remedy = f"pass {name}.detach().float().cpu().numpy()"
         rule = f"must be an array of {what}: {error}"
         raise ArgumentError(name, rule, remedy=remedy) from None
-
-
-def as_list_if_wide(values: Any) -> Any:
-    """Return a polars Series of 128-bit integers, which NumPy lacks, as a list; others as is."""
-    return list(values) if str(getattr(values, "dtype", "")) == "Int128" else values
 
 
 def as_number(name: str, value: object) -> float:
@@ -149,22 +142,14 @@ def as_rows(name: str, values: ArrayLike, ndim: int | tuple[int, ...]) -> Floats
 
 def _require_exact(name: str, values: ArrayLike, array: NDArray[Any]) -> None:
     """Raise if integers are so large that different ones are the same float64."""
-    if array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size:
-        if int(array.max()) <= LARGEST_EXACT and int(array.min()) >= -LARGEST_EXACT:
-            return
-        rounded = array.astype(np.float64)
-        with np.errstate(invalid="ignore"):  # beyond the largest integer, to which some are rounded
-            wrong = rounded.astype(array.dtype) != array
-        wrong |= rounded >= float(np.iinfo(array.dtype).max)
-        rows, integers = np.flatnonzero(wrong), array
-    elif isinstance(values, list | tuple) or getattr(values, "dtype", None) == np.dtype(object):
-        large = array.dtype.kind == "f" and (np.abs(array) >= LARGEST_EXACT) & np.isfinite(array)
-        if not np.any(large):
-            return
-        rows, integers = np.flatnonzero(large), np.asarray(values, object)
-    else:
+    are_objects = isinstance(values, list | tuple) or getattr(values, "dtype", None) == np.dtype(
+        object
+    )
+    if array.dtype.itemsize < 8 or not (are_objects or array.dtype.kind in "iu"):
         return
-    for position in rows:
+    large = np.flatnonzero((array >= LARGEST_EXACT) | (array <= -LARGEST_EXACT))
+    integers = np.asarray(values, object) if are_objects and large.size else array
+    for position in large:
         index = np.unravel_index(position, array.shape)
         value = integers[index]
         if isinstance(value, (int, np.integer)) and int(float(value)) != int(value):
@@ -195,6 +180,15 @@ def require(
         )
 
 
+def _require_rows(
+    name: str, values: Floats, low: float, high: float, rule: str, remedy: str = ""
+) -> None:
+    """Raise unless ``low <= value <= high`` for the value of each row, which the rule may name."""
+    row = kernels.checking.find_outside(values, low, high)
+    if row >= 0:
+        raise ArgumentError(name, rule.format(row=row, value=values[row]), int(row), remedy)
+
+
 def as_inner_points(points: ArrayLike, ndim: int | tuple[int, ...]) -> Floats:
     """Return `points`, which lie strictly between 0 and 1."""
     array = as_floats("points", points, ndim)
@@ -209,14 +203,6 @@ def check_number(name: str, value: object, low: float, high: float, rule: str) -
     if not low <= number <= high:
         raise ArgumentError(name, f"must {rule}, not {value}")
     return number
-
-
-def check_names(path: object, names: Sequence[str]) -> None:
-    """Raise if a name of a column occurs twice."""
-    name, n = Counter(names).most_common(1)[0] if names else ("", 1)
-    if n > 1:
-        rule = f"must have columns of different names, but {n} are {name!r}: rename them"
-        raise ArgumentError("path", rule, name=str(path))
 
 
 def check_binary(what: str, n_classes: int, *, takes_class: bool = False) -> None:
@@ -508,15 +494,9 @@ def as_posterior_rows(name: str, posteriors: ArrayLike) -> Floats:
         return rows
     rows = _within_bounds(name, rows, tolerance)
     sums = rows.sum(axis=1)
-    row = kernels.checking.find_outside(sums, 1.0 - tolerance, 1.0 + tolerance)
-    if row >= 0:
-        raise ArgumentError(
-            name,
-            f"must have rows that sum to 1 within {tolerance:.3g}, "
-            f"but row {row} sums to {sums[row]}",
-            int(row),
-            "pass normalize=True to divide rows by their sums",
-        )
+    rule = f"must have rows that sum to 1 within {tolerance:.3g}, but row {{row}} sums to {{value}}"
+    remedy = "pass normalize=True to divide rows by their sums"
+    _require_rows(name, sums, 1.0 - tolerance, 1.0 + tolerance, rule, remedy)
     return rows
 
 
@@ -539,12 +519,8 @@ def _normalized(name: str, posteriors: NDArray[Any]) -> Floats:
     remedy = "use from_logits for logits" if np.isfinite(rows).all() else ""
     require(name, rows, 0.0, _FINITE, "be finite and not negative", remedy)
     sums = rows.sum(axis=1)
-    row = kernels.checking.find_outside(sums, np.nextafter(0.0, 1.0), _FINITE)
-    if row >= 0:
-        rule = (
-            f"must have rows of a positive sum to be normalized, but row {row} sums to {sums[row]}"
-        )
-        raise ArgumentError(name, rule, int(row))
+    rule = "must have rows of a positive sum to be normalized, but row {row} sums to {value}"
+    _require_rows(name, sums, np.nextafter(0.0, 1.0), _FINITE, rule)
     return np.asarray(rows / sums[:, None])
 
 
@@ -566,15 +542,13 @@ def as_log_posterior_rows(
     array = read(name, log_posteriors)
     rows, log_sums = _log_softmax(name, array)
     tolerance = tolerance_of(array, rows.shape[1])
-    row = -1 if normalize else kernels.checking.find_outside(log_sums, -tolerance, tolerance)
-    if row >= 0:
-        raise ArgumentError(
-            name,
+    if not normalize:
+        rule = (
             f"must have rows whose exponentials sum to 1 within {tolerance:.3g}, but the logarithm "
-            f"of the sum of row {row} is {log_sums[row]}",
-            int(row),
-            "pass normalize=True to normalize rows, or use from_logits",
+            "of the sum of row {row} is {value}"
         )
+        remedy = "pass normalize=True to normalize rows, or use from_logits"
+        _require_rows(name, log_sums, -tolerance, tolerance, rule, remedy)
     return clip_log_rows(rows, floor, rows) if floor else rows
 
 
@@ -594,10 +568,8 @@ def as_log_rows(name: str, scores: ArrayLike) -> Floats:
     _check_columns(name, rows)
     require(name, rows, -np.inf, _FINITE, "be neither nan nor +inf")
     tops = rows.max(axis=1, initial=-np.inf)
-    row = kernels.checking.find_outside(tops, -_FINITE, np.inf)
-    if row >= 0:
-        rule = f"must have a finite entry in every row, but row {row} is all -inf"
-        raise ArgumentError(name, rule, int(row))
+    rule = "must have a finite entry in every row, but row {row} is all -inf"
+    _require_rows(name, tops, -_FINITE, np.inf, rule)
     return rows
 
 

@@ -14,9 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
-from fastpsr.counts.reading import Reading
-from fastpsr.counts.tree import Tree
 from fastpsr.data import PartitionedPredictions
+from fastpsr.data.reading import Reading, Tree
 from fastpsr.data.sources import naming
 from fastpsr.data.tables import ColumnNames, Columns, TableSource, names_columns
 from fastpsr.errors import ArgumentError

@@ -1,4 +1,4 @@
-"""The error for invalid arguments, the warnings, and how one warns."""
+"""The error for invalid arguments, the warnings, how one warns, and words of messages."""
 
 import os
 import sys
@@ -294,3 +294,42 @@ def warnings_about(subject: Subject) -> Iterator[None]:
         yield
     finally:
         _SUBJECT.reset(token)
+
+
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Suppress warnings of the package, and of NumPy's arithmetic."""
+    import numpy as np  # which the command line does without
+
+    with warnings_go_to(lambda warning: None), np.errstate(all="ignore"), kept_warnings():
+        yield
+
+
+@contextmanager
+def in_silence() -> Iterator[None]:
+    """Suppress warnings, which in replicates are not caused by the user's input."""
+    with without_warnings(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def counted(n: int, noun: str, rest: str = "") -> str:
+    """Return a number with a noun in the singular or plural.
+
+    Examples
+    --------
+    >>> counted(1, "trial", "without a score"), counted(2_000, "column")
+    ('1 trial without a score', '2,000 columns')
+    """
+    return f"{n:,} {noun}{'s' * (n != 1)}{rest and ' ' + rest}"
+
+
+def shorten(text: str) -> str:
+    """Return a line, shortened if it has more than 80 characters.
+
+    Examples
+    --------
+    >>> shorten("x" * 80) == "x" * 80, shorten("x" * 81)[-4:], len(shorten("x" * 81))
+    (True, 'x...', 80)
+    """
+    return text if len(text) <= 80 else f"{text[:77]}..."

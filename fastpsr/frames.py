@@ -1,5 +1,6 @@
 """What data frames and series say of their rows and columns, which arrays made of them do not."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,14 @@ def names_of(scores: object) -> list[Any]:
         name = getattr(scores, "name", None)
         return [] if name is None else [name]
     return list(names)
+
+
+def check_column_names(path: object, names: Sequence[str]) -> None:
+    """Raise if a name of a column occurs twice."""
+    name, n = Counter(names).most_common(1)[0] if names else ("", 1)
+    if n > 1:
+        rule = f"must have columns of different names, but {n} are {name!r}: rename them"
+        raise ArgumentError("path", rule, name=str(path))
 
 
 def require_class_order(

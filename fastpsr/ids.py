@@ -23,12 +23,7 @@ def as_ids(name: str, ids: ArrayLike, n_samples: int, order: RowOrder = None) ->
     If they have an index, it must not be that of the rows of the samples in another order.
     """
     require_same_order(name, ids, order)
-    if isinstance(ids, np.ma.MaskedArray) and np.ma.is_masked(ids):
-        raise ArgumentError(name, "must not have masked entries")
-    try:
-        array = np.asarray(checks.as_list_if_wide(ids))
-    except (ValueError, TypeError, RuntimeError) as error:  # such as rows of different lengths
-        raise ArgumentError(name, f"must be 1-dimensional: {error}") from None
+    array = checks.as_array(name, ids, "ids")
     if array.ndim != 1:
         raise ArgumentError(name, f"must be 1-dimensional, not of shape {array.shape}")
     checks.check_length(name, array.size, n_samples)

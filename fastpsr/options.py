@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from fastpsr.errors import ArgumentError
-from fastpsr.wording import counted
+from fastpsr.errors import ArgumentError, counted
 
 #: How predictions are made of arrays, for messages.
 CALL_TO_MAKE = (

@@ -1,16 +1,23 @@
-"""Base class of results: HTML for notebooks, conversion to JSON and to a data frame."""
+"""Base class of results: HTML for notebooks, strict JSON, and data frames."""
 
+import importlib
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastpsr.html import FEW, table, values
-from fastpsr.optional import frame
-from fastpsr.strict_json import strict
-
 if TYPE_CHECKING:
     from polars import DataFrame
+
+_STYLES = {
+    "l": ' style="text-align: left"',
+    "r": ' style="text-align: right; white-space: nowrap"',
+}
+FEW = 6  # largest number of array entries that are shown
 
 
 class Result:
@@ -63,3 +70,123 @@ class Result:
     def _repr_html_(self) -> str:
         rows = [(name, values(value)) for name, value in self._content().items()]
         return table(type(self).__name__, ("attribute", "value"), rows)
+
+
+def table(
+    title: str, header: Sequence[str], rows: Iterable[Sequence[object]], sides: str = ""
+) -> str:
+    """Return an HTML table with a title; text is escaped, numbers are rounded, None is empty.
+
+    `sides` has "l" or "r" for each column: words are on the left, and numbers on the right, in one
+    line. Without, all is as the notebook has it.
+
+    Examples
+    --------
+    >>> table("a < b", ["name", "value"], [["NCE", 0.25], ["RCL", None]])
+    '<div><p><b>a &lt; b</b></p><table><thead><tr><th>name</th><th>value</th></tr></thead><tbody><tr><td>NCE</td><td>0.25</td></tr><tr><td>RCL</td><td></td></tr></tbody></table></div>'
+    """  # noqa: E501
+    styles = [_STYLES[side] for side in sides] or [""] * len(header)
+    head = _row("th", header, styles)
+    body = "".join(_row("td", row, styles) for row in rows)
+    return (
+        f"<div><p><b>{escape(title)}</b></p><table><thead>{head}</thead>"
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def values(value: object) -> object:
+    """Return the content of a cell for a value; a large array is shown by its shape and range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> values(np.array([0.5, np.inf])), values(np.arange(100.0)), values("text")
+    ('0.5, inf', 'shape (100,), 0 to 99', 'text')
+    """
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.ndim == 1 and value.size <= FEW:
+        return ", ".join(_text(number) for number in value.tolist())
+    known = value[~np.isnan(value)] if value.dtype.kind in "fiu" else value[:0]
+    extent = f", {_text(known.min())} to {_text(known.max())}" if known.size else ""
+    return f"shape {value.shape}{extent}"
+
+
+def in_short(value: object) -> str:
+    """Return a number or an array as short text."""
+    return _text(values(value))
+
+
+def _row(tag: str, cells: Sequence[object], styles: Sequence[str]) -> str:
+    shown = (
+        f"<{tag}{style}>{escape(_text(cell))}</{tag}>"
+        for cell, style in zip(cells, styles, strict=True)
+    )
+    return f"<tr>{''.join(shown)}</tr>"
+
+
+def _text(cell: object) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, (float, np.floating)):
+        return f"{cell:.5g}"
+    return str(cell)
+
+
+def as_json(content: Any) -> str:
+    """Return strict JSON of a file: null for nan, strings for infinities."""
+    return json.dumps(strict(content), indent=1, allow_nan=False) + "\n"
+
+
+def strict(value: Any) -> Any:
+    """Return plain content: arrays and tuples as lists, infinities as strings, nan as None.
+
+    ``json.dumps(strict(value), allow_nan=False)`` is then valid JSON.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> strict({"values": np.array([0.5, np.nan, -np.inf]), "size": np.int64(3)})
+    {'values': [0.5, None, '-inf'], 'size': 3}
+    """
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(name): strict(entry) for name, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [strict(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value
+
+
+def load(name: str, advice: str) -> Any:
+    """Return a module; raise an error with `advice` if it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise ValueError(advice) from None
+
+
+def frame(content: Any, **options: Any) -> "DataFrame":
+    """Return columns by name, or records, as a ``polars.DataFrame``."""
+    polars = load("polars", 'data frames need polars: pip install "fastpsr[cli]"')
+    data_frame: DataFrame = polars.DataFrame(content, **options)
+    return data_frame
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table: the first and the last column begin on the left.
+
+    Examples
+    --------
+    >>> aligned([["", "n", "unit"], ["a", "12", "s"]])
+    ['    n  unit', 'a  12  s']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        first, *_, last = map(str.ljust, row, widths)
+        numbers = map(str.rjust, row[1:-1], widths[1:-1])
+        lines.append("  ".join([first, *numbers, last]).rstrip())
+    return lines

@@ -10,11 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks
-from fastpsr.calibration import PAV, DirectionPreserving, HistogramBinning, VennAbers
+from fastpsr.calibration.affine import DirectionPreserving
 from fastpsr.calibration.base import as_calibrator
+from fastpsr.calibration.histogram_binning import HistogramBinning
 from fastpsr.calibration.linear_rows import NoOptimumError
 from fastpsr.calibration.log_odds import floored
-from fastpsr.counts.infinite_losses import count_infinite_losses
+from fastpsr.calibration.pav import PAV
+from fastpsr.calibration.venn_abers import VennAbers
+from fastpsr.counts.scores import count_infinite_losses
 from fastpsr.data import Floats, Predictions
 from fastpsr.errors import ArgumentError, PackageWarning, warn
 from fastpsr.metrics import Metric, Threshold

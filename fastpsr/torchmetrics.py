@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks
 from fastpsr.compat.inputs import from_tensor
-from fastpsr.counts.one_class import one_against_rest
 from fastpsr.counts.sums import Sums
 from fastpsr.data import Floats, Kind, Part, Predictions, ScoreKind
+from fastpsr.data.one_class import one_against_rest
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import Metric
 from fastpsr.metrics.defaults import named_metric

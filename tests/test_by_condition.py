@@ -370,7 +370,7 @@ def test_bad_arguments():
     fusion = fp.ByCondition(fp.LinearFusion())
     for argument, use in (
         ("by", lambda: maker.fit(data, None)),
-        ("by", lambda: maker.fit(data, {"x": "gender"})),
+        ("by['x']", lambda: maker.fit(data, {"x": "gender"})),
         ("by['x']", lambda: maker.fit(data, {"x": [1, 2]})),
         ("by['x']", lambda: maker.fit(data, {"x": [np.nan] * N})),
         ("by['x']", lambda: maker.fit(data, {"x": fp.SharedTargets(range(N))})),

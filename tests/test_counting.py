@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.counts import (  # fmt: skip
-    Step,
+from fastpsr.counts import (
     begin,
     count,
     count_all,
@@ -23,9 +22,10 @@ from fastpsr.counts import (  # fmt: skip
     shared,
     side_by_side,
 )
-from fastpsr.counts.watching import watched
 from fastpsr.data import LABELS, ROWS, Transform, budget, mapped
 from fastpsr.data.budget import memory_budget
+from fastpsr.data.reading import watched
+from fastpsr.data.steps import Step
 from fastpsr.errors import Subject, warn, warnings_about
 
 

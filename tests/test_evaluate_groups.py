@@ -124,7 +124,7 @@ def test_a_series_is_a_grouping_by_its_name(library):
     named = series.rename("gender")
     expected = fp.evaluate(llrs(), ["EER"], by=GENDER)
     assert str(fp.evaluate(llrs(), ["EER"], by=named)) == str(expected)
-    for ids in (series, DATA["gender"], list(DATA["gender"])):  # without a name
+    for ids in (series, DATA["gender"]):  # without a name
         error = refusal(llrs(), ["EER"], by=ids)
         assert error.argument == "by"
         assert len(str(error)) < 200
@@ -245,10 +245,17 @@ def test_invalid_groupings_in_memory(by):
 
 @pytest.mark.parametrize(
     "by",
-    [GENDER, {("gender", "snr"): "gender"}, {("gender", "snr"): ()}, [("snr", "snr")]],
+    [
+        {"gender": [1, 2]},
+        {("gender", "snr"): "gender"},
+        {("gender", "snr"): ()},
+        [("snr", "snr")],
+        "nothing",
+        {"gender": "nothing"},
+    ],
 )
 def test_invalid_groupings_in_parts(by):
-    assert refusal(in_parts(), ["EER"], by=by).argument == "by"
+    assert refusal(in_parts(), ["EER"], by=by).argument.startswith("by")
 
 
 def test_empty_parts_have_no_groups():

@@ -356,7 +356,8 @@ def bad_systems():
     yield {"q": fp.Quality(b.scores, b.scores)}, {"argument": "systems"}
     yield {"x": a, "q": fp.Quality(b.scores, holes)}, {"argument": "systems['q'].test", "index": 3}
     yield {"x": a, "q": fp.Quality(b.scores[1:], a.scores)}, {"argument": "systems['q'].enroll"}
-    yield {"x": parts, "q": fp.Quality(b.scores, a.scores)}, {"argument": "systems['q'].enroll"}
+    yield {"x": parts, "q": fp.Quality(b.scores[1:], a.scores)}, {"argument": "systems['q'].enroll"}
+    yield {"x": a, "q": fp.Quality("nothing", a.scores)}, {"argument": "systems['q'].enroll"}
     yield [of_classes(three, 3), fp.Quality(b.scores, b.scores)], {"argument": "systems[1]"}
     yield [as_raw(0 * y, b.scores)], {"argument": "scores"}
     yield [as_raw(y, 0.0 * y)] * 2, {"argument": "systems"}

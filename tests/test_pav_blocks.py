@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 import fastpsr as fp
 from fastpsr import kernels
-from fastpsr.counts.rank_table import rank_cells
-from fastpsr.counts.settled_ranks import pav_blocks
+from fastpsr.counts.ranks import pav_blocks, rank_cells
 
 
 def assert_same_fit(scores, y):

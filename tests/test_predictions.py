@@ -1,6 +1,7 @@
 """What `Predictions` accept, hold and refuse."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -326,3 +327,84 @@ def test_an_argument_that_is_close_to_another_is_named():
 def test_predictions_are_made_by_their_constructors_only():
     with pytest.raises(TypeError, match="from_posteriors"):
         fp.Predictions()
+
+
+# Columns
+
+SPEAKERS = ["a", "b", "b", "c"]
+CONSTRUCTORS = {
+    "from_posteriors": Q, "from_log_posteriors": np.log(np.column_stack([1 - np.array(Q), Q])),
+    "from_logits": Q[::-1], "from_llrs": [-2.0, 3.0, 0.5, -1.0], "from_raw_scores": [1, 2, 3, 4],
+    "from_log_likelihoods": np.eye(4)[:, :3],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONSTRUCTORS)
+def test_every_constructor_takes_columns(name):
+    data = getattr(fp.Predictions, name)(Y, CONSTRUCTORS[name], columns={"speaker": SPEAKERS})
+    assert data.columns["speaker"].tolist() == SPEAKERS
+    assert data[[3, 0]].columns["speaker"].tolist() == ["c", "a"]
+
+
+def test_columns_are_a_mapping_that_subsets_copies_and_calibrated_data_have():
+    columns = {"speaker": SPEAKERS, "seconds": np.array([3.5, np.nan, 1.0, 2.0]), "n": range(4)}
+    data = fp.Predictions.of("llrs", Y, [-2.0, 3.0, 0.5, -1.0], columns=columns)
+    assert [*data.columns] == [*columns]
+    assert data.columns["n"].dtype == np.int64
+    rows = np.array([False, True, True, True])
+    for picked in (data[rows][1:], pickle.loads(pickle.dumps(data[rows][1:]))):
+        assert picked.columns["speaker"].tolist() == ["b", "c"]
+        assert picked.columns["seconds"].tolist() == [1.0, 2.0]
+    for made in (
+        data.as_llrs(0.5),
+        fp.PAV().fit(data).transform(data),
+        fp.cross_fit(fp.PAV(), data, fp.TrainOnTest()),
+        fp.from_parts([data]).map(lambda d: fp.Predictions.from_llrs(d.y_true, d.llrs)).compute(),
+    ):
+        assert made.columns["speaker"].tolist() == SPEAKERS
+    with pytest.raises(KeyError):
+        data.columns["nothing"]
+    with pytest.raises(TypeError):
+        data.columns["new"] = SPEAKERS
+    assert not fp.Predictions.from_llrs(Y, Q).columns
+
+
+def test_a_column_that_is_not_used_may_have_missing_entries():
+    speakers = ["a", None, "b", float("nan")]
+    data = fp.Predictions.from_llrs(Y, Q, columns={"speaker": speakers, "group": SPEAKERS})
+    assert data.columns["speaker"].tolist()[:3] == ["a", None, "b"]
+    with pytest.raises(fp.ArgumentError, match="an id for each sample") as caught:
+        fp.evaluate(data, ["EER"], by="speaker")
+    assert caught.value.index == 1
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        ["speaker"], {"speaker": SPEAKERS[1:]}, {"speaker": "abcd"}, {"speaker": 1}, {1: SPEAKERS},
+        {"speaker": iter(SPEAKERS)},
+    ],
+)  # fmt: skip
+def test_invalid_columns(columns):
+    with pytest.raises(fp.ArgumentError, match="columns") as caught:
+        fp.Predictions.from_llrs(Y, Q, columns=columns)
+    assert caught.value.argument.startswith("columns")
+
+
+def test_columns_in_another_order_than_the_labels_are_refused():
+    pandas = pytest.importorskip("pandas")
+    y, speakers = pandas.Series(Y), pandas.Series(SPEAKERS)
+    with pytest.raises(fp.ArgumentError, match="order of y_true"):
+        fp.Predictions.from_llrs(y, Q, columns={"speaker": speakers[::-1]})
+
+
+def test_parts_have_the_columns_of_their_predictions_and_of_their_pairs():
+    data = fp.Predictions.from_llrs(Y, [-2.0, 3.0, 0.5, -1.0], columns={"speaker": SPEAKERS})
+    further = {"session": [4, 5, 6, 7]}
+    parts = fp.from_parts([(data[:1], {"session": [4]}), (data[1:], {"session": [5, 6, 7]})])
+    whole = parts.compute()
+    assert whole.columns["speaker"].tolist() == SPEAKERS
+    assert whole.columns["session"].tolist() == further["session"]
+    mixed = fp.from_parts([(data[:1], {"session": ["4"]}), (data[1:], {"session": [5, 6, 7]})])
+    with pytest.raises(fp.ArgumentError, match="of one type in all parts"):
+        mixed.compute().columns["session"]

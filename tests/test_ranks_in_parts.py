@@ -11,11 +11,9 @@ import fastpsr as fp
 from fastpsr import kernels
 from fastpsr.counts import begin, buckets
 from fastpsr.counts.buckets import CountBuckets, Grid, PickValues, ScoresByClass
-from fastpsr.counts.class_scores import CollectClass
 from fastpsr.counts.order_statistics import order_statistics, weighted_quantiles
-from fastpsr.counts.rank_table import CountIntoCells, rank_cells, rank_runs
-from fastpsr.counts.score_range import HighestInSteps
-from fastpsr.counts.settled_ranks import pav_blocks
+from fastpsr.counts.ranks import CountIntoCells, pav_blocks, rank_cells, rank_runs
+from fastpsr.counts.scores import CollectClass, HighestInSteps
 from fastpsr.data import Part
 from tests.test_pav_blocks import KINDS, make_scores
 
@@ -412,7 +410,7 @@ def test_accumulators_merge():
     scores, weights = rng.normal(y).round(1), rng.random(y.size)
     halves = [
         Part(fp.Predictions.from_raw_scores(y[rows], scores[rows], sample_weight=weights[rows]),
-             number, 0, np.zeros(2, np.int64), {})
+             number, 0, np.zeros(2, np.int64))
         for number, rows in enumerate((slice(0, 1_000), slice(1_000, None)))
     ]  # fmt: skip
     whole = Part.whole(fp.Predictions.from_raw_scores(y, scores, sample_weight=weights))

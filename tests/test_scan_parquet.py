@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.counts import Step, count, side_by_side
+from fastpsr.counts import count, side_by_side
 from fastpsr.data import LABELS
 from fastpsr.data import parquet as room
+from fastpsr.data.steps import Step
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -481,6 +482,26 @@ def test_wrong_types(write):
 def test_missing_columns(write, options):
     with pytest.raises(fp.ArgumentError, match=r"column 'nothing'; there are: .*llr.*speaker"):
         fp.scan_parquet(write(), **options)
+
+
+def test_computed_predictions_have_the_other_columns(tmp_path):
+    polars = pytest.importorskip("polars")
+    columns = {"speaker": ["a", "b", None], "seconds": [1.5, None, 2.0], "room": ["x", "y", "x"]}
+    table = {"target": [False, True, True], "llr": [-1.0, 2.0, 0.5], **columns}
+    polars.DataFrame(table).write_parquet(tmp_path / "trials.parquet")
+    data = fp.scan_parquet(tmp_path / "trials.parquet")
+    whole = data.compute()
+    assert {*whole.columns} == {*columns}
+    assert whole.columns["room"].tolist() == columns["room"]
+    assert whole.columns["speaker"].tolist() == columns["speaker"]
+    np.testing.assert_array_equal(whole.columns["seconds"], [1.5, np.nan, 2.0])
+    assert (
+        fp.evaluate(whole, ["EER"], by="room").to_dict()
+        == fp.evaluate(data, ["EER"], by="room").to_dict()
+    )
+    for given in (whole, data):
+        with pytest.raises(fp.ArgumentError, match=r"row 2|\[2\]"):
+            fp.evaluate(given, ["EER"], by="speaker")
 
 
 def test_missing_column_of_ids(write):

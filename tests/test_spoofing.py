@@ -120,7 +120,7 @@ def test_invalid_costs(options, argument):
         ([False, True, True, False], "spoof", 1),  # a target
         ([False] * 4, "spoof", None),  # no spoofed trial
         ([True, False, True, False], "y_true", None),  # no non-target
-        ("column", "spoof", None),  # of data in memory
+        ("column", "spoof", None),  # there is none
     ],
 )
 def test_invalid_spoofed_trials(spoof, argument, index):
@@ -137,9 +137,9 @@ def test_parts_name_the_column_of_spoofed_trials(metric):
     kinds, x = trials(300)
     data, rows = llrs(kinds, x), [slice(0, 50), slice(50, 50), slice(50, 300)]
     parts = fp.from_parts([(data[r], {"spoof": kinds[r] == 1}) for r in rows])
-    assert metric("spoof")(parts) == metric(kinds == 1)(data)
+    assert metric("spoof")(parts) == metric(kinds == 1)(data) == metric(kinds == 1)(parts)
     with pytest.raises(fp.ArgumentError) as caught:
-        metric(kinds == 1)(parts)
+        metric(kinds[1:] == 1)(parts)
     assert caught.value.argument == "spoof"
 
 
@@ -224,7 +224,7 @@ def test_groups_whose_own_trials_have_no_weight_are_as_if_absent(in_parts):
     [
         (fp.Predictions.from_logits([0, 1, 2], np.eye(3)), [0, 0, 1], "by"),
         (fp.Predictions.from_llrs([0, 1], [0.0, 1.0]), [0], "by['a']"),
-        (fp.from_parts([fp.Predictions.from_llrs([0, 1], [0.0, 1.0])]), [0, 1], "by"),
+        (fp.from_parts([fp.Predictions.from_llrs([0, 1], [0.0, 1.0])]), [0], "by['a']"),
     ],
 )
 def test_invalid_groups_that_share_targets(data, ids, argument):

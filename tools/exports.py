@@ -1,11 +1,12 @@
 """Write what is exported: names of ``fastpsr``, with their modules.
 
-``python -m tools.exports`` writes `exports.py`, by which the module of a name is found without
-importing it, and which has the names that the help of commands lists, and `__init__.pyi`, by which
-type checkers and editors find types.
+``python -m tools.exports`` writes `__init__.pyi`, by which the package finds the module of a name
+without importing it, and type checkers and editors find types; and `exports.py`, which has the
+names that the help of commands lists.
 """
 
 import importlib
+from itertools import chain
 from pathlib import Path
 
 import fastpsr
@@ -21,7 +22,7 @@ _PUBLIC = {
     "costs": ...,
     "curves": ...,
     "dask": ...,
-    "data": ["PartitionedPredictions", "from_parts"],
+    "data": ["PartitionedPredictions", "SharedTargets", "from_parts"],
     "data.parquet": ["scan_parquet"],
     "data.predictions": ["Predictions"],
     "errors": ["ArgumentError", "SuspicionWarning"],
@@ -29,7 +30,6 @@ _PUBLIC = {
         "Decomposition", "Evaluation", "Selection", "decompose", "evaluate",
         "evaluate_fusion", "select",
     ],
-    "groups": ["SharedTargets"],
     "metrics": ...,
     "parallel": ...,
     "tables": ["read_table"],
@@ -54,11 +54,9 @@ def names() -> dict[str, list[str]]:
 def of_package() -> dict[Path, str]:
     """Return the content of both files."""
     listed = names()
-    module_of = {name: module for module in listed for name in listed[module]}
-    public = sorted([*module_of, *_SUBPACKAGES], key=_in_order)
+    public = sorted([*chain.from_iterable(listed.values()), *_SUBPACKAGES], key=_in_order)
     return {
-        PACKAGE / "exports.py": _HEAD.format("Public names with their modules, and choices")
-        + f"MODULE_OF = {_lines(module_of, '{}')}"
+        PACKAGE / "exports.py": _HEAD.format("Public subpackages, and choices")
         + f"SUBPACKAGES = {_lines(_SUBPACKAGES, '()')}"
         + f"WITH_EXTRAS = {_lines(_WITH_EXTRAS, '()')}"
         + "".join(f"{name} = {_lines([*each], '()')}" for name, each in _CHOICES.items()),
@@ -89,13 +87,9 @@ def _as_imported(name: str) -> tuple[bool, bool, str]:
     return *_in_order(name)[:2], name.lower()
 
 
-def _lines(entries: list[str] | dict[str, str], brackets: str, quote: str = '"') -> str:
+def _lines(entries: list[str], brackets: str, quote: str = '"') -> str:
     """Return entries in brackets, a line each."""
-    values = entries if isinstance(entries, dict) else dict.fromkeys(entries)
-    lines = [
-        f"    {quote}{name}{quote}{f': {quote}{value}{quote}' if value else ''},\n"
-        for name, value in values.items()
-    ]
+    lines = [f"    {quote}{name}{quote},\n" for name in entries]
     return f"{brackets[0]}\n{''.join(lines)}{brackets[1]}\n"
 
 

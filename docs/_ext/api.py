@@ -18,9 +18,9 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.inspect import stringify_signature
 
-from fastpsr import compat
+from fastpsr import MODULE_OF, compat
 from fastpsr.caching import cached_property
-from fastpsr.exports import MODULE_OF, SUBPACKAGES, WITH_EXTRAS
+from fastpsr.exports import SUBPACKAGES, WITH_EXTRAS
 
 logger = logging.getLogger(__name__)
 

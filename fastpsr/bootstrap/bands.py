@@ -16,10 +16,9 @@ from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.counts import begin, one_call, side_by_side
 from fastpsr.data import Data, Floats, check_data
-from fastpsr.errors import ArgumentError, warn
+from fastpsr.errors import ArgumentError, in_silence, warn
 from fastpsr.options import with_hints
 from fastpsr.results import Result
-from fastpsr.silence import in_silence
 from fastpsr.version import __version__
 
 if TYPE_CHECKING:

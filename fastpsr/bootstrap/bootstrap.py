@@ -17,8 +17,8 @@ from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.bootstrap.settings import Intervals, least_resamples
 from fastpsr.counts import begin, side_by_side
-from fastpsr.counts.suspicion import look_at_llrs
 from fastpsr.data import Data, PartitionedPredictions, Predictions, check_data
+from fastpsr.data.suspicion import look_at_llrs
 from fastpsr.errors import ArgumentError, Subject
 from fastpsr.frames import row_out_of_order
 from fastpsr.metrics.base import AnyMetric, Statistic

@@ -17,7 +17,7 @@ from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.subsampling import subset_values
 from fastpsr.bootstrap.units import Units
 from fastpsr.counts import one_call, side_by_side
-from fastpsr.silence import in_silence
+from fastpsr.errors import in_silence
 
 _OF_UNITS: dict[Input, Any] = {
     "subsets": subset_values,

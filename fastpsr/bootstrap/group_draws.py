@@ -11,10 +11,11 @@ from fastpsr.bootstrap.layout import Layout, present_rows
 from fastpsr.bootstrap.row_counts import RowCounts
 from fastpsr.bootstrap.streams import seed_of
 from fastpsr.bootstrap.units import IndependentRows
-from fastpsr.counts import Step, count
+from fastpsr.counts import count
 from fastpsr.counts.sums import AddUp
 from fastpsr.data import Floats
 from fastpsr.data.part import Part
+from fastpsr.data.steps import Step
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.kernels.types import Blocks
 

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from fastpsr.bootstrap.layout import BootstrapCache, present_rows
 from fastpsr.bootstrap.unit_counts import DrawnIds, DrawnRows, UnitCounts
 from fastpsr.bootstrap.units import Ints, RowsOfParts, RowUnits, Units
-from fastpsr.counts import Step, count
+from fastpsr.counts import count
 from fastpsr.data import LABELS, Data, check_ids
 from fastpsr.data.part import Part
+from fastpsr.data.steps import Step
 from fastpsr.errors import ArgumentError
 from fastpsr.ids import numbered, type_of
 from fastpsr.kernels.types import index_type

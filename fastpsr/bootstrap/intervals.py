@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self, get_args
 import numpy as np
 
 from fastpsr.data import Floats
-from fastpsr.html import table
 from fastpsr.interval_rule import IntervalRule
+from fastpsr.results import table
 
 if TYPE_CHECKING:
     from statistics import NormalDist

@@ -56,7 +56,7 @@ class Job:
         """Find the sums of the metric, of which replicates are computed."""
         if isinstance(self.metric, Statistic):
             begin(self.data)
-            if self.data.follows_weights:  # so that scores of replicates are others
+            if self.data.refit is not None:  # so that scores of replicates are others
                 return
             sums = self.metric.sums(self.data)
             if sums is not None and sums.are_reweightable:

@@ -9,9 +9,7 @@ import numpy as np
 
 from fastpsr.bootstrap.intervals import Interval, UsedMethod, described, drawn_for
 from fastpsr.data import Floats
-from fastpsr.html import table
-from fastpsr.optional import frame
-from fastpsr.results import Result
+from fastpsr.results import Result, frame, table
 from fastpsr.version import __version__
 
 if TYPE_CHECKING:

@@ -22,10 +22,9 @@ from fastpsr.bootstrap.subsampling import FEWEST, SPLITS, halves_and_quarters
 from fastpsr.caching import cached_property
 from fastpsr.data import Data, Floats, check_data
 from fastpsr.errors import ArgumentError, Subject
-from fastpsr.html import table
 from fastpsr.metrics.defaults import NamedMetric, named_metric
 from fastpsr.options import with_hints
-from fastpsr.results import Result
+from fastpsr.results import Result, table
 
 _MOST = 1e15  # samples
 _N_POINTS = 41  # of the curve

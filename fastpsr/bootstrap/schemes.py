@@ -54,7 +54,7 @@ class Clusters(Resampling):
     Parameters
     ----------
     ids : array-like of shape (N,), or str
-        Cluster of each sample: integers or strings; for data in parts, the name of the column.
+        Cluster of each sample: integers or strings, or the name of the column that has them.
 
     Raises
     ------
@@ -64,8 +64,9 @@ class Clusters(Resampling):
     Examples
     --------
     >>> import fastpsr as fp
-    >>> data = fp.Predictions.from_posteriors([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
-    >>> clusters = fp.Clusters([0, 1, 0, 1])
+    >>> patients = {"patient": ["a", "b", "a", "b"]}
+    >>> data = fp.Predictions.from_posteriors([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9], columns=patients)
+    >>> clusters = fp.Clusters("patient")  # or the array of ids
     >>> fp.bootstrap(fp.BrierScore(False), data, resampling=clusters, seed=0).value
     0.185
     """
@@ -90,7 +91,7 @@ class Nested(Resampling):
     Parameters
     ----------
     cluster_ids : array-like of shape (N,), or str
-        Cluster of each sample: integers or strings; for data in parts, the name of the column.
+        Cluster of each sample: integers or strings, or the name of the column that has them.
 
     Raises
     ------
@@ -140,8 +141,8 @@ class TwoWay(Resampling):
     Parameters
     ----------
     enroll_speakers, test_speakers : array-like of shape (N,), or str
-        Speaker of each side of each trial: integers or strings, with the same ids on both sides;
-        for data in parts, the names of the columns.
+        Speaker of each side of each trial: integers or strings, with the same ids on both sides,
+        or the names of the columns that have them.
 
     Raises
     ------

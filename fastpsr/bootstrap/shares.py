@@ -12,9 +12,9 @@ from fastpsr.bootstrap.streams import seed_of
 from fastpsr.bootstrap.unit_counts import CountedTotals, Counts, UnitCounts
 from fastpsr.bootstrap.units import Units
 from fastpsr.caching import cached_property
-from fastpsr.counts import Step
 from fastpsr.data import Floats
 from fastpsr.data.part import Part
+from fastpsr.data.steps import Step
 
 _BYTES_OF_TABLES = 1 << 27
 _MOST_AT_ONCE = 64  # replicates, each of which adds up as many tables

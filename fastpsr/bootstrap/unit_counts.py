@@ -13,9 +13,9 @@ from fastpsr.bootstrap.chunks import ranges
 from fastpsr.bootstrap.layout import Layout
 from fastpsr.bootstrap.row_counts import RowCounts
 from fastpsr.bootstrap.streams import seed_of
-from fastpsr.counts import Step
 from fastpsr.data import Floats
 from fastpsr.data.part import Part
+from fastpsr.data.steps import Step
 from fastpsr.kernels.blocks import on_threads, thread_count, together
 
 if TYPE_CHECKING:

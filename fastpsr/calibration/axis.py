@@ -12,10 +12,11 @@ from fastpsr import kernels
 from fastpsr.caching import cached_property
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.log_odds import TrainingPriors
-from fastpsr.counts import Step, count
+from fastpsr.counts import count
 from fastpsr.data import Data, Floats, Part
 from fastpsr.data.budget import memory_budget
 from fastpsr.data.part import ROWS
+from fastpsr.data.steps import Step
 from fastpsr.kernels.types import DEGREE
 from fastpsr.rules.base import ScoringRule
 

@@ -14,7 +14,6 @@ from fastpsr.calibration.fold_losses import summed_by_fold
 from fastpsr.calibration.folds import FoldLosses, Folds
 from fastpsr.counts import begin, find_facts, one_call, side_by_side
 from fastpsr.counts.sums import Sums
-from fastpsr.counts.suspicion import look_at_llrs
 from fastpsr.data import (
     Data,
     Floats,
@@ -26,9 +25,10 @@ from fastpsr.data import (
     check_data,
     mapped,
 )
+from fastpsr.data.suspicion import look_at_llrs
 from fastpsr.errors import ArgumentError
-from fastpsr.html import in_short, table, values
 from fastpsr.options import CALL_TO_MAKE, Options
+from fastpsr.results import in_short, table, values
 from fastpsr.rules.base import ScoringRule
 
 
@@ -134,7 +134,8 @@ class Calibrator(Fittable, ABC):
     Scores minus their mean, which is summed part by part:
 
     >>> import numpy as np, fastpsr as fp
-    >>> from fastpsr.counts import Step, count
+    >>> from fastpsr.counts import count
+    >>> from fastpsr.data import Step
     >>> class SumOfScores(Step):
     ...     key = "sum of scores"
     ...     def add(self, accumulator, prepared, part):

@@ -13,6 +13,7 @@ from fastpsr.calibration.base import Calibrator, Fittable, as_calibrator, requir
 from fastpsr.calibration.folds import Folds, RowFolds, one_fold
 from fastpsr.calibration.fusion import LinearFusion, Systems
 from fastpsr.calibration.stacks import Quality
+from fastpsr.counts.groups import Crossed
 from fastpsr.data import (
     Data,
     Floats,
@@ -23,10 +24,9 @@ from fastpsr.data import (
     Transform,
     check_data,
 )
-from fastpsr.errors import ArgumentError, Subject, warn, warnings_about
-from fastpsr.groups import Bins, Crossed
-from fastpsr.groups.binning import Binning
-from fastpsr.wording import aligned, counted
+from fastpsr.data.binning import Binning, Bins
+from fastpsr.errors import ArgumentError, Subject, counted, warn, warnings_about
+from fastpsr.results import aligned
 
 _MOST_NAMED = 5  # conditions in a warning
 Ints = NDArray[np.int64]

@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 from fastpsr import checks
 from fastpsr.calibration.base import require_weights
 from fastpsr.counts import begin, count
-from fastpsr.counts.class_counts import ClassCounts
-from fastpsr.counts.rank_table import distinct_scores
+from fastpsr.counts.ranks import distinct_scores
+from fastpsr.counts.scores import ClassCounts
 from fastpsr.data import Data, Floats, check_data
 from fastpsr.errors import ArgumentError
 from fastpsr.results import Result

@@ -15,7 +15,7 @@ from fastpsr.calibration.fusion import LinearFusion
 from fastpsr.calibration.registry import CALIBRATORS
 from fastpsr.errors import ArgumentError
 from fastpsr.files import write_text
-from fastpsr.strict_json import strict
+from fastpsr.results import strict
 
 _FORMAT = "fastpsr calibrator 1"
 _CLASSES: dict[str, type[Fittable]] = {

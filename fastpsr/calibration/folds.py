@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.counts import Step, count
+from fastpsr.counts import count
 from fastpsr.counts.losses import ScoreTotals
 from fastpsr.data import LABELS, Data, Floats, Part
+from fastpsr.data.steps import Step
 from fastpsr.errors import ArgumentError
 from fastpsr.ids import numbered
 

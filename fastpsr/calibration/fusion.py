@@ -13,8 +13,8 @@ from fastpsr.calibration.folds import Folds, one_fold
 from fastpsr.calibration.fusion_fits import Fusions, fit_fusions
 from fastpsr.calibration.stacks import TERMS, Quality, Stack, check_differ
 from fastpsr.counts import one_call
-from fastpsr.counts.reading import Reading, Rows
-from fastpsr.data import Data, Floats, Kind, Part, PartitionedPredictions, Predictions, Refitted
+from fastpsr.data import Data, Floats, Kind, Part, PartitionedPredictions, Predictions
+from fastpsr.data.reading import Reading, Rows
 from fastpsr.data.sources import Source
 from fastpsr.errors import ArgumentError, warn
 
@@ -209,7 +209,7 @@ class LinearFusion(Fittable):
                 known[key] = fits.at_weights(weights)
             return known[key].fuse(columns, of_row)
 
-        return Refitted.from_fit(fused, refit)
+        return fused.with_refit(refit)
 
     def samples_of(self, systems: Systems) -> Any:
         """Return the first system, which has the samples of all; raise where another has not."""
@@ -265,11 +265,7 @@ class _FusedParts(Source):
         self.n_classes, self.given_priors = first.n_classes, first.given_priors
         self.n_parts, self.columns = first.n_parts, first.source.columns
         self.hint_if_changed = first.source.hint_if_changed
-        self._n_rows: int | None = first.source.n_rows
-
-    @property
-    def n_rows(self) -> int | None:
-        return self._n_rows
+        self.n_rows = first.source.n_rows
 
     def name_of(self, number: int) -> str:
         return str(self._stack.first.source.name_of(number))
@@ -289,11 +285,11 @@ class _FusedParts(Source):
         raws = reading.parts(number, reading.load(number))
         return [each.part(raws[id(each.source)], {}) for each in data]
 
-    def build(self, loaded: Any, reads: frozenset[str]) -> tuple[Predictions, Mapping[str, Any]]:
+    def build(self, loaded: Any, reads: frozenset[str]) -> Predictions:
         first = loaded[0]
-        predictions, columns = first.predictions, first.columns
+        predictions: Predictions = first.predictions
         if len(loaded) < len(self._stack.data):  # labels alone
-            return predictions.replace_scores("likelihoods", predictions.scores), columns
+            return predictions.replace_scores("likelihoods", predictions.scores)
         of_row = None if self._folds is None else self._folds.calibrator_of_rows(first)
         fused = self._fusions.fuse(self._stack.columns(loaded), of_row)
-        return predictions.replace_scores("likelihoods", fused), columns
+        return predictions.replace_scores("likelihoods", fused)

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from fastpsr import checks, kernels
-from fastpsr.counts.score_range import Span
+from fastpsr.counts.scores import Span
 from fastpsr.data import Data, Floats, Kind, Part, Predictions, Transform, class_factors, mapped
 from fastpsr.errors import ArgumentError
 

@@ -12,12 +12,10 @@ from fastpsr.calibration.base import Calibrator, require_fitted
 from fastpsr.calibration.fold_losses import StepFitSums
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.log_odds import clip_log_odds, log_odds_of, prior_log_odds
-from fastpsr.counts import Step, count, count_all, find_facts
-from fastpsr.counts.class_counts import ClassCounts
-from fastpsr.counts.pav_blocks import PavBlocks
-from fastpsr.counts.rank_table import minority_of, rank_cells, rank_runs
-from fastpsr.counts.score_range import ScoreRange
-from fastpsr.counts.settled_ranks import pav_blocks
+from fastpsr.counts import count, count_all, find_facts
+from fastpsr.counts.ranks import minority_of, pav_blocks, rank_cells, rank_runs
+from fastpsr.counts.roc import PavBlocks
+from fastpsr.counts.scores import ClassCounts, ScoreRange
 from fastpsr.counts.sums import Sums
 from fastpsr.data import (
     Data,
@@ -29,6 +27,7 @@ from fastpsr.data import (
     class_factors,
     mapped,
 )
+from fastpsr.data.steps import Step
 from fastpsr.rules.base import ScoringRule
 
 

@@ -22,10 +22,11 @@ from fastpsr.calibration.linear_rows import (
     too_large,
 )
 from fastpsr.calibration.log_odds import TrainingPriors
-from fastpsr.counts import Step, count
+from fastpsr.counts import count
 from fastpsr.data import Data, Floats, Part, Predictions
 from fastpsr.data.budget import memory_budget
 from fastpsr.data.part import ROWS
+from fastpsr.data.steps import Step
 from fastpsr.errors import ArgumentError
 
 _LARGEST = 1e150  # score whose square is finite in sums

@@ -30,15 +30,13 @@ from fastpsr.calibration.log_odds import (
 )
 from fastpsr.calibration.row_fits import fit_rows, held_rows
 from fastpsr.counts import count, shared
-from fastpsr.counts.infinite_losses import count_infinite_losses
 from fastpsr.counts.losses import ScoreTotals
-from fastpsr.counts.score_range import ScoreRange, Span
+from fastpsr.counts.scores import ScoreRange, Span, count_infinite_losses
 from fastpsr.counts.sums import Sums
 from fastpsr.data import Data, Floats, Kind, Part, Predictions, Transform
-from fastpsr.errors import ArgumentError, SuspicionWarning, warn
+from fastpsr.errors import ArgumentError, SuspicionWarning, counted, warn
 from fastpsr.kernels.types import DEGREE, LANES
 from fastpsr.rules import ScoringRule
-from fastpsr.wording import counted
 
 _STEEPNESS = 32.0  # of the first axis, by the range of the scores: about 128 cells
 _NARROWEST = 1e-290

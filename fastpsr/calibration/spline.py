@@ -14,7 +14,7 @@ from fastpsr.calibration.linear_rows import too_large
 from fastpsr.calibration.log_odds import floor_of
 from fastpsr.calibration.smooth import ScoreMap
 from fastpsr.counts import count, shared
-from fastpsr.counts.score_range import ScoreRange, Span
+from fastpsr.counts.scores import ScoreRange, Span
 from fastpsr.data import Data, Floats, Part, Predictions, Transform, mapped
 
 _KNOTS = 20

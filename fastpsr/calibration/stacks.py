@@ -11,16 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr import checks
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.row_fits import require_memory
-from fastpsr.counts import Step, begin, count
-from fastpsr.data import ROWS, Data, Floats, Part, PartitionedPredictions, Predictions
+from fastpsr.counts import begin, count
+from fastpsr.data import ROWS, Data, Floats, Part, PartitionedPredictions, Predictions, check_ids
 from fastpsr.data.sources import same_priors
+from fastpsr.data.steps import Step
 from fastpsr.errors import ArgumentError
 from fastpsr.frames import row_out_of_order
 
 #: How measures of both sides make columns that do not depend on which side is which.
 TERMS = ("min,max", "bilinear", "scale")
 
-_SIDES = ("enroll", "test")
+SIDES = ("enroll", "test")
 _LARGEST = 1e140  # number whose squares are finite in sums
 
 
@@ -31,7 +32,7 @@ class Quality:
     Parameters
     ----------
     enroll, test : array-like of shape (N,), or str
-        Finite numbers, in the order of the trials; for data in parts, the names of their columns.
+        Finite numbers, in the order of the trials; or the names of their columns.
 
     Examples
     --------
@@ -58,7 +59,7 @@ def columns_of(
     name: str, place: str, quality: Quality, part: Part, terms: str
 ) -> Iterator[tuple[str, Floats]]:
     """Yield names and values of the columns of a measure; errors are of its `place`."""
-    one, other = (_values(f"{place}.{side}", getattr(quality, side), part) for side in _SIDES)
+    one, other = (_values(f"{place}.{side}", getattr(quality, side), part) for side in SIDES)
     first, second = column_names(name, terms)
     if terms == "bilinear":
         with np.errstate(over="ignore"):
@@ -71,15 +72,7 @@ def columns_of(
 
 def _values(name: str, given: Any, part: Part) -> Floats:
     """Return what a side has in the rows of a part, (n,)."""
-    if isinstance(given, str) == part.is_in_memory:
-        where = "an array for predictions in memory" if part.is_in_memory else (
-            "the name of a column for data in parts")  # fmt: skip
-        raise ArgumentError(name, f"must be {where}, not {given!r}")
-    if part.columns is not None:
-        given = part.columns[given]
-        if not len(part.predictions):
-            return np.empty(0)
-    values = checks.as_floats(name, given, 1)
+    values = checks.as_floats(name, part.values(name, given), 1, may_be_empty=True)
     checks.check_length(name, values.size, len(part.predictions))
     wrong = np.flatnonzero(~np.isfinite(values))
     if wrong.size:
@@ -179,6 +172,12 @@ class Stack:
         """Count the facts of the systems; raise unless their samples are the same."""
         for each in self.data:
             begin(each)
+        for name, measure in self.measures.items():
+            for side in SIDES:
+                check_ids(f"{self.places[name]}.{side}", getattr(measure, side), self.first)
+        for name, measure in self.measures.items():
+            for side in SIDES:
+                check_ids(f"{self.places[name]}.{side}", getattr(measure, side), self.first)
         if not self.is_in_parts:
             return
         for name, each in zip(self.systems, self.data, strict=True):

@@ -16,7 +16,7 @@ from fastpsr.calibration.linear_rows import newton_by_products, not_converged
 from fastpsr.calibration.log_odds import AsPosteriors, as_posteriors, log_prior_of
 from fastpsr.calibration.row_fits import held_rows
 from fastpsr.counts import count, side_by_side
-from fastpsr.counts.class_counts import ClassCounts
+from fastpsr.counts.scores import ClassCounts
 from fastpsr.data import Data, Floats, Predictions, class_factors, mapped
 from fastpsr.errors import ArgumentError
 

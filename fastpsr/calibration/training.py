@@ -16,7 +16,6 @@ from fastpsr.calibration.by_condition import ByCondition
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.fusion import LinearFusion, Systems
 from fastpsr.counts import begin, one_call, shared
-from fastpsr.counts.suspicion import look_at_llrs
 from fastpsr.data import (
     Data,
     PartitionedPredictions,
@@ -26,6 +25,7 @@ from fastpsr.data import (
     mapped,
     picked_ids,
 )
+from fastpsr.data.suspicion import look_at_llrs
 from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import OF_MEANS, IntervalRule
 from fastpsr.options import Options, with_hints
@@ -86,13 +86,13 @@ class CrossFit(Training):
     Parameters
     ----------
     folds : int, array-like of shape (N,), or str
-        Number of folds, which are stratified by class; or the fold id of each sample (for data in
-        parts, the name of the column of fold ids).
+        Number of folds, which are stratified by class; or the fold id of each sample, or the name
+        of the column of fold ids.
     seed : int
         Seed of the shuffle of samples, groups or speakers.
     groups : array-like of shape (N,), str, or a pair of either, optional
-        Group of each sample; a group is never split over folds. For data in parts, the name of the
-        column of group ids. A pair is for trials with a speaker on each side: speakers are assigned
+        Group of each sample, or the name of the column of group ids; a group is never split over
+        folds. A pair is for trials with a speaker on each side: speakers are assigned
         to folds, and a trial whose speakers are in folds f and g is calibrated with a calibrator
         trained on the trials that have no speaker in f or g.
 

@@ -12,10 +12,11 @@ from fastpsr.calibration.base import Calibrator, require_fitted
 from fastpsr.calibration.fold_losses import StepFitSums
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.log_odds import clip_log_odds, log_odds_of, log_prior_of
-from fastpsr.counts import Step, count
-from fastpsr.counts.rank_table import distinct_scores
+from fastpsr.counts import count
+from fastpsr.counts.ranks import distinct_scores
 from fastpsr.counts.sums import Sums
 from fastpsr.data import LABELS, Data, Floats, Part, Predictions
+from fastpsr.data.steps import Step
 from fastpsr.errors import ArgumentError
 from fastpsr.results import Result
 from fastpsr.rules.base import ScoringRule

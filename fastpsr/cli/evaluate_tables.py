@@ -29,14 +29,13 @@ from fastpsr.cli.show import (
 )
 from fastpsr.cli.wording import worded
 from fastpsr.costs import CostMatrix
-from fastpsr.counts.watching import Progress, watched
+from fastpsr.counts.groups import groups_of
 from fastpsr.data import Data, PartitionedPredictions, Predictions
 from fastpsr.data.budget import memory_budget
-from fastpsr.errors import ArgumentError
+from fastpsr.data.reading import Progress, watched
+from fastpsr.errors import ArgumentError, counted
 from fastpsr.evaluation import Evaluation, Pairs, Row, evaluate_systems
-from fastpsr.groups import groups_of
 from fastpsr.tables.table import Table
-from fastpsr.wording import counted
 
 _MOST_COSTS = 36  # that are listed one by one
 

@@ -20,9 +20,9 @@ from fastpsr.cli.show import (
     warnings_as_lines,
 )
 from fastpsr.cli.trial_files import TrialReader
-from fastpsr.data import Scale
+from fastpsr.counts.groups import groups_of
+from fastpsr.data import Scale, SharedTargets
 from fastpsr.evaluation import Evaluation, Pairs
-from fastpsr.groups import SharedTargets, groups_of
 from fastpsr.metrics import EER
 from fastpsr.trials import TrialSet
 from fastpsr.trials.common import common_trials

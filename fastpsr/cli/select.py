@@ -178,7 +178,7 @@ def _write(
 ) -> None:
     """Write the table, and the calibrator that is chosen."""
     from fastpsr.calibration.files import write_calibrator
-    from fastpsr.strict_json import as_json
+    from fastpsr.results import as_json
 
     if choice.to_json is not None:
         with to_stdout(choice.to_json) as target:

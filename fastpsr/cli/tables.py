@@ -13,7 +13,7 @@ from fastpsr.evaluation import Evaluation
 from fastpsr.evaluation.files import as_csv, as_latex, as_markdown
 from fastpsr.evaluation.layout import as_tables, remarks
 from fastpsr.files import can_be_read_again, write_text
-from fastpsr.strict_json import as_json
+from fastpsr.results import as_json
 from fastpsr.tables import parquet_files
 from fastpsr.version import __version__
 

@@ -12,9 +12,8 @@ from fastpsr.counts.counting import (
     side_by_side,
     takes_predictions,
 )
-from fastpsr.counts.steps import Request, Step
 
 __all__ = [
-    "Outcome", "Request", "Step", "begin", "count", "count_all", "find_facts", "one_call",
+    "Outcome", "begin", "count", "count_all", "find_facts", "one_call",
     "outcomes", "shared", "side_by_side", "takes_predictions",
 ]  # fmt: skip

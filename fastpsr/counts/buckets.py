@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.caching import cached_property
 from fastpsr.counts import count, shared
-from fastpsr.counts.steps import Step
 from fastpsr.data import Floats
 from fastpsr.data.budget import memory_budget
 from fastpsr.data.part import Part
 from fastpsr.data.partitioned import Data, PartitionedPredictions
+from fastpsr.data.steps import Step
 
 #: This share of the budget is for values picked, which are collected, joined and sorted.
 PICKED_SHARE = 4
@@ -422,14 +422,15 @@ def _refine(
     grid, has_weights = counted.grid, sums.size > 0
     before = np.flatnonzero(flags)
     first_key, behind = _ranges(counted, before)
-    width_bits = _bit_lengths(behind.astype(np.uint64) - first_key.astype(np.uint64) - 1)
+    widths = behind.astype(np.uint64) - first_key.astype(np.uint64) - 1
+    width_bits = np.frexp(widths.astype(np.float64))[1].astype(np.int64)
     sizes = counted.counts[before].sum(axis=1).astype(np.float64)
     enough = int(_PLACES * sizes.sum() ** (2.0 / 3.0))
     room = max(4 * before.size, min(_BUCKETS_OF_MANY, budget // _BYTES_PER_PLACE, enough))
     bits = np.log2(np.maximum(sizes * (room / sizes.sum()), 1.0)).astype(np.int64)
     bits = np.clip(bits, _FEWEST_BITS, _MOST_BITS)
     shift = np.maximum(width_bits - bits, 0)
-    last = (behind.astype(np.uint64) - first_key.astype(np.uint64) - 1) >> shift.astype(np.uint64)
+    last = widths >> shift.astype(np.uint64)
     n_parts = last.astype(np.int64) + 1
     first_place = grid.n_places
     base = first_place + np.cumsum(n_parts) - n_parts
@@ -479,17 +480,6 @@ def _ranges(
     first[~is_known] = kernels.buckets.first_keys(places, *grid.arrays[:3])
     behind[~is_known] = kernels.buckets.first_keys(places + 1, *grid.arrays[:3])
     return first, behind
-
-
-def _bit_lengths(values: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return how many bits integers have; 0 has none."""
-    lengths = np.zeros(values.size, np.int64)
-    left = values.copy()
-    for step in (32, 16, 8, 4, 2, 1):
-        is_longer = left >= np.uint64(1 << step)
-        lengths[is_longer] += step
-        left[is_longer] >>= np.uint64(step)
-    return lengths + (left > 0)
 
 
 def pick(

@@ -16,14 +16,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from fastpsr.counts.facts import CountRows
-from fastpsr.counts.reading import Failed, answers_of
-from fastpsr.counts.steps import Request
 from fastpsr.data import LabeledData, Predictions
-from fastpsr.data.facts import SAMPLED_PARTS
-from fastpsr.data.mapped_parts import MappedParts
+from fastpsr.data.facts import SAMPLED_PARTS, CountRows
 from fastpsr.data.part import Part
-from fastpsr.data.partitioned import check_data
+from fastpsr.data.partitioned import PartitionedPredictions, check_data
+from fastpsr.data.reading import answers_of
+from fastpsr.data.steps import Request
 from fastpsr.errors import ArgumentError, PackageWarning, in_one_call, show, warnings_go_to
 
 Result = TypeVar("Result")
@@ -104,7 +102,7 @@ def outcomes(functions: Sequence[Callable[[], Any]], over: Any) -> list[Outcome]
     data = over if isinstance(over, list) else [over]
     answers = [Outcome() for _ in functions]
     with one_call() as call:
-        if len(functions) > 1 and any(isinstance(each, MappedParts) for each in data):
+        if len(functions) > 1 and any(isinstance(each, PartitionedPredictions) for each in data):
             call.run([_Task(*each) for each in zip(functions, answers, strict=True)])
         else:
             for function, answer in zip(functions, answers, strict=True):
@@ -130,7 +128,7 @@ def one_call() -> Iterator["_Call"]:
 def begin(*data: LabeledData) -> None:
     """Count the facts of data in parts; raise unless all have the same rows, and some weight."""
     for one in data:
-        if isinstance(one, MappedParts):
+        if isinstance(one, PartitionedPredictions):
             find_facts(one)
         one.require_samples()
     first = data[0]
@@ -138,19 +136,19 @@ def begin(*data: LabeledData) -> None:
         _require_same_rows(first, other)
 
 
-def find_facts(data: MappedParts) -> None:
+def find_facts(data: PartitionedPredictions) -> None:
     """Count the facts of data, where they are not known."""
     data.find_facts(lambda of: count(CountRows(of.n_classes).over(of)))
 
 
 def _require_same_rows(one: LabeledData, other: LabeledData) -> None:
-    in_parts = [isinstance(data, MappedParts) for data in (one, other)]
+    in_parts = [isinstance(data, PartitionedPredictions) for data in (one, other)]
     if not any(in_parts):
         return
     if not all(in_parts):
         raise ArgumentError("predictions", "must both be in parts, or both in memory")
-    assert isinstance(one, MappedParts)
-    assert isinstance(other, MappedParts)
+    assert isinstance(one, PartitionedPredictions)
+    assert isinstance(other, PartitionedPredictions)
     if not np.array_equal(one.facts.n_rows, other.facts.n_rows):
         raise ArgumentError("predictions", "must be in parts of the same lengths to be compared")
     if one.facts.has_weights == other.facts.has_weights and not np.array_equal(
@@ -357,8 +355,8 @@ def _answer(slots: list[_Slot]) -> None:
         requests = [slot.request for slot in group]
         for slot, answer in zip(group, answers_of(requests), strict=True):
             slot.is_there = True
-            if isinstance(answer, Failed):
-                slot.error = answer.error
+            if isinstance(answer, ValueError):
+                slot.error = answer
             else:
                 slot.result = answer
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.costs import CostMatrix, bayes_decisions, mean_cost
-from fastpsr.counts.pav_blocks import require_both_classes
+from fastpsr.counts.roc import require_both_classes
 from fastpsr.counts.sums import Sums
 from fastpsr.data import Floats, Predictions
 from fastpsr.data.part import Part

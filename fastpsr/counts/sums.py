@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.counts import count
-from fastpsr.counts.steps import Step, identity_of_fields
 from fastpsr.data import Floats, weigh_groups
 from fastpsr.data.part import ROWS, Part
+from fastpsr.data.steps import Step, identity_of_fields
 
 
 class Sums(ABC):

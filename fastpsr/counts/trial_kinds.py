@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.counts.rank_table import minority_of, rank_cells
-from fastpsr.counts.roc_steps import error_rates
+from fastpsr.counts.ranks import minority_of, rank_cells
+from fastpsr.counts.roc import error_rates
 from fastpsr.counts.sums import Sums
 from fastpsr.data import ROWS, Data, Floats, Part, check_ids
 from fastpsr.errors import ArgumentError
@@ -132,7 +132,7 @@ def kind_cell_sums(data: Data, spoof: Any) -> KindCellSums:
 
 
 def as_spoof(spoof: Any, data: Data) -> Any:
-    """Return the name of a column, or an array of an entry per trial."""
+    """Return the name of a column, or an array of an entry per trial; checked."""
     check_ids("spoof", spoof, data)
     return spoof if isinstance(spoof, str) else np.asarray(spoof)
 

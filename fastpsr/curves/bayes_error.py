@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from fastpsr import checks
 from fastpsr.counts import takes_predictions
 from fastpsr.counts.decisions import ThresholdSums, error_rates, llrs_of
-from fastpsr.counts.pav_blocks import PavBlocks, require_both_classes
-from fastpsr.counts.rank_table import RankTable
+from fastpsr.counts.ranks import RankTable
+from fastpsr.counts.roc import PavBlocks, require_both_classes
 from fastpsr.curves.at_points import AtPoints
 from fastpsr.data import Data, Floats
 from fastpsr.metrics.base import Statistic

@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
-from fastpsr.counts import Step, begin, count, takes_predictions
+from fastpsr.counts import begin, count, takes_predictions
 from fastpsr.counts.decisions import ThresholdSums
 from fastpsr.counts.order_statistics import order_statistics
-from fastpsr.counts.pav_blocks import require_both_classes
+from fastpsr.counts.roc import require_both_classes
 from fastpsr.data import Data, Floats, Part, Predictions
+from fastpsr.data.steps import Step
 from fastpsr.errors import ArgumentError
 from fastpsr.results import Result
 

@@ -11,9 +11,9 @@ from fastpsr import checks
 from fastpsr.calibration.axis import Axis, totals_on_axis
 from fastpsr.calibration.folds import one_fold
 from fastpsr.counts import begin, count, side_by_side, takes_predictions
-from fastpsr.counts.pav_blocks import require_both_classes
-from fastpsr.counts.score_range import ScoreRange
-from fastpsr.counts.settled_ranks import pav_blocks
+from fastpsr.counts.ranks import pav_blocks
+from fastpsr.counts.roc import require_both_classes
+from fastpsr.counts.scores import ScoreRange
 from fastpsr.counts.sums import ClassSums
 from fastpsr.data import Data, Floats, Kind, Part, Predictions, Transform, mapped
 from fastpsr.results import Result

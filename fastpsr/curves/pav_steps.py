@@ -8,13 +8,12 @@ from numpy.typing import ArrayLike
 
 from fastpsr import checks, kernels
 from fastpsr.counts import begin, count, takes_predictions
-from fastpsr.counts.one_class import one_against_rest
-from fastpsr.counts.pav_blocks import PavBlocks, require_both_classes
-from fastpsr.counts.rank_table import RankTable
-from fastpsr.counts.score_range import HighestInSteps
-from fastpsr.counts.settled_ranks import pav_blocks
+from fastpsr.counts.ranks import RankTable, pav_blocks
+from fastpsr.counts.roc import PavBlocks, require_both_classes
+from fastpsr.counts.scores import HighestInSteps
 from fastpsr.curves.at_points import AtPoints
 from fastpsr.data import Data, Floats, Kind
+from fastpsr.data.one_class import one_against_rest
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.ranks import PavStatistic
 from fastpsr.results import Result

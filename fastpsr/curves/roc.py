@@ -10,12 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.counts import begin, takes_predictions
-from fastpsr.counts.one_class import one_against_rest
-from fastpsr.counts.rank_table import RankTable, rank_cells
-from fastpsr.counts.roc_steps import error_rates, limit_of_fa
-from fastpsr.counts.thresholds import as_posteriors
+from fastpsr.counts.ranks import RankTable, rank_cells
+from fastpsr.counts.roc import as_posteriors, error_rates, limit_of_fa
 from fastpsr.curves.at_points import AtPoints
 from fastpsr.data import Data, Floats
+from fastpsr.data.one_class import one_against_rest
 from fastpsr.metrics.ranks import RankStatistic
 from fastpsr.results import Result
 

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
-from fastpsr.counts import Step, begin, count, takes_predictions
-from fastpsr.counts.class_scores import Scores
-from fastpsr.counts.score_range import ScoreRange
+from fastpsr.counts import begin, count, takes_predictions
+from fastpsr.counts.scores import ScoreRange, Scores
 from fastpsr.data import Data, Floats, Part
 from fastpsr.data.labeled import log_prior_ratio
+from fastpsr.data.steps import Step
 from fastpsr.errors import ArgumentError
 from fastpsr.results import Result
 

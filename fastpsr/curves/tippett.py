@@ -7,8 +7,8 @@ import numpy as np
 
 from fastpsr import checks
 from fastpsr.counts import begin, count_all, takes_predictions
-from fastpsr.counts.class_scores import CollectClass, Scores
-from fastpsr.counts.pav_blocks import require_both_classes
+from fastpsr.counts.roc import require_both_classes
+from fastpsr.counts.scores import CollectClass, Scores
 from fastpsr.data import Data, Floats
 from fastpsr.results import Result
 

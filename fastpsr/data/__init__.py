@@ -1,5 +1,7 @@
 """Data: predictions in memory and in parts, their labels, weights, priors and columns of ids."""
 
+from fastpsr.data.binning import Bins
+from fastpsr.data.groupings import By, Grouping, SharedTargets
 from fastpsr.data.labeled import (
     KINDS,
     KINDS_OF_SCALES,
@@ -8,9 +10,10 @@ from fastpsr.data.labeled import (
     LabeledData,
     Scale,
     ScoreKind,
+    class_factors,
+    weigh_groups,
 )
-from fastpsr.data.mapped_parts import Selection, Transform
-from fastpsr.data.part import LABELS, ROWS, Part
+from fastpsr.data.part import LABELS, ROWS, Part, Selection, Transform
 from fastpsr.data.partitioned import (
     Data,
     PartitionedPredictions,
@@ -21,12 +24,11 @@ from fastpsr.data.partitioned import (
     picked_ids,
 )
 from fastpsr.data.predictions import Predictions
-from fastpsr.data.refitted import Refitted
-from fastpsr.data.weighting import class_factors, weigh_groups
+from fastpsr.data.steps import Request, Step
 
 __all__ = [
-    "KINDS", "KINDS_OF_SCALES", "LABELS", "ROWS", "Data", "Floats", "Kind", "LabeledData", "Part",
-    "PartitionedPredictions", "Predictions", "Refitted", "Scale", "ScoreKind", "Selection",
-    "Transform", "check_data", "check_ids", "class_factors", "from_parts", "mapped", "picked_ids",
-    "weigh_groups",
+    "KINDS", "KINDS_OF_SCALES", "LABELS", "ROWS", "Bins", "By", "Data", "Floats", "Grouping",
+    "Kind", "LabeledData", "Part", "PartitionedPredictions", "Predictions", "Request", "Scale",
+    "ScoreKind", "Selection", "SharedTargets", "Step", "Transform", "check_data", "check_ids",
+    "class_factors", "from_parts", "mapped", "picked_ids", "weigh_groups",
 ]  # fmt: skip

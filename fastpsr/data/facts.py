@@ -1,13 +1,15 @@
-"""Facts of the whole data: sizes, class weights, checksums."""
+"""Facts of the whole data: sizes, class weights, checksums; and the read that collects them."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.data.labeled import Floats
-from fastpsr.data.part import Part
+from fastpsr.data.part import LABELS, Part
+from fastpsr.data.steps import Step
 
 #: Parts that samples look at, for each class.
 SAMPLED_PARTS = 8
@@ -69,3 +71,42 @@ def label_checksum(part: Part) -> int:
         return kernels.checking.checksum(predictions.labels, predictions.weights)
 
     return int(part.remember("label checksum", compute))
+
+
+@dataclass(frozen=True, eq=False)
+class CountRows(Step):
+    """Collect the facts of each part, by its number."""
+
+    n_classes: int
+    reads = LABELS
+    is_exact = True
+    takes_all = True
+
+    def start(self) -> dict[int, Any]:
+        return {}
+
+    def add(self, accumulator: dict[int, Any], prepared: None, part: Part) -> dict[int, Any]:
+        predictions = part.predictions
+        y, weights = predictions.labels, predictions.weights
+        present = y if not weights.size else y[weights > 0.0]
+        sizes = np.bincount(present, minlength=self.n_classes).astype(np.int64)
+        exact = np.column_stack([sizes.astype(np.float64), np.zeros(self.n_classes)])
+        if weights.size:
+            exact = kernels.reductions.sum_exactly_by_group(weights, y, self.n_classes)
+        accumulator[part.number] = (
+            y.size, sizes, exact, label_checksum(part), weights.size > 0, predictions.common_weight
+        )  # fmt: skip
+        return accumulator
+
+    def finish(self, rows: dict[int, Any]) -> Facts:
+        n_rows, sizes, exact, checksums, weighted, common = zip(
+            *(rows[i] for i in sorted(rows)), strict=True
+        )
+        total = kernels.reductions.add_exactly(np.stack(exact))
+        weights_of_parts = {
+            weight for weight, of_part in zip(common, sizes, strict=True) if of_part.any()
+        }
+        return Facts(
+            np.array(n_rows, np.int64), np.stack(sizes), total, np.array(checksums, np.uint64),
+            any(weighted), weights_of_parts.pop() if len(weights_of_parts) == 1 else None,
+        )  # fmt: skip

@@ -1,12 +1,22 @@
-"""What predictions in memory and in parts have in common."""
+"""Labels, weights, priors and scores of samples, and conversions between kinds of scores."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Literal, Self
+from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr import checks, kernels
+from fastpsr.caching import cached_property
+from fastpsr.data.columns import NO_COLUMNS, Columns, check_column
+from fastpsr.data.logits import Logits
 from fastpsr.errors import ArgumentError
+from fastpsr.frames import RowOrder
+from fastpsr.ids import as_ids
+from fastpsr.kernels.blocks import together
+from fastpsr.kernels.types import index_type
 
 Floats = NDArray[np.float64]
 Kind = Literal["posteriors", "likelihoods", "raw scores"]
@@ -27,6 +37,11 @@ KINDS_OF_SCALES: dict[str, ScoreKind] = {
     "cosine": "raw scores",
 }  # fmt: skip
 
+_FEW_CODES = 8  # which comparisons count faster than NumPy does
+_ROWS_TO_COUNT = 1 << 16  # at once; NumPy makes int64 of them
+_FINITE = float(np.finfo(np.float64).max)
+_WORTH_A_THREAD = 1 << 16  # scores, to find their range
+
 
 class LabeledData(ABC):
     """Classes, their weights and priors, and the kind of the scores."""
@@ -34,8 +49,8 @@ class LabeledData(ABC):
     kind: Kind
     n_classes: int
     given_priors: Floats | None  #: The priors passed by the caller, or None.
-    #: Whether scores are others where samples weigh differently.
-    follows_weights: ClassVar[bool] = False
+    #: Returns the scores at other weights (N,), where these depend on them; see `with_refit`.
+    refit: Callable[[Floats], Floats] | None = None
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -59,6 +74,10 @@ class LabeledData(ABC):
     @abstractmethod
     def common_weight(self) -> float | None:
         """Weight of all samples of positive weight; None if these have different weights."""
+
+    @abstractmethod
+    def check_column(self, argument: str, name: str) -> None:
+        """Raise unless the data have a column of this name, or only reading can tell."""
 
     @property
     def priors(self) -> Floats:
@@ -111,10 +130,10 @@ class LabeledData(ABC):
         if self.kind == "raw scores":
             raise ArgumentError(
                 "predictions",
-                "need posteriors or likelihoods, not raw scores, which only rank samples",
+                f"must be posteriors or likelihoods for {what}, not raw scores, which only rank "
+                "samples",
                 remedy="calibrate them first (fastpsr.cross_fit), or say what they are "
                 "(from_llrs, ...)",
-                name=what,
             )
 
 
@@ -129,3 +148,464 @@ def log_prior_ratio(data: LabeledData, priors: Floats) -> float:
             f"{priors.tolist()}{why}",
         )
     return float(np.log(priors[1]) - np.log(priors[0]))
+
+
+class ScoredLabels(LabeledData):
+    """Labels, weights and scores of samples in memory, and conversions between kinds of scores."""
+
+    y_true: NDArray[Any] | None
+    sample_weight: Floats | None
+    _weights: Floats  # empty if all weights are equal
+    _whole_weights: Floats | None  # class weights of the whole data, if these samples are a part
+    _drawn_from: Any = None  # the predictions of which these are a replicate
+    row_order: RowOrder = None  #: The index of pandas objects, to compare with those of ids.
+    columns: Columns = NO_COLUMNS
+    n_draws: Floats | None = None  #: How often a bootstrap replicate has each sample; in weights.
+
+    # For posteriors: the posteriors, if given as such (then _given_posteriors is the same array),
+    # logits (then they are in _logits), else log-odds or log-posteriors. For likelihoods: LLRs or
+    # log-likelihoods. Raw scores unchanged.
+    _values: NDArray[Any]
+    _given_posteriors: Floats | None
+    _are_posteriors: bool  # what was passed, even if it was calibrated since
+    _logits: Logits | None
+    _posterior_priors: Floats | None  # priors used to convert likelihoods to posteriors
+
+    def __len__(self) -> int:
+        return int(self._values.shape[0])
+
+    def check_column(self, argument: str, name: str) -> None:
+        check_column(argument, name, self.columns)
+
+    def ids(self, argument: str, ids: Any) -> NDArray[Any]:
+        """Return one id per sample: those given, or those in the column of this name.
+
+        Errors are of the `argument` that gave them.
+        """
+        if not isinstance(ids, str):
+            return as_ids(argument, ids, len(self), self.row_order)
+        self.check_column(argument, ids)
+        found: NDArray[Any] = self.remember(
+            ("ids", ids), lambda: as_ids(argument, self.columns[ids], len(self))
+        )
+        return found
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """`y_true`; raises an error if the data have no labels."""
+        if self.y_true is None:
+            raise ArgumentError("y_true", "must be given: these predictions are unlabeled")
+        return self.y_true
+
+    @property
+    def weights(self) -> Floats:
+        """Sample weights for kernels: an empty array if all weights are equal."""
+        return self._weights
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether samples may have different weights."""
+        return self._weights.size > 0
+
+    @cached_property
+    def common_weight(self) -> float | None:
+        """Weight of all samples of positive weight; None if these have different weights."""
+        if not self._weights.size:
+            return 1.0
+        largest = float(self._weights.max())
+        is_common = ((self._weights == largest) | (self._weights == 0.0)).all()
+        return largest if is_common else None
+
+    @property
+    def drawn_from(self) -> Self:
+        return self if self._drawn_from is None else self._drawn_from
+
+    @cached_property
+    def class_weights(self) -> Floats:
+        """Total sample weight of each class, shape (K,); needs labels."""
+        y = self.labels
+        if not self._weights.size:
+            if self.n_classes == 2:
+                n_positive = float(np.count_nonzero(y))
+                return np.array([y.size - n_positive, n_positive])
+            return _count(y, self.n_classes)
+        return np.asarray(
+            kernels.reductions.sum_exactly_by_group(self._weights, y, self.n_classes).sum(axis=1)
+        )
+
+    @property
+    def class_sizes(self) -> NDArray[np.int64]:
+        """Number of samples of positive weight of each class, shape (K,); needs labels."""
+        if not self._weights.size:
+            return self.class_weights.astype(np.int64)
+        if self.n_classes == 2:
+            is_present = self._weights > 0.0
+            n_positive = np.count_nonzero(is_present & (self.labels != 0))
+            return np.array([np.count_nonzero(is_present) - n_positive, n_positive])
+        present = self.labels[self._weights > 0.0]
+        return np.bincount(present, minlength=self.n_classes).astype(np.int64)
+
+    @property
+    def _weights_of_whole(self) -> Floats:
+        if self.y_true is None:
+            raise ArgumentError(
+                "priors", "must be given: unlabeled predictions have no frequencies"
+            )
+        return self.class_weights if self._whole_weights is None else self._whole_weights
+
+    def balanced_weights(self) -> Floats:
+        """Sample weights adjusted to the given priors, as calibrators use them.
+
+        Empty if all samples have the same weight.
+        """
+        if self.given_priors is None:
+            return self._weights
+        totals = self.class_weights if self._whole_weights is None else self._whole_weights
+        per_sample = class_factors(totals, self.given_priors)[self.labels]
+        return np.asarray(per_sample * self._weights if self._weights.size else per_sample)
+
+    def require_samples(self) -> None:
+        """Raise if no sample has positive weight."""
+        if len(self) == 0 or (self._weights.size and not self._weights.any()):
+            raise ArgumentError("predictions", "must have a sample of positive weight")
+
+    @cached_property
+    def log_odds(self) -> Floats:
+        """Log-odds of class 1, shape (N,); binary tasks only."""
+        self.require_posteriors("log-odds")
+        checks.check_binary("log-odds", self.n_classes)
+        if self._given_posteriors is not None:
+            return kernels.log_space.log_odds_from_posteriors(self._given_posteriors)
+        if self.kind == "likelihoods":
+            prior_log_odds = self.log_odds_offset
+            return self._values + prior_log_odds if prior_log_odds else self._values
+        return self._values
+
+    @cached_property
+    def log_posteriors(self) -> Floats:
+        """Normalized log-posteriors, shape (N, K)."""
+        self.require_posteriors("log-posteriors")
+        if self.n_classes == 2:
+            return kernels.log_space.log_sigmoid_columns(self.log_odds)
+        if self._given_posteriors is not None:
+            return checks.log_softmax("q", checks.log_of_rows(self._given_posteriors))
+        if self._logits is not None:
+            return self._logits.log_posteriors
+        if self.kind == "likelihoods":
+            log_priors = checks.log_of_rows(self._fix_posterior_priors())
+            out = np.empty(self._values.shape)
+            log_sums = kernels.log_space.normalize_log_rows(self._values, log_priors, out)
+            row = kernels.checking.find_outside(log_sums, -_FINITE, np.inf)
+            if row >= 0:
+                raise ArgumentError(
+                    "log_lk",
+                    "must be finite for a class of positive prior in every row, but row "
+                    f"{row} is {self._values[row].tolist()}, with priors {self.priors.tolist()}",
+                    int(row),
+                )
+            return out
+        return self._values
+
+    @cached_property
+    def posteriors(self) -> Floats:
+        """Posteriors, shape (N, K)."""
+        if self._given_posteriors is not None:
+            if self._given_posteriors.ndim == 2:
+                return self._values
+            return np.column_stack([1.0 - self._values, self._values])
+        if self.n_classes == 2:
+            return kernels.log_space.sigmoid_columns(self.log_odds)
+        return np.exp(self.log_posteriors)
+
+    @property
+    def positive_posteriors(self) -> Floats:
+        """Posteriors of class 1 as they were given, shape (N,); binary tasks only."""
+        if self._given_posteriors is None:
+            return kernels.log_space.sigmoid(self.log_odds)
+        checks.check_binary("the posterior of class 1", self.n_classes)
+        if self._given_posteriors.ndim == 1:
+            return self._values
+        return np.ascontiguousarray(self._given_posteriors[:, 1])
+
+    @property
+    def _passed_posteriors(self) -> Floats | None:
+        """Posteriors of class 1, which users compare with thresholds, if posteriors were passed."""
+        is_so = self.kind == "posteriors" and self._are_posteriors
+        return self.positive_posteriors if is_so else None
+
+    @property
+    def llrs(self) -> Floats:
+        """Log-likelihood ratios of class 1 against class 0, natural logarithms, shape (N,).
+
+        For likelihoods, the values as given; else the log-odds minus the logit of the prior in
+        ``priors``, those given or the class frequencies of these samples. Of posteriors that
+        contain the prior of other data, take ``as_llrs(training_prior=...)``.
+        """
+        checks.check_binary("LLRs", self.n_classes)
+        if self.kind == "likelihoods":
+            return self._values
+        return self.log_odds - log_prior_ratio(self, self.priors)
+
+    @property
+    def scores(self) -> Floats:
+        """Input of calibrators: LLRs, log-likelihoods, raw scores, log-odds or log-posteriors."""
+        if self.kind != "posteriors":
+            return self._values
+        return self.log_odds if self.n_classes == 2 else self.log_posteriors
+
+    def _fix_posterior_priors(self) -> Floats:
+        if self._posterior_priors is None:
+            self._posterior_priors = self.priors
+        return self._posterior_priors
+
+    # For the rest of the package
+
+    @property
+    def _has_posteriors(self) -> bool:
+        """Whether the input was posteriors, not logarithms or likelihoods."""
+        return self._given_posteriors is not None
+
+    @property
+    def score_range(self) -> tuple[float, float]:
+        """Lowest and highest of :attr:`scores`; may be infinite; (0, 0) without samples."""
+        scores = self.scores
+        if not scores.size:
+            return 0.0, 0.0
+        low, high = self.remember(
+            "range",
+            lambda: (
+                (scores.min(), scores.max())
+                if scores.size < _WORTH_A_THREAD
+                else together(scores.min, scores.max)
+            ),
+        )
+        return float(low), float(high)
+
+    @property
+    def has_finite_scores(self) -> bool:
+        """Whether all :attr:`scores` are finite."""
+        return bool(np.isfinite(self.score_range).all())
+
+    def score_checksum(self) -> int:
+        """Return a checksum of the scores, which depends on their order."""
+        return kernels.checking.checksum(self._values)
+
+    @property
+    def results(self) -> dict[Hashable, Any]:
+        """Results by name, which are kept as long as the predictions."""
+        kept: dict[Hashable, Any] = self.__dict__.setdefault("_remembered", {})
+        return kept
+
+    def remember(self, name: Hashable, make: Callable[[], Any]) -> Any:
+        """Return the kept result of ``make()`` under this name; compute it on first use."""
+        if name not in self.results:
+            self.results[name] = make()
+        return self.results[name]
+
+    # The same samples, or some of them
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out cached values and the index, which need not be sent to other processes."""
+        return self.compact().__dict__ | {"row_order": None, "_drawn_from": None}
+
+    def __getitem__(self, index: Any) -> Self:
+        """Return the samples selected by a slice, a boolean mask or an array of row numbers."""
+        if not isinstance(index, slice):
+            index = _as_rows(index)
+        if self.kind == "likelihoods" and (
+            self.y_true is not None or self.given_priors is not None
+        ):
+            self._fix_posterior_priors()  # posteriors do not change
+        picked = self.compact()
+        if self._logits is None:
+            picked._values = np.ascontiguousarray(self._values[index])
+        else:
+            picked._logits = self._logits[index]
+            picked._values = picked._logits.rows
+        picked._whole_weights = picked.row_order = picked._drawn_from = None
+        if self._given_posteriors is not None:
+            picked._given_posteriors = picked._values
+            for name in ("log_odds", "log_posteriors"):  # not to take the logarithms again
+                if name in self.__dict__:
+                    picked.__dict__[name] = np.ascontiguousarray(self.__dict__[name][index])
+        if self.y_true is not None:
+            picked.y_true = np.ascontiguousarray(self.y_true[index])
+        if self._weights.size:
+            picked._weights = np.ascontiguousarray(self._weights[index])
+            picked.sample_weight = picked._weights
+        if self.n_draws is not None:
+            picked.n_draws = self.n_draws[index]
+        picked.columns = self.columns.rows(index)
+        return picked
+
+    def with_columns(self, columns: Columns) -> Self:
+        """Return the same samples with these columns."""
+        if columns is self.columns:
+            return self
+        new = self.compact()
+        new.columns = columns
+        return new
+
+    def present(self) -> Self:
+        """Return the samples of positive weight."""
+        if not self._weights.size or self._weights.all():
+            return self
+        present = self[self._weights > 0.0]
+        present._whole_weights = self._whole_weights
+        return present
+
+    def replace_scores(self, kind: Kind, values: Floats) -> Self:
+        """Return the same samples with other :attr:`scores` of the given `kind`."""
+        new = self.compact()
+        new.kind, new._values, new._given_posteriors, new._logits = kind, values, None, None
+        if kind != self.kind:  # raw scores become LLRs: the receiver's prior makes posteriors
+            new._posterior_priors = self.given_priors
+        return new
+
+    def reweighted(self, sample_weight: Floats, n_draws: Floats | None = None) -> Self:
+        """Return the same samples with other weights; posteriors do not change but by a refit.
+
+        Weights of a replicate contain the number of draws of each sample.
+        """
+        if self.kind == "likelihoods":
+            self._fix_posterior_priors()
+        new = self.compact(keep={"log_odds", "log_posteriors", "posteriors"})
+        new._weights = new.sample_weight = sample_weight
+        new._whole_weights = None
+        new._drawn_from, new.n_draws = self.drawn_from, n_draws
+        if self.refit is None:
+            return new
+        new.refit = None
+        return new.replace_scores(self.kind, self.refit(sample_weight))
+
+    def with_refit(self, refit: Callable[[Floats], Floats]) -> Self:
+        """Return the same predictions, whose scores are refitted where samples weigh differently.
+
+        `refit` returns the scores, given the weights (N,).
+        """
+        new = self.compact()
+        new.refit = refit
+        return new
+
+    def as_part_of(self, class_weights: Floats, *, is_given: bool = False) -> Self:
+        """Return the same samples as a part of data with these total class weights.
+
+        Class frequencies, and posteriors that depend on them, become those of the whole data, also
+        if the caller has computed posteriors of the part before.
+        """
+        new = self.compact()
+        new._whole_weights = class_weights
+        if is_given:
+            new._posterior_priors = new.given_priors
+        return new
+
+    def alone(self) -> Self:
+        """Return the same samples as a separate data set, no longer a part of a whole.
+
+        Without given priors, likelihoods are converted with the frequencies of these samples.
+        """
+        new = self.compact()
+        new._posterior_priors = new.given_priors
+        new._whole_weights = None
+        return new
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return the samples of all parts, one after another."""
+        forms = {(p._given_posteriors is None, p._logits is None, p._values.ndim) for p in parts}
+        if len(forms) > 1:  # such as posteriors in some parts, logarithms in others
+            parts = [part.replace_scores(part.kind, part.scores) for part in parts]
+        new = parts[0].compact()
+        new._whole_weights = new.row_order = None
+        new.columns = Columns.joined([part.columns for part in parts])
+        logits = [part._logits for part in parts if part._logits is not None]
+        if logits:
+            new._logits = Logits.joined(logits)
+            new._values = new._logits.rows
+        else:
+            new._values = np.concatenate([part._values for part in parts])
+        if new._given_posteriors is not None:
+            new._given_posteriors = new._values
+        if new.y_true is not None:
+            new.y_true = np.concatenate([part.labels for part in parts])
+        if any(part.weights.size for part in parts):
+            weights = [part.weights if part.weights.size else np.ones(len(part)) for part in parts]
+            new._weights = new.sample_weight = np.concatenate(weights)
+        draws = [part.n_draws for part in parts if part.n_draws is not None]
+        new.n_draws = np.concatenate(draws) if len(draws) == len(parts) else None
+        return new
+
+    def compact(self, keep: AbstractSet[str] = frozenset()) -> Self:
+        """Return the same predictions without cached values, except those to `keep`."""
+        new = type(self).__new__(type(self))
+        left_out = _CACHED - keep
+        new.__dict__.update({k: v for k, v in self.__dict__.items() if k not in left_out})
+        return new
+
+
+_CACHED = {"_remembered"} | {
+    name
+    for base in ScoredLabels.__mro__
+    for name, attribute in vars(base).items()
+    if isinstance(attribute, cached_property)
+}
+
+
+def _as_rows(index: Any) -> NDArray[Any]:
+    """Return an index as an array of row numbers or a mask."""
+    rows = np.atleast_1d(checks.read("index", index, "row numbers, a mask or a slice"))
+    if rows.ndim > 1 or (rows.dtype.kind == "f" and rows.size):
+        raise ArgumentError(
+            "index",
+            "must be row numbers, a mask or a slice, not an array of "
+            f"{rows.dtype} of shape {rows.shape}",
+        )
+    return rows if rows.size else rows.astype(np.int64)
+
+
+def class_factors(totals: Floats, given_priors: Floats | None) -> Floats:
+    """Return the factor on the sample weights of each class: its prior over its total weight.
+
+    Factors are normalized so that the sum of the weights does not change.
+    """
+    if given_priors is None:
+        return np.ones(totals.size)
+    absent = np.flatnonzero((given_priors > 0.0) & (totals == 0.0))
+    if absent.size:
+        k = int(absent[0])
+        raise ArgumentError(
+            "priors",
+            f"must be 0 where no sample of class {k} has positive weight, not {given_priors[k]}",
+        )
+    with np.errstate(over="ignore"):
+        factors = np.divide(given_priors, totals, out=np.zeros_like(totals), where=totals > 0.0)
+        factors *= totals.sum()
+    if not np.isfinite(factors).all():
+        raise ArgumentError(
+            "sample_weight",
+            "must not differ so much between classes that their ratio is no float "
+            f"where priors are given: the classes weigh {totals.tolist()}",
+        )
+    return np.asarray(factors)
+
+
+def weigh_groups(groups: NDArray[Any], weights: Floats, n_groups: int) -> Floats:
+    """Return the total weight of each group, (G,); `weights` are empty if all are equal."""
+    if not weights.size:
+        return _count(groups, n_groups)
+    groups = groups.astype(index_type(n_groups), copy=False)
+    return np.asarray(
+        kernels.reductions.sum_exactly_by_group(weights, groups, n_groups).sum(axis=1)
+    )
+
+
+def _count(codes: NDArray[Any], n: int) -> Floats:
+    """Return how often each of 0 to n - 1 occurs, (n,)."""
+    if n <= _FEW_CODES:
+        of_code = [int(np.count_nonzero(codes == code)) for code in range(n - 1)]
+        return np.array([*of_code, codes.size - sum(of_code)], np.float64)
+    counts = np.zeros(n)
+    n_rows = max(_ROWS_TO_COUNT, n)
+    for start in range(0, codes.size, n_rows):
+        counts += np.bincount(codes[start : start + n_rows], minlength=n)
+    return counts

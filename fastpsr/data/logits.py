@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
-from fastpsr.data.labeled import Floats
+from fastpsr.checks import Floats
 
 
 class Logits:

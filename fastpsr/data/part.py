@@ -1,13 +1,14 @@
-"""A part of data: rows that are read together, and their position in the whole."""
+"""Parts of data: rows that are read together, their position in the whole, and their maps."""
 
-from collections.abc import Callable, Hashable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.data.labeled import Kind
 from fastpsr.data.predictions import Predictions
-from fastpsr.ids import as_ids
 
 #: What may be read of a part, besides columns of ids.
 LABELS = frozenset({"labels", "weights"})
@@ -27,8 +28,8 @@ class Part:
         Number of rows before it.
     ranks : ndarray of int64, shape (K,)
         Number of rows of positive weight of each class before it.
-    columns : dict of str to array-like, or None
-        Columns of ids; None in memory.
+    is_in_memory : bool
+        Whether these are predictions in memory, which have no other parts.
     """
 
     def __init__(
@@ -37,31 +38,36 @@ class Part:
         number: int,
         first_row: int,
         ranks: NDArray[np.int64],
-        columns: Mapping[str, Any] | None,
+        *,
+        is_in_memory: bool = False,
     ) -> None:
         self.predictions, self.number = predictions, number
         self.first_row, self.ranks = first_row, ranks
-        self.columns = columns
+        self.is_in_memory = is_in_memory
         self._before: Part | None = None
         self._drawn_from: Part | None = None
-        self._remembered: dict[Hashable, Any] = {}
+        self._selection: Selection | None = None
 
     @classmethod
     def whole(cls, predictions: Predictions) -> "Part":
         """Return predictions in memory as the one part that they are."""
-        return cls(predictions, 0, 0, np.zeros(predictions.n_classes, np.int64), None)
+        return cls(predictions, 0, 0, np.zeros(predictions.n_classes, np.int64), is_in_memory=True)
 
-    def made_from(self, before: "Part", *, keeps_rows: bool, is_replicate: bool) -> "Part":
+    def made_from(self, before: "Part", transform: "Transform") -> "Part":
         """Remember the part that this was made from, where rows or weights were changed."""
-        self._before = before._before if keeps_rows else before
-        if keeps_rows or is_replicate:
-            self._drawn_from = before.drawn_from if is_replicate else before._drawn_from
+        if transform.keeps_rows:
+            self._before, self._selection = before._before, before._selection
+            self._drawn_from = before._drawn_from
+        else:
+            self._before = before
+            self._selection = transform if isinstance(transform, Selection) else None
+            self._drawn_from = before.drawn_from if transform.is_replicate else None
         return self
 
     @property
     def drawn_from(self) -> "Part":
         """The part of which this is a replicate, by other weights; else this part itself."""
-        if self.columns is not None:
+        if not self.is_in_memory:
             return self if self._drawn_from is None else self._drawn_from
         whole = self.predictions.drawn_from
         return self if whole is self.predictions else Part.whole(whole)
@@ -80,41 +86,80 @@ class Part:
         return part
 
     @property
-    def is_in_memory(self) -> bool:
-        """Whether these are predictions in memory, which have no other parts."""
-        return self.columns is None
-
-    @property
     def has_weight(self) -> bool:
         """Whether any row has positive weight."""
         weights = self.predictions.weights
         return len(self.predictions) > 0 and (not weights.size or bool(weights.any()))
 
-    def ids(self, name: str, ids: Any) -> NDArray[Any]:
-        """Return one id per row: of the column `ids`, or in memory those that `ids` are.
+    def ids(self, argument: str, ids: Any) -> NDArray[Any]:
+        """Return one id per row: of the column of this name, or of those given for the whole.
 
-        `name` is the argument that gave them.
+        Errors are of the `argument` that gave them.
         """
-        if self.columns is None:
-            return as_ids(name, ids, len(self.predictions), self.predictions.row_order)
-        column = self.columns[ids]
-        ids_of_rows: NDArray[Any] = self.remember(
-            ("ids", ids), lambda: as_ids(name, column, len(self.predictions))
-        )
-        return ids_of_rows
+        if isinstance(ids, str) or self.is_in_memory:
+            return self.predictions.ids(argument, ids)
+        return self.predictions.ids(argument, self.values(argument, ids))
 
-    def columns_of(self, rows: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
-        """Return the columns of ids of some of the rows."""
-        assert self.columns is not None
-        return {name: self.ids(name, name)[rows] for name in self.columns}
+    def values(self, argument: str, given: Any) -> Any:
+        """Return the column of this name, or the rows of values that are given for the whole."""
+        if isinstance(given, str):
+            self.predictions.check_column(argument, given)
+            return self.predictions.columns[given]
+        return given if self.is_in_memory else np.asarray(given)[self._rows()]
+
+    def _rows(self) -> NDArray[np.int64]:
+        """Return the number of each row in the data that its source gives, (n,)."""
+        if self._before is None:
+            return np.arange(self.first_row, self.first_row + len(self.predictions))
+        rows = self._before._rows()
+        return rows if self._selection is None else rows[self._selection.rows(self._before)]
 
     def remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """Return the cached result of ``make()`` for a key; compute it on first use.
 
-        The cache lasts as long as the part; in memory, as long as the predictions.
+        The cache is that of the predictions, which in parts are made anew for each read.
         """
-        if self.columns is None:
-            return self.predictions.remember(key, make)
-        if key not in self._remembered:
-            self._remembered[key] = make()
-        return self._remembered[key]
+        return self.predictions.remember(key, make)
+
+
+class Transform(ABC):
+    """A map of the predictions of a part: plain data, which can be sent to another process."""
+
+    #: Names of columns of ids that it reads.
+    reads: frozenset[str] = frozenset()
+    #: Whether rows and their weights stay, so that the facts of the whole do.
+    keeps_rows: bool = True
+    #: What comes out, where it differs from what goes in.
+    kind: Kind | None = None
+    n_classes: int | None = None
+    #: Whether rows stay and have the weights of a replicate.
+    is_replicate: bool = False
+    #: Whether posteriors of likelihoods stay, though frequencies change.
+    keeps_posteriors: bool = True
+    #: Whether given priors stay those of the data.
+    keeps_priors: bool = True
+    #: Whether it is a function of the user's, who knows the part only, and whose errors name it.
+    is_of_user: bool = False
+
+    @abstractmethod
+    def __call__(self, part: Part) -> Predictions:
+        """Return the predictions that a part is mapped to."""
+
+    def apply(self, part: Part) -> Predictions:
+        """Return the predictions that a part is mapped to, with the columns of the part."""
+        return self(part).with_columns(part.predictions.columns)
+
+
+class Selection(Transform):
+    """The rows of a group, as data of their own."""
+
+    keeps_rows = keeps_posteriors = False
+
+    @abstractmethod
+    def rows(self, part: Part) -> NDArray[np.bool_]:
+        """Return which rows of a part are in the group, (n,)."""
+
+    def __call__(self, part: Part) -> Predictions:
+        return part.predictions[self.rows(part)].alone()
+
+    apply = __call__  # which selects columns as well

@@ -1,30 +1,31 @@
 """Predictions in parts: larger than memory, or on a cluster."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr import checks
-from fastpsr.data.facts import Facts
-from fastpsr.data.mapped_parts import MappedParts, Transform
-from fastpsr.data.part import Part
+from fastpsr.data.columns import check_column
+from fastpsr.data.facts import Facts, label_checksum
+from fastpsr.data.labeled import Floats, Kind, LabeledData
+from fastpsr.data.part import Part, Transform
 from fastpsr.data.predictions import Predictions
-from fastpsr.data.sources import Given, GivenPart, same_priors
-from fastpsr.errors import ArgumentError
-from fastpsr.html import table, values
-from fastpsr.ids import as_ids
+from fastpsr.data.reading import parts_of, read_facts
+from fastpsr.data.sources import Given, GivenPart, Source, naming, same_priors
+from fastpsr.errors import ArgumentError, counted
 from fastpsr.options import CALL_TO_MAKE
-from fastpsr.wording import counted
+from fastpsr.results import table, values
 
 
-class PartitionedPredictions(MappedParts):
+class PartitionedPredictions(LabeledData):
     """Predictions in parts, which are read one by one, as often as a computation needs them.
 
     Created by :func:`fastpsr.scan_parquet`, :func:`fastpsr.from_parts` and
     :func:`fastpsr.from_dask`. Metrics, curves, calibrators, ``evaluate``, ``bootstrap`` and
     ``compare`` accept it in place of ``Predictions``, with the same results. Ids of speakers,
-    clusters, groups and folds are given as names of columns.
+    clusters, groups and folds are named by their columns.
 
     Attributes
     ----------
@@ -45,6 +46,179 @@ class PartitionedPredictions(MappedParts):
     >>> data.n_parts, len(data), round(fp.Cllr()(data), 4)
     (2, 3, 0.2801)
     """
+
+    def __init__(
+        self,
+        source: Source,
+        parent: Self | None = None,
+        transform: Transform | None = None,
+    ) -> None:
+        self.source = source
+        self._parent, self._transform = parent, transform
+        self.n_parts = source.n_parts
+        before_it: Any = source if parent is None else parent
+        self.n_classes: int = before_it.n_classes
+        self.given_priors: Floats | None = before_it.given_priors
+        if transform is not None:
+            self.n_classes = transform.n_classes or self.n_classes
+            self.given_priors = self.given_priors if transform.keeps_priors else None
+        before = source.kind if parent is None else parent.kind
+        kind = None if transform is None else transform.kind
+        self.kind: Kind = before if kind is None else kind
+        self._facts: Facts | None = None
+        #: Checksums of scores by part, as first seen.
+        self._seen: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return int(self.facts.n_rows.sum())
+
+    # What the whole is
+
+    @property
+    def facts_or_none(self) -> Facts | None:
+        """The table of facts, where it is known already."""
+        if self._parent is not None and self._transform is not None and self._transform.keeps_rows:
+            return self._parent.facts_or_none
+        return self._facts
+
+    @property
+    def facts(self) -> Facts:
+        """The table of facts; labels and weights are read where they were not yet."""
+        facts = self.facts_or_none
+        if facts is None:
+            self.find_facts(read_facts)
+            return self.facts
+        return facts
+
+    def as_known(self, other: Self) -> Self:
+        """Return these data with the facts of others, which have the same labels and weights."""
+        self._facts = other.facts_or_none
+        return self
+
+    def find_facts(self, facts_of: Callable[[Self], Facts]) -> None:
+        """Know the facts, which `facts_of` counts where none of the parents knows them."""
+        if self.facts_or_none is None and self._parent is not None:
+            self._parent.find_facts(facts_of)
+        if self.facts_or_none is None:
+            self._facts = facts_of(self)
+
+    @property
+    def class_weights(self) -> Floats:
+        """Total sample weight of each class, shape (K,)."""
+        return self.facts.class_weights
+
+    @property
+    def class_sizes(self) -> NDArray[np.int64]:
+        """Number of samples of positive weight of each class, shape (K,)."""
+        return np.asarray(self.facts.sizes.sum(axis=0))
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether samples may count differently."""
+        return self.facts.has_weights
+
+    @property
+    def common_weight(self) -> float | None:
+        """Weight of all samples of positive weight; None if these have different weights."""
+        return self.facts.common_weight
+
+    @property
+    def drawn_from(self) -> Self:
+        if self._parent is None or self._transform is None:
+            return self
+        has_rows = self._transform.keeps_rows or self._transform.is_replicate
+        return self._parent.drawn_from if has_rows else self
+
+    def _fix_posterior_priors(self) -> Floats:
+        parent, transform = self._parent, self._transform
+        if parent is None or transform is None:
+            return self.priors
+        keeps = transform.keeps_posteriors and parent.kind == self.kind
+        return parent._fix_posterior_priors() if keeps else self.priors
+
+    # Parts
+
+    def check_column(self, argument: str, name: str) -> None:
+        """Raise unless the parts have a column of this name, or only reading can tell."""
+        if self.source.columns is not None:
+            check_column(argument, name, sorted(self.source.columns))
+
+    @property
+    def columns_read(self) -> frozenset[str]:
+        """Names of columns of ids that transforms read."""
+        if self._parent is None or self._transform is None:
+            return frozenset()
+        return self._parent.columns_read | self._transform.reads
+
+    @property
+    def root(self) -> Self:
+        """The data that its source gives, unmapped."""
+        return self if self._parent is None else self._parent.root
+
+    def part(self, raw: Part, mapped_parts: dict[int, Part]) -> Part:
+        """Return the part of what the source gave; `mapped_parts` holds what was mapped already."""
+        if id(self) not in mapped_parts:
+            mapped_parts[id(self)] = self._part(raw, mapped_parts)
+        return mapped_parts[id(self)]
+
+    def _part(self, raw: Part, mapped_parts: dict[int, Part]) -> Part:
+        number, before, transform = raw.number, None, self._transform
+        if self._parent is None or transform is None:
+            predictions = raw.predictions
+        else:
+            before = self._parent.part(raw, mapped_parts)
+            if transform.is_of_user:
+                with naming(self.source, number):
+                    predictions = transform.apply(before)
+            else:
+                predictions = transform.apply(before)
+        facts = self.facts_or_none
+        if facts is None:  # they are being counted
+            part = Part(predictions, number, 0, np.zeros(self.n_classes, np.int64))
+        else:
+            # what users make knows its part only, whose priors may have been looked at
+            is_given = transform is None or transform.is_of_user
+            bound = predictions.as_part_of(facts.class_weights, is_given=is_given)
+            part = Part(bound, number, int(facts.first_rows[number]), facts.ranks[number])
+        if before is None or transform is None:
+            return part
+        return part.made_from(before, transform)
+
+    def check_unchanged(self, raw: Part, with_scores: bool) -> None:
+        """Raise where a part is not what it was when it was read before."""
+        facts = self._facts
+        if facts is None:
+            return
+        checksum = label_checksum(raw)
+        if (
+            len(raw.predictions) != facts.n_rows[raw.number]
+            or checksum != facts.checksums[raw.number]
+        ):
+            self._raise_changed(raw.number, "labels or weights")
+        if with_scores:
+            self.note_scores(raw.number, raw.predictions.score_checksum())
+
+    def note_scores(self, number: int, checksum: int | None) -> None:
+        """Raise where the scores of a part have another checksum than when they were first seen."""
+        if checksum is not None and self._seen.setdefault(number, checksum) != checksum:
+            self._raise_changed(number, "scores")
+
+    def _raise_changed(self, number: int, what: str) -> None:
+        raise ArgumentError(
+            "data",
+            f"must not change between reads, but the {what} of {self.source.name_of(number)} "
+            f"are not what they were{self.source.hint_if_changed}",
+        )
+
+    def mapped(self, transform: Transform) -> Self:
+        """Return the data with each part mapped when it is read."""
+        return type(self)(self.source, self, transform)
+
+    def on(self, source: Source) -> Self:
+        """Return the data, mapped as they are, with parts that another source gives."""
+        if self._parent is None:
+            return type(self)(source)
+        return type(self)(source, self._parent.on(source), self._transform)
 
     def __repr__(self) -> str:
         rows = "" if self.facts_or_none is None else f"{len(self):,} samples in "
@@ -67,15 +241,6 @@ class PartitionedPredictions(MappedParts):
             ],
         )
 
-    @property
-    def facts(self) -> Facts:
-        """The table of facts; labels and weights are read where they were not yet."""
-        if self.facts_or_none is None:
-            from fastpsr.counts import find_facts  # which counts data
-
-            find_facts(self)
-        return super().facts
-
     def map(self, function: Callable[[Predictions], Predictions]) -> "PartitionedPredictions":
         """Return the data with a function applied to the predictions of each part when read.
 
@@ -86,16 +251,12 @@ class PartitionedPredictions(MappedParts):
 
     def __iter__(self) -> Iterator[Predictions]:
         """Yield the predictions of each part in turn."""
-        from fastpsr.counts import find_facts  # which counts data
-        from fastpsr.counts.reading import parts_of
-
-        find_facts(self)
         for part in parts_of(self):
             yield part.predictions
 
     def compute(self) -> Predictions:
-        """Return all samples in memory."""
-        return Predictions.joined(list(self))
+        """Return all samples in memory, with their columns."""
+        return Predictions.joined([p.predictions for p in parts_of(self, with_columns=True)])
 
 
 Data = Predictions | PartitionedPredictions
@@ -140,9 +301,10 @@ def from_parts(
     Parameters
     ----------
     parts : iterable
-        Each part is a ``Predictions``; a pair of ``Predictions`` and a dict of columns of ids, such
-        as ``{"speaker": ids}``; or a function without arguments that returns one of these and is
-        called for every read. Parts may be empty, of one class, or without weight.
+        Each part is a ``Predictions``, with the columns that it has; a pair of ``Predictions`` and
+        a dict of further columns, such as ``{"speaker": ids}``; or a function without arguments
+        that returns one of these and is called for every read. Parts may be empty, of one class, or
+        without weight.
 
     Returns
     -------
@@ -178,7 +340,7 @@ def mapped(data: Data, transform: Transform) -> Any:
     """Return data with each part mapped: at once in memory, else when it is read."""
     if isinstance(data, PartitionedPredictions):
         return data.mapped(transform)
-    return transform(Part.whole(data))
+    return transform.apply(Part.whole(data))
 
 
 def check_data(data: object, name: str = "predictions") -> None:
@@ -199,23 +361,17 @@ def check_data(data: object, name: str = "predictions") -> None:
 
 
 def check_ids(argument: str, ids: Any, data: Data) -> None:
-    """Raise where ids of data in parts are no name of a column, or those in memory are one."""
-    if isinstance(data, PartitionedPredictions):
-        if not isinstance(ids, str):
-            raise ArgumentError(
-                argument, "must be the name of a column for data in parts, not an array"
-            )
-    elif isinstance(ids, str):
-        raise ArgumentError(
-            argument,
-            f"must have one entry per sample: columns such as {ids!r} are for data in parts",
-        )
+    """Raise where ids name no column of the data, or are not one per sample of data in parts."""
+    if isinstance(ids, str):
+        data.check_column(argument, ids)
+    elif isinstance(data, PartitionedPredictions):
+        n_ids = checks.as_array(argument, ids, "ids").size
+        checks.check_length(argument, n_ids, len(data.root))
 
 
 def picked_ids(argument: str, ids: Any, data: Data, rows: Any) -> Any:
-    """Return the ids of some rows of data in memory; names of columns of data in parts stay."""
+    """Return the ids of some rows; names stay, and parts know their rows in the whole."""
     check_ids(argument, ids, data)
-    if isinstance(ids, str):
+    if isinstance(ids, str) or isinstance(data, PartitionedPredictions):
         return ids
-    assert isinstance(data, Predictions)
-    return as_ids(argument, ids, len(data), data.row_order)[rows]
+    return data.ids(argument, ids)[rows]

@@ -1,23 +1,19 @@
 """`Predictions`: the output of a classifier, validated once, with labels, priors and weights."""
 
-from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks
-from fastpsr.caching import cached_property
-from fastpsr.data.labeled import KINDS, Floats, Kind, ScoreKind
+from fastpsr.data.columns import Columns, GivenColumns
+from fastpsr.data.labeled import KINDS, Floats, Kind, ScoredLabels, ScoreKind
 from fastpsr.data.logits import Logits
-from fastpsr.data.representation import ScoredLabels
-from fastpsr.errors import ArgumentError, SuspicionWarning, warn
+from fastpsr.data.suspicion import look_at_logits
+from fastpsr.errors import ArgumentError
 from fastpsr.frames import names_of, require_class_order, row_order_of
-from fastpsr.html import table, values
 from fastpsr.options import with_hints
-
-_FEWEST_TO_JUDGE = 10  # rows, to say what logits look like
+from fastpsr.results import table, values
 
 
 class Predictions(ScoredLabels):
@@ -37,6 +33,9 @@ class Predictions(ScoredLabels):
         True classes, 0 to K-1; None for unlabeled data.
     sample_weight : ndarray of float64, shape (N,), or None
         Weights; None if all samples have the same weight. Samples of weight 0 are ignored.
+    columns : mapping of str to ndarray of shape (N,)
+        Columns beside the scores, such as ids of speakers: those that a constructor was given.
+        Subsets and calibrated predictions have them, too.
 
     Notes
     -----
@@ -61,6 +60,13 @@ class Predictions(ScoredLabels):
     (3, [0.333, 0.667])
     >>> predictions[predictions.y_true == 1].posteriors.tolist()
     [[0.09999999999999998, 0.9], [0.6, 0.4]]
+
+    Columns beside the scores have names:
+
+    >>> speakers = ["anna", "ben", "ben"]
+    >>> data = fp.Predictions.from_llrs([0, 1, 1], [-2, 3, 0.5], columns={"speaker": speakers})
+    >>> data[1:].columns["speaker"].tolist()
+    ['ben', 'ben']
     """
 
     def __init__(self) -> None:
@@ -78,6 +84,7 @@ class Predictions(ScoredLabels):
         classes: ArrayLike | None = None,
         normalize: bool = False,
         floor: float = 0.0,
+        columns: GivenColumns | None = None,
     ) -> Self:
         """Make predictions from posterior probabilities.
 
@@ -102,6 +109,9 @@ class Predictions(ScoredLabels):
         floor : float
             Posteriors are clipped to [floor, 1 - floor], and rows are divided by their sums again,
             so that no loss is infinite. At least 0 and below 0.5; 0 means no clipping.
+        columns : dict of str to array-like of shape (N,), optional
+            Columns beside the scores: ids of groups, clusters or speakers, folds, measures.
+            Arguments such as ``by="gender"`` or ``fp.Clusters("patient")`` name them.
 
         Notes
         -----
@@ -126,7 +136,7 @@ class Predictions(ScoredLabels):
         [[0.7, 0.3], [0.01, 0.99], [0.9, 0.1]]
         """
         return cls._read(
-            "posteriors", "q", y_true, q, priors, sample_weight, classes, normalize, floor
+            "posteriors", "q", y_true, q, priors, sample_weight, classes, columns, normalize, floor
         )
 
     @classmethod
@@ -141,6 +151,7 @@ class Predictions(ScoredLabels):
         classes: ArrayLike | None = None,
         normalize: bool = False,
         floor: float = 0.0,
+        columns: GivenColumns | None = None,
     ) -> Self:
         """Make predictions from natural logarithms of posteriors, shape (N, K).
 
@@ -148,7 +159,7 @@ class Predictions(ScoredLabels):
         is true; they are normalized in both cases. Otherwise as :meth:`from_posteriors`.
         """
         return cls._read(
-            "log-posteriors", "log_q", y_true, log_q, priors, sample_weight, classes,
+            "log-posteriors", "log_q", y_true, log_q, priors, sample_weight, classes, columns,
             normalize, floor,
         )  # fmt: skip
 
@@ -162,6 +173,7 @@ class Predictions(ScoredLabels):
         priors: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         classes: ArrayLike | None = None,
+        columns: GivenColumns | None = None,
     ) -> Self:
         """Make predictions from logits: (N, K) for a softmax, (N,) for the log-odds of class 1.
 
@@ -178,7 +190,7 @@ class Predictions(ScoredLabels):
         SuspicionWarning
             If at least 10 rows all look like probabilities: in [0, 1], and rows that sum to 1.
         """
-        return cls._read("logits", "z", y_true, z, priors, sample_weight, classes)
+        return cls._read("logits", "z", y_true, z, priors, sample_weight, classes, columns)
 
     @classmethod
     @with_hints
@@ -190,6 +202,7 @@ class Predictions(ScoredLabels):
         priors: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         classes: ArrayLike | None = None,
+        columns: GivenColumns | None = None,
     ) -> Self:
         """Make predictions from log-likelihoods of the classes, shape (N, K), natural logarithms.
 
@@ -197,7 +210,7 @@ class Predictions(ScoredLabels):
         by default the class frequencies. Otherwise as :meth:`from_logits`.
         """
         return cls._read(
-            "log-likelihoods", "log_lk", y_true, log_lk, priors, sample_weight, classes
+            "log-likelihoods", "log_lk", y_true, log_lk, priors, sample_weight, classes, columns
         )
 
     @classmethod
@@ -210,6 +223,7 @@ class Predictions(ScoredLabels):
         prior: float | None = None,
         sample_weight: ArrayLike | None = None,
         classes: ArrayLike | None = None,
+        columns: GivenColumns | None = None,
     ) -> Self:
         """Make predictions from log-likelihood ratios of class 1 against class 0.
 
@@ -225,6 +239,8 @@ class Predictions(ScoredLabels):
             Finite weights, none negative.
         classes : array-like, shape (2,), optional
             Labels: [non-target, target].
+        columns : dict of str to array-like of shape (N,), optional
+            Columns beside the scores, see :meth:`from_posteriors`.
 
         Raises
         ------
@@ -232,12 +248,18 @@ class Predictions(ScoredLabels):
             If there are nan, a prior outside (0, 1), labels that are not classes, or arrays of
             different lengths.
         """
-        return cls._read("llrs", "llr", y_true, llr, _pair(prior), sample_weight, classes)
+        priors = _pair(prior)
+        return cls._read("llrs", "llr", y_true, llr, priors, sample_weight, classes, columns)
 
     @classmethod
     @with_hints
     def from_target_nontarget(
-        cls, tar: ArrayLike, non: ArrayLike, *, prior: float | None = None
+        cls,
+        tar: ArrayLike,
+        non: ArrayLike,
+        *,
+        prior: float | None = None,
+        columns: GivenColumns | None = None,
     ) -> Self:
         """Make predictions from the LLRs of targets and those of non-targets, as two arrays.
 
@@ -245,7 +267,8 @@ class Predictions(ScoredLabels):
         """
         targets, nontargets = checks.as_scores("tar", tar), checks.as_scores("non", non)
         y_true = np.repeat(np.array([1, 0], np.uint8), [targets.size, nontargets.size])
-        return cls.from_llrs(y_true, np.concatenate([targets, nontargets]), prior=prior)
+        llrs = np.concatenate([targets, nontargets])
+        return cls.from_llrs(y_true, llrs, prior=prior, columns=columns)
 
     @classmethod
     @with_hints
@@ -256,13 +279,16 @@ class Predictions(ScoredLabels):
         *,
         sample_weight: ArrayLike | None = None,
         classes: ArrayLike | None = None,
+        columns: GivenColumns | None = None,
     ) -> Self:
         """Make predictions from scores that only rank samples: higher means class 1.
 
         They can be used by metrics that depend on ranks and by calibrators; metrics that need
         posteriors raise an error. Infinite scores are allowed, nan is not.
         """
-        return cls._read("raw scores", "scores", y_true, scores, None, sample_weight, classes)
+        return cls._read(
+            "raw scores", "scores", y_true, scores, None, sample_weight, classes, columns
+        )
 
     @classmethod
     @with_hints
@@ -277,6 +303,7 @@ class Predictions(ScoredLabels):
         classes: ArrayLike | None = None,
         normalize: bool = False,
         floor: float = 0.0,
+        columns: GivenColumns | None = None,
     ) -> Self:
         """Make predictions from scores whose kind is a value, such as an option of a program.
 
@@ -305,6 +332,8 @@ class Predictions(ScoredLabels):
             Labels in the order of the columns; in binary tasks [negative, positive].
         normalize, floor : optional
             For posteriors and log-posteriors: see :meth:`from_posteriors`.
+        columns : dict of str to array-like of shape (N,), optional
+            Columns beside the scores, see :meth:`from_posteriors`.
 
         Raises
         ------
@@ -331,7 +360,16 @@ class Predictions(ScoredLabels):
             if value and kind not in ("posteriors", "log-posteriors"):
                 raise ArgumentError(name, f"is for posteriors, not for {kind}")
         return cls._read(
-            kind, "scores", y_true, scores, priors, sample_weight, classes, normalize, floor
+            kind,
+            "scores",
+            y_true,
+            scores,
+            priors,
+            sample_weight,
+            classes,
+            columns,
+            normalize,
+            floor,
         )
 
     @classmethod
@@ -344,6 +382,7 @@ class Predictions(ScoredLabels):
         priors: ArrayLike | None,
         sample_weight: ArrayLike | None,
         classes: ArrayLike | None,
+        columns: GivenColumns | None,
         normalize: bool = False,
         floor: float = 0.0,
     ) -> Self:
@@ -369,6 +408,8 @@ class Predictions(ScoredLabels):
         is_given = kind == "posteriors"
         new = cls._make(y_true, kind, values, priors, sample_weight, classes, given=is_given)
         new.row_order = order
+        if columns is not None:
+            new.columns = Columns.of(columns, len(new), order)
         return new
 
     @classmethod
@@ -407,10 +448,6 @@ class Predictions(ScoredLabels):
         new._whole_weights = None
         return new
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out cached values and the index, which need not be sent to other processes."""
-        return self.compact().__dict__ | {"row_order": None, "_drawn_from": None}
-
     def __dir__(self) -> list[str]:
         """Return what users of the library need; the rest is for its other modules."""
         return sorted(_FOR_USERS)
@@ -439,76 +476,6 @@ class Predictions(ScoredLabels):
             ],
         )
 
-    def __getitem__(self, index: Any) -> Self:
-        """Return the samples selected by a slice, a boolean mask or an array of row numbers."""
-        if not isinstance(index, slice):
-            index = _as_rows(index)
-        if self.kind == "likelihoods" and (
-            self.y_true is not None or self.given_priors is not None
-        ):
-            self._fix_posterior_priors()  # posteriors do not change
-        picked = self.compact()
-        if self._logits is None:
-            picked._values = np.ascontiguousarray(self._values[index])
-        else:
-            picked._logits = self._logits[index]
-            picked._values = picked._logits.rows
-        picked._whole_weights = picked.row_order = picked._drawn_from = None
-        if self._given_posteriors is not None:
-            picked._given_posteriors = picked._values
-            for name in ("log_odds", "log_posteriors"):  # not to take the logarithms again
-                if name in self.__dict__:
-                    picked.__dict__[name] = np.ascontiguousarray(self.__dict__[name][index])
-        if self.y_true is not None:
-            picked.y_true = np.ascontiguousarray(self.y_true[index])
-        if self._weights.size:
-            picked._weights = np.ascontiguousarray(self._weights[index])
-            picked.sample_weight = picked._weights
-        if self.n_draws is not None:
-            picked.n_draws = self.n_draws[index]
-        return picked
-
-    def present(self) -> Self:
-        """Return the samples of positive weight."""
-        if not self._weights.size or self._weights.all():
-            return self
-        present = self[self._weights > 0.0]
-        present._whole_weights = self._whole_weights
-        return present
-
-    def replace_scores(self, kind: Kind, values: Floats) -> Self:
-        """Return the same samples with other :attr:`scores` of the given `kind`."""
-        new = self.compact()
-        new.kind, new._values, new._given_posteriors, new._logits = kind, values, None, None
-        if kind != self.kind:  # raw scores become LLRs: the receiver's prior makes posteriors
-            new._posterior_priors = self.given_priors
-        return new
-
-    def reweighted(self, sample_weight: Floats, n_draws: Floats | None = None) -> Self:
-        """Return the same samples with other weights; posteriors do not change.
-
-        Weights of a replicate contain the number of draws of each sample.
-        """
-        if self.kind == "likelihoods":
-            self._fix_posterior_priors()
-        new = self.compact(keep={"log_odds", "log_posteriors", "posteriors"})
-        new._weights = new.sample_weight = sample_weight
-        new._whole_weights = None
-        new._drawn_from, new.n_draws = self.drawn_from, n_draws
-        return new
-
-    def as_part_of(self, class_weights: Floats, *, is_given: bool = False) -> Self:
-        """Return the same samples as a part of data with these total class weights.
-
-        Class frequencies, and posteriors that depend on them, become those of the whole data, also
-        if the caller has computed posteriors of the part before.
-        """
-        new = self.compact()
-        new._whole_weights = class_weights
-        if is_given:
-            new._posterior_priors = new.given_priors
-        return new
-
     @classmethod
     def without_scores(
         cls,
@@ -521,48 +488,6 @@ class Predictions(ScoredLabels):
         """Return labels and weights with placeholders for the scores."""
         nothing = np.broadcast_to(np.float64(0.0), shape)
         return cls._make(y_true, kind, nothing, priors, sample_weight)
-
-    def alone(self) -> Self:
-        """Return the same samples as a separate data set, no longer a part of a whole.
-
-        Without given priors, likelihoods are converted with the frequencies of these samples.
-        """
-        new = self.compact()
-        new._posterior_priors = new.given_priors
-        new._whole_weights = None
-        return new
-
-    @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Self:
-        """Return the samples of all parts, one after another."""
-        forms = {(p._given_posteriors is None, p._logits is None, p._values.ndim) for p in parts}
-        if len(forms) > 1:  # such as posteriors in some parts, logarithms in others
-            parts = [part.replace_scores(part.kind, part.scores) for part in parts]
-        new = parts[0].compact()
-        new._whole_weights = new.row_order = None
-        logits = [part._logits for part in parts if part._logits is not None]
-        if logits:
-            new._logits = Logits.joined(logits)
-            new._values = new._logits.rows
-        else:
-            new._values = np.concatenate([part._values for part in parts])
-        if new._given_posteriors is not None:
-            new._given_posteriors = new._values
-        if new.y_true is not None:
-            new.y_true = np.concatenate([part.labels for part in parts])
-        if any(part.weights.size for part in parts):
-            weights = [part.weights if part.weights.size else np.ones(len(part)) for part in parts]
-            new._weights = new.sample_weight = np.concatenate(weights)
-        draws = [part.n_draws for part in parts if part.n_draws is not None]
-        new.n_draws = np.concatenate(draws) if len(draws) == len(parts) else None
-        return new
-
-    def compact(self, keep: AbstractSet[str] = frozenset()) -> Self:
-        """Return the same predictions without cached values, except those to `keep`."""
-        new = type(self).__new__(type(self))
-        left_out = _CACHED - keep
-        new.__dict__.update({k: v for k, v in self.__dict__.items() if k not in left_out})
-        return new
 
     def as_llrs(self, prior: float | None = None, *, training_prior: float | None = None) -> Self:
         """Return binary predictions as likelihoods: LLRs, the log-odds without their prior.
@@ -600,64 +525,23 @@ class Predictions(ScoredLabels):
 
 
 _FOR_USERS = {
-    "as_llrs", "balanced_weights", "class_sizes", "class_weights", "from_llrs",
+    "as_llrs", "balanced_weights", "class_sizes", "class_weights", "columns", "from_llrs",
     "from_log_likelihoods", "from_log_posteriors", "from_logits", "from_posteriors",
     "from_raw_scores", "from_target_nontarget", "given_priors", "kind", "labels", "llrs",
     "log_odds", "log_posteriors", "n_classes", "of", "positive_posteriors", "posteriors",
     "priors", "sample_weight", "scores", "y_true",
 }  # fmt: skip
-_CACHED = {"_remembered"} | {
-    name
-    for base in Predictions.__mro__
-    for name, attribute in vars(base).items()
-    if isinstance(attribute, cached_property)
-}
-
-
-_PROBABILITIES_AS_LOGITS = SuspicionWarning(
-    "probabilities",
-    "the logits all lie in [0, 1] and rows sum to 1, as probabilities do",
-    "make predictions of probabilities with from_posteriors (TorchMetric: input='posteriors')",
-)
 
 
 def _read_logits(name: str, z: ArrayLike) -> NDArray[Any] | Logits:
     """Return log-odds, or rows for more than two classes."""
     given = checks.as_column(checks.read(name, z))
-    if _are_like_probabilities(given):
-        warn(_PROBABILITIES_AS_LOGITS)
+    look_at_logits(given)
     if given.ndim == 1:
         return checks.as_scores(name, given)
     if given.shape[1:] == (2,):  # log-odds need no normalization
         return _two_columns_apart(checks.as_log_rows(name, given))
     return Logits.read(name, given)
-
-
-def _are_like_probabilities(z: NDArray[Any]) -> bool:
-    """Return whether logits look like probabilities; the first rows decide for nearly all data."""
-
-    def are_alike(rows: NDArray[Any]) -> bool:
-        if not 0.0 <= rows.min() <= rows.max() <= 1.0:
-            return False
-        return rows.ndim == 1 or bool(np.abs(rows.sum(axis=1, dtype=np.float64) - 1.0).max() < 1e-3)
-
-    if z.ndim not in (1, 2) or len(z) < _FEWEST_TO_JUDGE or z.dtype.kind != "f" or not z.size:
-        return False
-    if not are_alike(z[:_FEWEST_TO_JUDGE]):
-        return False
-    return are_alike(z) and bool((z != np.rint(z)).any() and z.min() < z.max())
-
-
-def _as_rows(index: Any) -> NDArray[Any]:
-    """Return an index as an array of row numbers or a mask."""
-    rows = np.atleast_1d(checks.read("index", index, "row numbers, a mask or a slice"))
-    if rows.ndim > 1 or (rows.dtype.kind == "f" and rows.size):
-        raise ArgumentError(
-            "index",
-            "must be row numbers, a mask or a slice, not an array of "
-            f"{rows.dtype} of shape {rows.shape}",
-        )
-    return rows if rows.size else rows.astype(np.int64)
 
 
 def _two_columns_apart(rows: NDArray[Any]) -> NDArray[Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fastpsr.data.columns import Columns
 from fastpsr.data.labeled import Floats, Kind
 from fastpsr.data.part import ROWS
 from fastpsr.data.predictions import Predictions
@@ -23,8 +24,10 @@ class Source(ABC):
     n_classes: int
     given_priors: Floats | None
     n_parts: int
-    #: Names of columns of ids that parts have; None where only reading can tell.
+    #: Names of the columns that parts have; None where only reading can tell.
     columns: frozenset[str] | None = None
+    #: Of these, columns that stay with the samples in memory.
+    kept_columns: frozenset[str] = frozenset()
     #: What to do where parts change between reads.
     hint_if_changed: str = ""
     #: Takes a reading and returns the accumulators of its steps, where parts are counted elsewhere.
@@ -57,8 +60,8 @@ class Source(ABC):
         """Read what is `wanted` of a part; sources of equal readers take the same."""
 
     @abstractmethod
-    def build(self, loaded: Any, reads: frozenset[str]) -> tuple[Predictions, Mapping[str, Any]]:
-        """Return predictions and columns of ids of what was loaded."""
+    def build(self, loaded: Any, reads: frozenset[str]) -> Predictions:
+        """Return the predictions, with their columns, of what was loaded."""
 
 
 @contextmanager
@@ -86,10 +89,10 @@ class Given(Source):
         if not self._parts:
             raise ArgumentError("parts", "must not be empty")
         with naming(self, 0):
-            first, columns = self.build(self.load(0, ROWS), ROWS)
+            first = self.build(self.load(0, ROWS), ROWS)
         self.kind, self.n_classes = first.kind, first.n_classes
         self.given_priors = first.given_priors
-        self.columns = frozenset(columns)
+        self.columns = self.kept_columns = frozenset(first.columns)
 
     def name_of(self, number: int) -> str:
         return f"parts[{number}]"
@@ -98,7 +101,7 @@ class Given(Source):
         part = self._parts[number]
         return part() if callable(part) else part
 
-    def build(self, loaded: Any, reads: frozenset[str]) -> tuple[Predictions, Mapping[str, Any]]:
+    def build(self, loaded: Any, reads: frozenset[str]) -> Predictions:
         predictions: Any = loaded
         columns: Any = {}
         if isinstance(loaded, tuple) and len(loaded) == 2:
@@ -109,7 +112,10 @@ class Given(Source):
                 "must be Predictions, pairs of Predictions and a dict of columns, or functions "
                 f"that return one of these, not {type(loaded).__name__}",
             )
-        return predictions, columns
+        if not columns:
+            return predictions
+        further = Columns.of(columns, len(predictions), predictions.row_order)
+        return predictions.with_columns(Columns({**predictions.columns, **further}))
 
 
 def same_priors(one: Floats | None, other: Floats | None) -> bool:

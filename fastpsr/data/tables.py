@@ -1,7 +1,7 @@
 """Predictions in columns of tables: a source gives tables, and names their columns once."""
 
 import inspect
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ParamSpec, Protocol, TypedDict, TypeVar, cast
 
@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks
+from fastpsr.data.columns import Columns as NamedColumns
+from fastpsr.data.columns import check_column
 from fastpsr.data.labeled import KINDS, Floats, ScoreKind
 from fastpsr.data.predictions import Predictions
 from fastpsr.data.sources import Source
@@ -172,6 +174,7 @@ class TableSource(Source):
         if self.given_priors is not None:
             self.given_priors = checks.as_priors("priors", self.given_priors, self.n_classes)
         self.columns = frozenset(tables.schema.names)
+        self.kept_columns = self.columns - {y_true, sample_weight, *self._names}
 
     @property
     def n_rows(self) -> int | None:
@@ -195,27 +198,26 @@ class TableSource(Source):
             names.add(self._sample_weight)
         if "scores" in reads:
             names |= set(self._names)
-        missing = names - set(self.tables.schema.names)
-        if missing:
-            have = ", ".join(self.tables.schema.names)
-            raise ArgumentError("data", f"must have the column {min(missing)!r}; there are: {have}")
+        for name in sorted(names):
+            check_column("data", name, self.tables.schema.names)
         return frozenset(names)
 
     def load(self, number: int, wanted: frozenset[str]) -> Any:
         return self.tables.load(number, wanted)
 
-    def build(self, loaded: Any, reads: frozenset[str]) -> tuple[Predictions, Mapping[str, Any]]:
+    def build(self, loaded: Any, reads: frozenset[str]) -> Predictions:
         y = self._labels(loaded)
         weights = None
         if self._sample_weight is not None:
             weights = _numbers(loaded, self._sample_weight)
-        columns = {}
-        for name in sorted(reads - {"labels", "weights", "scores"}):
+        named = reads - {"labels", "weights", "scores"}
+        for name in sorted(named):
             _require_no_null(loaded[name], name)
-            columns[name] = _Ids(loaded[name])
+        of_others = self.kept_columns.intersection(loaded.column_names)
+        columns = NamedColumns({name: _Ids(loaded[name]) for name in sorted(named | of_others)})
         scores = self._scores(loaded) if "scores" in reads else None
         try:
-            return self._predictions(y, scores, weights), columns
+            return self._predictions(y, scores, weights).with_columns(columns)
         except ArgumentError as error:
             raise self._by_column(error) from None
 
@@ -306,6 +308,8 @@ class _Ids:
         column = self._column
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             coded = column.combine_chunks().dictionary_encode()
+            if column.null_count:
+                return np.asarray(column.to_pylist(), object)
             values = np.asarray(coded.dictionary.to_pylist() or [""], dtype=str)
             return np.asarray(values[coded.indices.to_numpy()])
         if pa.types.is_dictionary(column.type):

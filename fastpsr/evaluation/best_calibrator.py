@@ -11,8 +11,8 @@ from fastpsr.calibration.base import Calibrator
 from fastpsr.counts import begin, side_by_side
 from fastpsr.counts.losses import ScoreTotals, summed_losses
 from fastpsr.data import Data, Predictions
+from fastpsr.errors import without_warnings
 from fastpsr.metrics import CalibrationLoss
-from fastpsr.silence import without_warnings
 
 # what shares a pass over the samples, or takes less than a second: `select` compares others, too
 _BINARY = ("temperature", "dp", "beta")

@@ -16,19 +16,19 @@ from fastpsr.bootstrap.job import Job, Progress
 from fastpsr.bootstrap.progress import as_progress
 from fastpsr.bootstrap.result import described_results
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.calibration import PAV, TrainOnTest
+from fastpsr.calibration import TrainOnTest
 from fastpsr.calibration.base import Calibrator, FitTransform
+from fastpsr.calibration.pav import PAV
 from fastpsr.calibration.training import Training
 from fastpsr.counts import begin, one_call, side_by_side, takes_predictions
 from fastpsr.counts.losses import ScoreTotals, summed_losses
 from fastpsr.data import Data, Predictions, check_data
 from fastpsr.errors import ArgumentError, Subject
 from fastpsr.evaluation.layout import with_interval
-from fastpsr.html import table
 from fastpsr.interval_rule import OF_MEANS, IntervalRule
 from fastpsr.metrics import CalibrationLoss
 from fastpsr.options import with_hints
-from fastpsr.results import Result
+from fastpsr.results import Result, table
 from fastpsr.rules import Log, ScoringRule
 
 #: The parts of a decomposition as signed sums of the terms (score, calibrated score, uncertainty).

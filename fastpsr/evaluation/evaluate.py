@@ -15,7 +15,7 @@ from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.progress import as_progress
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.counts import outcomes
-from fastpsr.data import Data, Kind, Predictions, check_data
+from fastpsr.data import Bins, By, Data, Kind, Predictions, check_data
 from fastpsr.errors import ArgumentError, ResultWarning, Subject, kept_warnings, warn
 from fastpsr.evaluation.comparison import (
     Difference,
@@ -27,7 +27,6 @@ from fastpsr.evaluation.comparison import (
 from fastpsr.evaluation.layout import POOLED
 from fastpsr.evaluation.table import Evaluation
 from fastpsr.evaluation.task import Progress, Task, tasks_of
-from fastpsr.groups import Bins, By
 from fastpsr.metrics.base import AnyMetric
 from fastpsr.metrics.defaults import (
     LossOfTable,
@@ -94,12 +93,12 @@ def evaluate(
         cross-entropy and Brier score, and relative calibration loss; for raw scores those of ranks
         among these. With `differences`, systems have the same metrics: those of raw scores if some
         have such, else those of LLRs if some have LLRs.
-    by : dict of name to array-like of shape (N,), optional
-        Group of each sample, for one or more groupings: the metrics are also computed for the
-        samples of each group alone. A tuple of names with a tuple of ids, as in
-        ``{("gender", "channel"): (genders, channels)}``, has a group for each combination that
-        occurs. A Series of pandas or polars has its name. For data in parts, the name of a column,
-        or a list of names (in which tuples are combined), or a dict of name to column.
+    by : str, list of str, or dict of name to array-like of shape (N,), optional
+        Columns of the predictions, or the group of each sample, for one or more groupings: the
+        metrics are also computed for the samples of each group alone. A tuple of names, as in
+        ``[("gender", "channel")]`` or ``{("gender", "channel"): (genders, channels)}``, has a group
+        for each combination that occurs. A dict may also have names of columns in place of ids. A
+        Series of pandas or polars has its name.
         ``fp.SharedTargets(ids)`` in place of ids: each group has all targets. Groups are in the
         natural order of their values: 3s, 10s, 30s. LLRs without a prior are completed with the
         class frequencies of the group, which ``predictions[mask]`` does not do.

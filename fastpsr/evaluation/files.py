@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation.layout import POOLED, as_tables, headings_of_differences
 from fastpsr.files import write_text
-from fastpsr.strict_json import as_json
+from fastpsr.results import as_json
 
 if TYPE_CHECKING:
     from fastpsr.evaluation.table import Evaluation

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from fastpsr.calibration import PAV, TrainOnTest
+from fastpsr.calibration import TrainOnTest
+from fastpsr.calibration.pav import PAV
 from fastpsr.metrics import EER, ActDCF, CalibrationLoss, Cllr, CrossEntropy, MinCllr, MinDCF
 from fastpsr.metrics.defaults import LossOfTable
 from fastpsr.rules import Log

@@ -14,15 +14,13 @@ from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import ByCondition, CrossFit, LinearFusion
 from fastpsr.calibration.base import Calibrator, FitTransform, as_calibrator
 from fastpsr.data import Data, Floats, Kind, Part, Predictions, Transform, check_data, mapped
-from fastpsr.errors import ArgumentError, warn
+from fastpsr.errors import ArgumentError, in_silence, warn
 from fastpsr.evaluation.nested_choice import NoCalibration, draw_losses, nested_losses
 from fastpsr.metrics import ExpectedScore
 from fastpsr.options import with_hints
-from fastpsr.results import Result
+from fastpsr.results import Result, aligned
 from fastpsr.rules import Log, ScoringRule
 from fastpsr.rules.base import check_rule
-from fastpsr.silence import in_silence
-from fastpsr.wording import aligned
 
 #: By name; None for no calibration.
 Candidates = Mapping[str, Calibrator | FitTransform | ByCondition | None]

@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.caching import cached_property
-from fastpsr.calibration import DirectionPreserving
+from fastpsr.calibration.affine import DirectionPreserving
 from fastpsr.costs import CostMatrix, bayes_decisions
-from fastpsr.counts import Step, begin, count
-from fastpsr.counts.suspicion import FEWEST, are_like_posteriors, like_posteriors
+from fastpsr.counts import begin, count
 from fastpsr.data import Data, Floats, Part, Predictions
-from fastpsr.errors import SuspicionWarning
+from fastpsr.data.steps import Step
+from fastpsr.data.suspicion import FEWEST, POSTERIORS_AS_LLRS, are_like_probabilities
+from fastpsr.errors import SuspicionWarning, in_silence
 from fastpsr.metrics import Cllr
-from fastpsr.silence import in_silence
 
 _ERRORS = 3.0  # number of standard errors for a warning
 _LARGE_SCALE = 3.0  # cosine similarities need a larger scale, LLRs a smaller one
@@ -68,8 +68,8 @@ def suspicions(data: Data) -> tuple[SuspicionWarning, ...]:
     found = []
     has_moments = counted.values.size > 1 and np.isfinite(counted.n_effective).all()
     if data.kind == "likelihoods":
-        if sizes.sum() >= FEWEST and are_like_posteriors(counted.values):
-            found.append(like_posteriors())
+        if sizes.sum() >= FEWEST and are_like_probabilities(counted.values):
+            found.append(POSTERIORS_AS_LLRS)
         elif sizes.min() >= FEWEST and has_moments:
             found += _like_cosines(counted) or _far_from_calibrated(counted)
     if has_moments:

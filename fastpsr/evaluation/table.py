@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.data import Kind
-from fastpsr.errors import PackageWarning
+from fastpsr.errors import PackageWarning, counted
 from fastpsr.evaluation.best_calibrator import BestCalibrator
 from fastpsr.evaluation.files import write
 from fastpsr.evaluation.layout import (
@@ -21,11 +21,8 @@ from fastpsr.evaluation.layout import (
     with_differences,
     with_interval,
 )
-from fastpsr.html import table
-from fastpsr.optional import frame
-from fastpsr.strict_json import strict
+from fastpsr.results import frame, strict, table
 from fastpsr.version import __version__
-from fastpsr.wording import counted
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -34,7 +31,8 @@ if TYPE_CHECKING:
     from fastpsr.data import Predictions
     from fastpsr.evaluation.comparison import Difference
     from fastpsr.metrics import MinDCF
-from fastpsr.groups import Bins, By, groups_of
+from fastpsr.counts.groups import groups_of
+from fastpsr.data import Bins, By
 
 
 @dataclass(frozen=True, eq=False)

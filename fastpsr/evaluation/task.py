@@ -15,14 +15,16 @@ from fastpsr.bootstrap.row_counts import Subset
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import TrainOnTest
 from fastpsr.counts import Outcome
-from fastpsr.counts.infinite_losses import count_infinite_losses
-from fastpsr.counts.reading import without_frames
-from fastpsr.data import Data, Kind, Predictions
+from fastpsr.counts.groups import Subgroup, groups_of
+from fastpsr.counts.scores import count_infinite_losses
+from fastpsr.data import Bins, By, Data, Kind, Predictions
+from fastpsr.data.reading import without_frames
 from fastpsr.errors import (
     ArgumentError,
     ResultWarning,
     Subject,
     SuspicionWarning,
+    counted,
     warn,
     warnings_about,
 )
@@ -31,12 +33,10 @@ from fastpsr.evaluation.layout import corrected
 from fastpsr.evaluation.roles import role_of
 from fastpsr.evaluation.suspicions import suspicions
 from fastpsr.evaluation.table import Group, Row
-from fastpsr.groups import Bins, By, Subgroup, groups_of
 from fastpsr.metrics import CalibrationLoss, Metric
 from fastpsr.metrics.base import AnyMetric
 from fastpsr.metrics.defaults import LossOfTable
 from fastpsr.rules import Log
-from fastpsr.wording import counted
 
 
 class NoIntervalsWarning(ResultWarning):

@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from numpy.typing import ArrayLike
 
-from fastpsr.counts import Step, begin, count, one_call
+from fastpsr.counts import begin, count, one_call
 from fastpsr.counts.sums import Sums
-from fastpsr.counts.suspicion import look_at_llrs
 from fastpsr.data import Data, Part, PartitionedPredictions, Predictions
+from fastpsr.data.steps import Step
+from fastpsr.data.suspicion import look_at_llrs
 from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import IntervalRule
 from fastpsr.options import Options, declared

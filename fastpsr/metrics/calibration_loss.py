@@ -7,8 +7,9 @@ from typing import Any, Self
 import numpy as np
 
 from fastpsr.caching import cached_property
-from fastpsr.calibration import CALIBRATORS, PAV, TRAININGS
+from fastpsr.calibration import CALIBRATORS, TRAININGS
 from fastpsr.calibration.base import Calibrator, FitTransform, as_calibrator
+from fastpsr.calibration.pav import PAV
 from fastpsr.calibration.training import CrossFit, Training, TrainOnTest, as_training
 from fastpsr.counts import begin, one_call, side_by_side
 from fastpsr.counts.losses import (

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fastpsr.calibration import PAV, CrossFit, DirectionPreserving, TrainOnTest
+from fastpsr.calibration import CrossFit, TrainOnTest
+from fastpsr.calibration.affine import DirectionPreserving
 from fastpsr.calibration.base import Calibrator
+from fastpsr.calibration.pav import PAV
 from fastpsr.calibration.training import Training
 from fastpsr.costs import CostMatrix
 from fastpsr.data import Data, Kind

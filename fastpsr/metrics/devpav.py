@@ -6,9 +6,9 @@ import numpy as np
 
 from fastpsr import checks
 from fastpsr.counts import count
-from fastpsr.counts.pav_blocks import require_both_classes
-from fastpsr.counts.score_range import HighestInSteps
-from fastpsr.counts.settled_ranks import pav_blocks
+from fastpsr.counts.ranks import pav_blocks
+from fastpsr.counts.roc import require_both_classes
+from fastpsr.counts.scores import HighestInSteps
 from fastpsr.data import Data, Floats
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import LLRMetric

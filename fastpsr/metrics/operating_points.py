@@ -8,19 +8,19 @@ import numpy as np
 
 from fastpsr import checks
 from fastpsr.counts import begin, count, one_call
-from fastpsr.counts.pav_blocks import PavBlocks
-from fastpsr.counts.rank_table import RankTable, Resolution, rank_cells, rank_sums
-from fastpsr.counts.roc_steps import (
+from fastpsr.counts.ranks import RankTable, Resolution, pav_blocks, rank_cells, rank_sums, roc_step
+from fastpsr.counts.roc import (
     EQUAL_RATES,
     Criterion,
+    PavBlocks,
     RocStep,
+    as_posteriors,
     limit_of_fa,
     limit_of_miss,
+    score_above,
 )
-from fastpsr.counts.score_range import HighestInSteps
-from fastpsr.counts.settled_ranks import pav_blocks, roc_step
+from fastpsr.counts.scores import HighestInSteps
 from fastpsr.counts.sums import Sums
-from fastpsr.counts.thresholds import as_posteriors, score_above
 from fastpsr.data import Data, check_data
 from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import AT_A_POINT, ONE_TERM, IntervalRule

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from fastpsr import checks
-from fastpsr.counts.pav_blocks import PavBlocks
-from fastpsr.counts.rank_table import RankTable
+from fastpsr.counts.ranks import RankTable
+from fastpsr.counts.roc import PavBlocks
 from fastpsr.data import Data
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric

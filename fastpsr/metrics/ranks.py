@@ -5,9 +5,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
-from fastpsr.counts.pav_blocks import PavBlocks
-from fastpsr.counts.rank_table import RankTable, rank_sums
-from fastpsr.counts.settled_ranks import pav_blocks
+from fastpsr.counts.ranks import RankTable, pav_blocks, rank_sums
+from fastpsr.counts.roc import PavBlocks
 from fastpsr.counts.sums import Sums
 from fastpsr.data import Data, Predictions
 from fastpsr.metrics.base import Metric, Statistic, Summary, Value

@@ -64,7 +64,7 @@ class _SpoofingCost(Metric[KindCounts]):
         if isinstance(data, Predictions):
             scores = data.scores if data.n_classes == 2 else data.scores[:, 0]
             spoof = (data.labels == 0) & (np.abs(np.frexp(scores)[0]) < 0.75)  # as good as drawn
-        elif data.source.columns is not None and spoof not in data.source.columns:
+        elif spoof not in (data.source.columns or [spoof]):
             return []
         return [cls(spoof), cls(spoof, 0.2, 0.3, 1.0, 1.0, 5.0)]
 
@@ -115,7 +115,7 @@ class MinADCF(_SpoofingCost, RankMetric[KindCounts]):
     Parameters
     ----------
     spoof : array-like of bool, shape (N,), or str
-        Whether each trial is spoofed; False for targets. For data in parts, the name of the column.
+        Whether each trial is spoofed; False for targets. Or the name of the column that says so.
     p_nontarget, p_spoof : float
         Priors pi_non and pi_spf, positive, with a sum below 1; pi_tar is the rest.
     c_miss, c_fa, c_fa_spoof : float

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from fastpsr.counts.one_class import one_against_rest
 from fastpsr.data import Predictions
+from fastpsr.data.one_class import one_against_rest
 from fastpsr.errors import ArgumentError
 from fastpsr.options import CALL_TO_MAKE
 

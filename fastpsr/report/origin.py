@@ -6,8 +6,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from fastpsr import __version__
+from fastpsr.errors import counted
 from fastpsr.report.content import Report
-from fastpsr.wording import counted
 
 _LIBRARIES = ("numpy", "scipy", "numba", "polars", "matplotlib")
 _WARNING = "warning: "

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fastpsr.calibration import PAV, TrainOnTest
+from fastpsr.calibration import TrainOnTest
+from fastpsr.calibration.pav import PAV
 from fastpsr.data import Predictions
 from fastpsr.evaluation import Intervals, Row
 from fastpsr.evaluation.layout import counted_if_many, number

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from fastpsr.wording import counted, shorten
+from fastpsr.errors import counted, shorten
 
 _GZIP = b"\x1f\x8b"
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.checks import check_names
 from fastpsr.errors import ArgumentError
-from fastpsr.optional import load
+from fastpsr.frames import check_column_names
+from fastpsr.results import load
 from fastpsr.tables.lines import line_of, what_is_wrong
 from fastpsr.tables.parquet_files import parquet_files
 from fastpsr.tables.table import OpenTable
@@ -81,7 +81,7 @@ def _open_npz(path: Path) -> OpenTable:
         raise _damaged(path, what)
 
     names = attempt("it", lambda archive: archive.files)
-    check_names(path, names)
+    check_column_names(path, names)
     return OpenTable(path, names, lambda name: attempt(name, lambda archive: archive[name]))
 
 
@@ -101,7 +101,7 @@ def _open_csv(path: Path) -> OpenTable:
         if wrong:
             raise _wrong(path, wrong)
     _check_header(path, frame)
-    check_names(path, names)
+    check_column_names(path, names)
     frame.columns = names
     return OpenTable(
         path,

@@ -13,11 +13,10 @@ from fastpsr.data import PartitionedPredictions, Predictions, ScoreKind
 from fastpsr.data.budget import memory_budget
 from fastpsr.data.parquet import ParquetFiles
 from fastpsr.data.tables import Columns, TableSource
-from fastpsr.errors import ArgumentError
+from fastpsr.errors import ArgumentError, shorten
 from fastpsr.frames import require_class_order
 from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.tables.lines import line_of
-from fastpsr.wording import shorten
 
 #: Usual names of columns of labels and of weights.
 LABELS = ("y_true", "label", "labels", "target", "targets")

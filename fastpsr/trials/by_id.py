@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fastpsr.errors import ArgumentError
+from fastpsr.errors import ArgumentError, counted
 from fastpsr.trials.coded import Coded, recode
 from fastpsr.trials.optional import polars
 from fastpsr.trials.pieces import pieces, rows_by_piece
 from fastpsr.trials.sample import look
 from fastpsr.trials.text import places_in, split_lines
-from fastpsr.wording import counted
 
 if TYPE_CHECKING:
     from polars import Series

@@ -6,8 +6,10 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.counts.groups import groups_of
+from fastpsr.data import Bins, Grouping, SharedTargets
 from fastpsr.errors import ArgumentError
-from fastpsr.groups import Bins, Grouping, SharedTargets, groups_of
+from fastpsr.ids import as_ids
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.labels import VOCABULARIES
 from fastpsr.trials.names import KIND, WITH_SPOOF
@@ -55,7 +57,7 @@ def grouping(made: TrialSet, name: str) -> Grouping:
     column = made.columns[known_column(made, name, "by")]
     if isinstance(column, Coded):
         return Grouping(column.names.to_list(), column.codes)
-    return Grouping.of(name, column, len(column))
+    return Grouping.of(as_ids(f"by[{name!r}]", column, len(column)))
 
 
 def _lack_targets(

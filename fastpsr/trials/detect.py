@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from fastpsr.errors import ArgumentError
+from fastpsr.errors import ArgumentError, shorten
 from fastpsr.trials.formats import REGISTRY, check_format
 from fastpsr.trials.formats.format import Format, Tolerance
 from fastpsr.trials.labels import unknown_label
 from fastpsr.trials.request import Request
 from fastpsr.trials.sample import Sample, look
 from fastpsr.trials.unknown import unknown_words, what_was_seen
-from fastpsr.wording import shorten
 
 _KINDS = {format.magic: format.kind for format in REGISTRY if format.magic}
 _EVERY_LINE = (Tolerance(1.0, any_ids=False), Tolerance(1.0, any_ids=True))

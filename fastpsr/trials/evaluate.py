@@ -13,12 +13,11 @@ from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.resampling import names_of_ids, with_ids
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import CrossFit
-from fastpsr.data import Kind, Predictions, Scale
+from fastpsr.data import Bins, Kind, Predictions, Scale, SharedTargets
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.evaluation import Evaluation, GroupPairs, Pairs, evaluate_systems
 from fastpsr.evaluation.evaluate import Metrics, as_steps, named_metrics
 from fastpsr.evaluation.task import Progress
-from fastpsr.groups import Bins, SharedTargets
 from fastpsr.metrics import ActADCF, CalibrationLoss, MinADCF
 from fastpsr.metrics.base import AnyMetric
 from fastpsr.trials.coded import Coded

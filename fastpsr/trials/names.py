@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fastpsr.checks import check_names
 from fastpsr.errors import ArgumentError
+from fastpsr.frames import check_column_names
 from fastpsr.trials.request import Request
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, 
     """Return the name of the column of each role: as chosen, or by the usual names."""
     needed = {*request.needed, *(() if request.wanted == "labeled scores" else ("enroll", "test"))}
     chosen, found = request.columns, {}
-    check_names(path, names)
+    check_column_names(path, names)
     lowered = [(name.lower(), name) for name in names]
     for role, usual in _USUAL.items():
         if role in chosen:

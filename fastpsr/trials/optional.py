@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fastpsr.optional import load
+from fastpsr.results import load
 
 
 def polars() -> Any:

@@ -5,12 +5,12 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fastpsr.errors import shorten
 from fastpsr.trials.names import NORM_COLUMNS, header_hint
 from fastpsr.trials.optional import polars
 from fastpsr.trials.pieces import Piece
 from fastpsr.trials.sample import fields_of
 from fastpsr.trials.too_large import has_large, is_too_large
-from fastpsr.wording import shorten
 
 if TYPE_CHECKING:
     from polars import DataFrame, LazyFrame

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastpsr.checks import LARGEST_EXACT
-from fastpsr.wording import shorten
+from fastpsr.errors import shorten
 
 if TYPE_CHECKING:
     from polars import Series

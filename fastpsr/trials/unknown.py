@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from fastpsr.errors import counted, shorten
 from fastpsr.trials.formats import REGISTRY
 from fastpsr.trials.formats.format import Format
 from fastpsr.trials.formats.lines import fields, is_number, usual_length
@@ -9,7 +10,6 @@ from fastpsr.trials.labels import vocabularies_of
 from fastpsr.trials.names import NORM_COLUMNS, has_usual_names
 from fastpsr.trials.request import Request
 from fastpsr.trials.sample import Sample
-from fastpsr.wording import counted, shorten
 
 _FEW_WORDS = 3  # that a column of labels has
 

@@ -17,8 +17,8 @@ from fastpsr.cli.options.panels import METRICS, of
 from fastpsr.cli.options.scores import KindsOfScores
 from fastpsr.cli.options.sources import Columns, KeyOptions, SpeakerOptions, TrialOptions
 from fastpsr.cli.wording import worded
+from fastpsr.errors import counted
 from fastpsr.exports import QUALITY_TERMS
-from fastpsr.wording import counted
 
 if TYPE_CHECKING:
     from fastpsr.trials import TrialSet

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.checks import check_names
+from fastpsr.frames import check_column_names
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.formats.format import Format, Tolerance, frame_of
 from fastpsr.trials.names import check_roles, find_roles
@@ -70,7 +70,7 @@ class Npz(_Columns):
                 f"{path} must be a whole npz file of numbers or text: it is cut short, damaged, or "
                 "holds a pickle: write it again"
             ) from None
-        check_names(path, names)
+        check_column_names(path, names)
         shapes = {name: array.shape for name, array in arrays.items()}
         if len(set(shapes.values())) != 1 or len(next(iter(shapes.values()))) != 1:
             said = ", ".join(f"{name} {shape}" for name, shape in shapes.items())

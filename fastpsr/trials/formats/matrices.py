@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.errors import ArgumentError
+from fastpsr.errors import ArgumentError, counted
 from fastpsr.trials.formats.format import Format, Tolerance
 from fastpsr.trials.labels import VOCABULARIES
 from fastpsr.trials.names import KIND, WITH_SPOOF
@@ -19,7 +19,6 @@ from fastpsr.trials.text import Where
 from fastpsr.trials.too_large import check_scores
 from fastpsr.trials.trial_file import PieceFile, TrialFile
 from fastpsr.trials.trial_set import TrialSet
-from fastpsr.wording import counted
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.errors import ArgumentError
+from fastpsr.errors import ArgumentError, counted, shorten
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.formats.format import Columns, Format, Tolerance, frame_of
 from fastpsr.trials.names import check_roles, find_roles, has_usual_names
@@ -23,7 +23,6 @@ from fastpsr.trials.text import Where, utf8_error
 from fastpsr.trials.too_large import check_scores
 from fastpsr.trials.trial_file import PieceFile, TrialFile
 from fastpsr.trials.trial_set import TrialSet
-from fastpsr.wording import counted, shorten
 
 if TYPE_CHECKING:
     from polars import DataFrame

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks
-from fastpsr.errors import ArgumentError
+from fastpsr.errors import ArgumentError, counted
 from fastpsr.trials.text import Where
-from fastpsr.wording import counted
 
 EXAMPLES = 3
 _FEW = 0.5  # share of the key's trials below which leaving the others out is not offered

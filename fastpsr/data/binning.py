@@ -3,25 +3,19 @@
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks
-from fastpsr.counts import find_facts
-from fastpsr.counts.order_statistics import weighted_quantiles
-from fastpsr.data import Data, Floats, Part, PartitionedPredictions, Predictions, Transform
+from fastpsr.data.labeled import Floats
 from fastpsr.errors import ArgumentError
 
 OwnBins = int | Sequence[float] | Literal["each"]
-
 #: For all columns of numbers, or by name of the column: the number of quantile bins, edges, or
 #: "each" for a group of each value.
 Bins = OwnBins | Mapping[str, OwnBins]
-
-_DIGIT = Decimal("0.001")  # to which edges are rounded, relative to the narrowest bin
 _MOST_NUMBERS = 20  # that are groups each: more are measurements rather than codes
 _MOST_GROUPS = 1_000  # of a grouping, unless all are asked for
 
@@ -196,61 +190,3 @@ def _natural(text: str) -> tuple[Any, ...]:
     """Return text, number, text, number, ..., which compare as people order them."""
     parts = re.split(r"(\d+(?:\.\d+)?)", text)
     return tuple(float(part) if place % 2 else part for place, part in enumerate(parts))
-
-
-class NegatedColumn(Transform):
-    """The numbers of a column, negated, as raw scores; of negatives only if targets are shared."""
-
-    keeps_rows, keeps_priors = False, False
-    kind, n_classes = "raw scores", 2
-
-    def __init__(self, column: str, shares_targets: bool) -> None:
-        self.reads = frozenset({column})
-        self._column, self._shares_targets = column, shares_targets
-
-    def __call__(self, part: Part) -> Predictions:
-        weights = part.predictions.weights
-        if self._shares_targets:
-            weights = np.where(part.predictions.labels == 0, weights if weights.size else 1.0, 0.0)
-        numbers = as_numbers(part.ids("by", self._column))
-        return negated(numbers, weights if weights.size else np.ones(numbers.size))
-
-
-def negated(numbers: Floats, weights: Floats) -> Predictions:
-    """Return numbers, negated, as raw scores of one class; those without weight may be nan."""
-    scores = np.where(weights > 0.0, -numbers, 0.0)
-    return Predictions.from_raw_scores(
-        np.zeros(numbers.size, np.int8), scores, sample_weight=weights
-    )
-
-
-def quantile_edges(negated_values: Data, bins: int) -> Floats:
-    """Return the edges of quantile bins, each rounded down to few digits.
-
-    The i-th edge is the largest value with at most i / `bins` of the weight below it, so that
-    values are negated.
-    """
-    if isinstance(negated_values, PartitionedPredictions):
-        find_facts(negated_values)
-    if not negated_values.class_sizes.any():
-        return np.empty(0)
-    shares = np.arange(bins + 1) / bins
-    found = weighted_quantiles(negated_values, _scores, shares)
-    high, *inner, low = (-found).tolist()
-    return _short(low, sorted({each for each in inner if low < each < np.inf}), high)
-
-
-def _scores(samples: Predictions) -> Floats:
-    return samples.scores.astype(np.float64, copy=False)
-
-
-def _short(low: float, edges: Sequence[float], high: float) -> Floats:
-    """Return edges rounded down to digits that are fine for the narrowest bin."""
-    finite = [each for each in (low, *edges, high) if np.isfinite(each)]
-    gaps = [gap for gap in np.diff(finite).tolist() if 0.0 < gap < np.inf]
-    if not gaps:
-        return np.array(edges, np.float64)
-    with localcontext(Context(prec=50)):  # of doubles, 17 digits of which are exact
-        digit = Decimal(10) ** (Decimal(min(gaps)) * _DIGIT).adjusted()
-        exact = [Decimal(repr(edge)) / digit for edge in edges]
-        return np.array([float(x.to_integral_value(ROUND_FLOOR) * digit) for x in exact])

@@ -1,28 +1,24 @@
 """One read of the data: all parts once, for all steps that are asked for."""
 
-from collections.abc import Hashable, Iterator, Sequence
-from contextvars import copy_context
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastpsr.counts.steps import Request, Step
-from fastpsr.counts.tree import Tree
-from fastpsr.counts.watching import tell
-from fastpsr.data import Predictions
-from fastpsr.data.mapped_parts import MappedParts
+from fastpsr.data.columns import check_column
+from fastpsr.data.facts import CountRows, Facts
 from fastpsr.data.part import ROWS, Part
+from fastpsr.data.predictions import Predictions
 from fastpsr.data.sources import naming, same_priors
+from fastpsr.data.steps import Request, Step
 from fastpsr.errors import ArgumentError
 
-
-@dataclass(frozen=True, eq=False)
-class Failed:
-    """Placeholder for an accumulator after an error."""
-
-    error: ValueError
+if TYPE_CHECKING:
+    from fastpsr.data.partitioned import PartitionedPredictions
 
 
 class Reading:
@@ -35,7 +31,7 @@ class Reading:
 
     def __init__(self, requests: Sequence[Request]) -> None:
         self.steps: list[Step] = [request.step for request in requests]
-        self.data: list[tuple[MappedParts, ...]] = [r.data for r in requests]
+        self.data: list[tuple[PartitionedPredictions, ...]] = [r.data for r in requests]
         everything = [data for of_step in self.data for data in of_step]
         self.sources = list(dict.fromkeys(data.source for data in everything))
         self._roots = {id(data.source): data.root for data in everything}
@@ -83,10 +79,11 @@ class Reading:
         raws: dict[int, Part] = {}
         for source in self.sources:
             with naming(source, number):
-                predictions, columns = source.build(loaded[source.reader], self.reads)
-                _check_part(source, predictions, columns, self.reads)
+                predictions = source.build(loaded[source.reader], self.reads)
+                _check_part(source, predictions, self.reads)
             ranks = np.zeros(source.n_classes, np.int64)
-            raws[id(source)] = Part(predictions, number, 0, ranks, columns)
+            # without what is cached, since a user's part may have been changed
+            raws[id(source)] = Part(predictions.compact(), number, 0, ranks)
             root = self._roots[id(source)]
             root.check_unchanged(raws[id(source)], "scores" in self.reads)
         return raws
@@ -97,14 +94,14 @@ class Reading:
             self._prepared = [step.prepare() for step in self.steps]
 
     def count(self, place: int, accumulator: Any, raws: dict[int, Part], mapped_parts: Any) -> Any:
-        """Return the accumulator of a step, by its place, with a part in it, or `Failed`.
+        """Return the accumulator of a step, by its place, with a part in it, or its error.
 
         None is an accumulator without parts; parts without weight leave it so.
         """
         step, prepared = self.steps[place], self._prepared
         assert prepared is not None
         number = next(iter(raws.values())).number
-        if isinstance(accumulator, Failed) or not self._wants(step, number):
+        if isinstance(accumulator, ValueError) or not self._wants(step, number):
             return accumulator
         try:
             parts = [data.part(raws[id(data.source)], mapped_parts) for data in self.data[place]]
@@ -113,26 +110,26 @@ class Reading:
             counted = step.start() if accumulator is None else accumulator
             return step.add(counted, prepared[place], *parts)
         except ValueError as error:  # of one who asks; the others go on
-            return Failed(without_frames(error))
+            return without_frames(error)
 
     def join(self, place: int, one: Any, other: Any) -> Any:
         """Return what two accumulators of a step hold together."""
         for each, rest in ((one, other), (other, one)):
             if each is None:
                 return rest
-            if isinstance(each, Failed):
+            if isinstance(each, ValueError):
                 return each
         return self.steps[place].merge(one, other)
 
     def answer(self, place: int, total: Any) -> Any:
-        """Return the answer that all parts come to, or `Failed`."""
+        """Return the answer that all parts come to, or the error."""
         step = self.steps[place]
-        if isinstance(total, Failed):
+        if isinstance(total, ValueError):
             return total
         try:
             return step.finish(step.start() if total is None else total)
         except ValueError as error:
-            return Failed(error)
+            return error
 
     def seen(self, number: int) -> list[int | None]:
         """Return the checksums of a part's scores, as they were first seen, source by source."""
@@ -150,7 +147,7 @@ class Reading:
 
 
 def answers_of(requests: Sequence[Request]) -> list[Any]:
-    """Return the answers to requests over data that are read together, each maybe `Failed`."""
+    """Return the answers to requests over data that are read together, or the error of each."""
     reading = Reading(requests)
     for source in reading.sources:
         if source.counts is not None:
@@ -188,9 +185,22 @@ def _count_in_turn(reading: Reading) -> list[Any]:
     return [tree.total() for tree in trees]
 
 
-def parts_of(data: MappedParts) -> Iterator[Part]:
-    """Yield the parts of data in turn."""
-    for raws in _raw_parts(Reading([Rows().over(data)])):
+def read_facts(data: "PartitionedPredictions") -> Facts:
+    """Return the facts of data, which are read."""
+    facts: Facts | ValueError = answers_of([CountRows(data.n_classes).over(data)])[0]
+    if isinstance(facts, ValueError):
+        raise facts
+    return facts
+
+
+def parts_of(data: "PartitionedPredictions", *, with_columns: bool = False) -> Iterator[Part]:
+    """Yield the parts of data in turn, with the columns that are kept in memory if wanted."""
+    data.find_facts(read_facts)
+    reading = Reading([Rows().over(data)])
+    if with_columns:
+        source = data.source
+        reading.wanted[source.reader] |= source.wanted(source.kept_columns)
+    for raws in _raw_parts(reading):
         yield data.part(raws[id(data.source)], {})
 
 
@@ -231,7 +241,7 @@ def without_frames(error: ValueError) -> ValueError:
     return error
 
 
-def _check_part(source: Any, predictions: Predictions, columns: Any, reads: frozenset[str]) -> None:
+def _check_part(source: Any, predictions: Predictions, reads: frozenset[str]) -> None:
     """Raise unless a part is of the kind that the others are, with the columns that are read."""
     if predictions.y_true is None and len(predictions):
         raise ArgumentError("y_true", "must be given in every part")
@@ -242,12 +252,103 @@ def _check_part(source: Any, predictions: Predictions, columns: Any, reads: froz
     if not same_priors(source.given_priors, predictions.given_priors):
         raise ArgumentError("priors", "must be the same in all parts")
     for name in sorted(reads - ROWS):
-        if name not in columns:
-            have = ", ".join(sorted(columns)) or "none"
-            raise ArgumentError("data", f"must have the column {name!r}; there are: {have}")
-        if len(columns[name]) != len(predictions):
-            raise ArgumentError(
-                "data",
-                f"must have an entry per sample in the column {name!r}: {len(predictions)}, not "
-                f"{len(columns[name])}",
-            )
+        check_column("data", name, predictions.columns)
+
+
+class Tree:
+    """A binary tree over runs of parts, whose sums have the same bits for any number of workers.
+
+    Runs come in their order; some may be missing, as those of parts without weight are.
+    """
+
+    def __init__(self, join: Callable[[Any, Any], Any]) -> None:
+        self._join = join
+        self._nodes: dict[tuple[int, int], Any] = {}  # by height and place
+
+    def add(self, run: int, accumulator: Any) -> None:
+        """Put a run in its place, and join what is complete."""
+        self._nodes[0, run] = accumulator
+        self._collapse(run + 1)
+
+    def total(self) -> Any:
+        """Return what all runs hold together, None without runs; the tree is empty then."""
+        self._collapse(1 << 62)
+        nodes, self._nodes = self._nodes, {}
+        return next(iter(nodes.values()), None)
+
+    @property
+    def waiting(self) -> list[Any]:
+        """Accumulators that wait for others."""
+        return list(self._nodes.values())
+
+    def _collapse(self, n_runs: int) -> None:
+        """Lift nodes whose parents' runs all lie before `n_runs`, and join siblings."""
+        height = 0
+        while any(h >= height for h, _ in self._nodes):
+            for place in sorted(p for h, p in self._nodes if h == height):
+                above = (height + 1, place // 2)
+                if (place // 2 + 1) << (height + 1) <= n_runs:
+                    node = self._nodes.pop((height, place))
+                    left = self._nodes.get(above)
+                    self._nodes[above] = node if left is None else self._join(left, node)
+            height += 1
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A part was read and counted.
+
+    Attributes
+    ----------
+    read : int
+        Number of the read, from 0, since watching began.
+    done, n_parts : int
+        Number of parts that are counted in this read, and of those that it reads.
+    n_rows : int
+        Of the part, as far as it was read.
+    is_sample : bool
+        Whether the read looks at a few parts only.
+    """
+
+    read: int
+    done: int
+    n_parts: int
+    n_rows: int
+    is_sample: bool
+
+
+class _Watch:
+    """Whom to call, and the number of reads so far."""
+
+    def __init__(self, callback: Callable[[Progress], object]) -> None:
+        self.callback = callback
+        self.n_reads = 0
+
+
+_watch: ContextVar[_Watch | None] = ContextVar("watch", default=None)
+
+
+@contextmanager
+def watched(callback: Callable[[Progress], object]) -> Iterator[None]:
+    """Call back after every part that computations inside read."""
+    token = _watch.set(_Watch(callback))
+    try:
+        yield
+    finally:
+        _watch.reset(token)
+
+
+def tell(n_parts: int, is_sample: bool) -> Callable[[int, int], None] | None:
+    """Return what to call after each part of a read that begins; None where nobody watches.
+
+    It takes the number of parts done, and the rows of the part.
+    """
+    watch = _watch.get()
+    if watch is None:
+        return None
+    read, watch.n_reads = watch.n_reads, watch.n_reads + 1
+
+    def report(done: int, n_rows: int) -> None:
+        watch.callback(Progress(read, done, n_parts, n_rows, is_sample))
+
+    return report

@@ -79,15 +79,15 @@ class Step(ABC):
 def identity_of_fields(value: Any) -> Hashable:
     """Return the identity of a step, or of sums: the type, and the values of the fields."""
     names: Iterable[str] = value.__dataclass_fields__
-    return (type(value), *(_identity_of(getattr(value, name)) for name in names))
+    return (type(value), *(identity_of(getattr(value, name)) for name in names))
 
 
-def _identity_of(value: Any) -> Hashable:
+def identity_of(value: Any) -> Hashable:
     """Return a key with equal keys for equal values; it holds what cannot be compared."""
     if isinstance(value, np.ndarray):
         return (value.dtype.str, value.shape, value.tobytes())
     if isinstance(value, tuple):
-        return tuple(map(_identity_of, value))
+        return tuple(map(identity_of, value))
     return getattr(value, "key", value)  # type: ignore[no-any-return]
 
 
