@@ -93,11 +93,7 @@ class _FusedParts(Source):
         self.n_classes, self.given_priors = first.n_classes, first.given_priors
         self.n_parts, self.columns = first.n_parts, first.source.columns
         self.hint_if_changed = first.source.hint_if_changed
-        self._n_rows: int | None = first.source.n_rows
-
-    @property
-    def n_rows(self) -> int | None:
-        return self._n_rows
+        self.n_rows = first.source.n_rows
 
     def name_of(self, number: int) -> str:
         return str(self._stack.first.source.name_of(number))
