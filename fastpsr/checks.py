@@ -540,7 +540,7 @@ def as_log_posterior_rows(
 ) -> Floats:
     """Return normalized log-posteriors, (N, K); unless `normalize`, rows must sum to about 1."""
     array = read(name, log_posteriors)
-    rows, log_sums = _log_softmax(name, array)
+    rows, log_sums = log_softmax(name, array)
     tolerance = tolerance_of(array, rows.shape[1])
     if not normalize:
         rule = (
@@ -573,18 +573,14 @@ def as_log_rows(name: str, scores: ArrayLike) -> Floats:
     return rows
 
 
-def log_softmax(name: str, scores: ArrayLike) -> Floats:
-    """Return the normalized log-posteriors of (N, K) logits."""
-    return _log_softmax(name, scores)[0]
-
-
 def log_of_rows(posteriors: Floats) -> Floats:
     """Return the logarithms of posteriors: -inf at 0, without a warning."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(posteriors, dtype=np.float64))
 
 
-def _log_softmax(name: str, scores: ArrayLike) -> tuple[Floats, Floats]:
+def log_softmax(name: str, scores: ArrayLike) -> tuple[Floats, Floats]:
+    """Return the normalized log-posteriors of (N, K) logits, and what was subtracted, (N,)."""
     rows = as_log_rows(name, scores)
     is_own = not np.may_share_memory(rows, np.asarray(scores))
     out = rows if is_own else np.empty(rows.shape)

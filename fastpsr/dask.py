@@ -17,7 +17,7 @@ from typing import Any, Unpack
 from fastpsr.data import PartitionedPredictions
 from fastpsr.data.reading import Reading, Tree
 from fastpsr.data.sources import naming
-from fastpsr.data.tables import ColumnNames, Columns, TableSource, names_columns
+from fastpsr.data.tables import ColumnNames, ColumnRoles, TableSource, names_columns
 from fastpsr.errors import ArgumentError
 from fastpsr.kernels.blocks import on_threads
 
@@ -77,19 +77,19 @@ sample_weight, classes, normalize, floor
     if not isinstance(frame, dd.DataFrame):
         raise ArgumentError("frame", f"must be a Dask DataFrame, not {type(frame).__name__}")
     schema = pa.Schema.from_pandas(frame._meta_nonempty, preserve_index=False)
-    source = _DaskSource(_Partitions(frame, schema), Columns.named(**columns))
-    return PartitionedPredictions(source)
+    return PartitionedPredictions(_Partitions(frame, schema, ColumnRoles.named(**columns)))
 
 
-class _Partitions:
-    """The partitions of a frame, as tables."""
+class _Partitions(TableSource):
+    """Predictions in the partitions of a frame, counted by the active scheduler."""
 
-    def __init__(self, frame: Any, schema: Any) -> None:
-        self.frame, self.schema = frame, schema
+    hint_if_changed = ": rows must keep their order; use frame.persist()"
+
+    def __init__(self, frame: Any, schema: Any, columns: ColumnRoles) -> None:
+        self.frame = frame
         self.key: Hashable = ("dask", frame._name)
-        self.parts = range(frame.npartitions)
-        self.n_rows: int | None = None
         self._delayed: dict[frozenset[str], list[Any]] = {}
+        super().__init__(schema, frame.npartitions, columns)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is made again."""
@@ -104,7 +104,7 @@ class _Partitions:
             chosen = self.frame[sorted(names)]
             for frame in (chosen.simplify(), chosen, self.frame):
                 partitions = frame.to_delayed(optimize_graph=False)
-                if len(partitions) == len(self.parts):
+                if len(partitions) == self.n_parts:
                     break
             else:
                 raise ArgumentError("frame", "must keep its partitions; use frame.persist()")
@@ -112,16 +112,17 @@ class _Partitions:
         return self._delayed[names]
 
     def name_of(self, number: int) -> str:
-        """Return what messages call a partition."""
         return f"partition {number}"
 
     def name_of_row(self, number: int, row: int) -> str:
-        """Return what messages call a row of a partition."""
         return f"partition {number}, row {row:,}"
 
-    def load(self, number: int, names: frozenset[str]) -> Any:
-        """Return columns of a partition as a table, here."""
-        return self.table(self.delayed(names)[number].compute())
+    def load(self, number: int, wanted: frozenset[str]) -> Any:
+        return self.table(self.delayed(wanted)[number].compute())
+
+    def counts(self, reading: Reading) -> list[Any]:
+        """Return the accumulators of all steps."""
+        return _count(reading)
 
     @staticmethod
     def table(partition: Any) -> Any:
@@ -129,16 +130,6 @@ class _Partitions:
         import pyarrow as pa
 
         return pa.Table.from_pandas(partition, preserve_index=False)
-
-
-class _DaskSource(TableSource):
-    """Predictions in columns of a frame, counted by the active scheduler."""
-
-    hint_if_changed = ": rows must keep their order; use frame.persist()"
-
-    def counts(self, reading: Reading) -> list[Any]:
-        """Return the accumulators of all steps."""
-        return _count(reading)
 
 
 class _Work:
@@ -179,12 +170,11 @@ def _count(reading: Reading) -> list[Any]:
     partitions: dict[Hashable, Any] = {}
     frames = []
     for source in reading.sources:
-        if not isinstance(source, _DaskSource):
+        if not isinstance(source, _Partitions):
             raise ArgumentError("predictions", "must all be in Dask data frames, or none")
-        assert isinstance(source.tables, _Partitions)
-        frames.append(source.tables.frame)
+        frames.append(source.frame)
         if source.reader not in partitions:
-            partitions[source.reader] = source.tables.delayed(reading.wanted[source.reader])
+            partitions[source.reader] = source.delayed(reading.wanted[source.reader])
     readers = list(partitions)
     work = delayed(_Work(reading, frames), pure=False)
     n_steps = len(reading.steps)

@@ -38,12 +38,6 @@ def as_ids(name: str, ids: ArrayLike, n_samples: int, order: RowOrder = None) ->
     return array
 
 
-def coded(*sides: NDArray[Any]) -> tuple[int, list[NDArray[Any]]]:
-    """Return the number of distinct ids, and the ids of each side as integers in their order."""
-    distinct, codes = numbered(*sides)
-    return distinct.size, codes
-
-
 def numbered(*sides: NDArray[Any]) -> tuple[NDArray[Any], list[NDArray[Any]]]:
     """Return the distinct ids in ascending order, and the ids of each side as indices of these."""
     n = sum(side.size for side in sides)

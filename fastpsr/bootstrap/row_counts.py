@@ -32,7 +32,8 @@ class Subset:
     def whole_of(self, part: Part) -> Part:
         """Return the part of the whole that has the rows of a part of the group."""
         if isinstance(self.rows, Selection):
-            return part.at_depth(part.depth - 1)
+            assert part.before is not None
+            return part.before
         assert isinstance(self.whole, Predictions)
         return Part.whole(self.whole)
 

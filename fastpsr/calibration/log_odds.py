@@ -47,7 +47,7 @@ def floored(predictions: Predictions, floor: float) -> Predictions:
             values = clip_log_odds(scores, floor)
         else:
             is_log_q = predictions.kind == "posteriors"
-            rows = scores if is_log_q else checks.log_softmax("scores", scores)
+            rows = scores if is_log_q else checks.log_softmax("scores", scores)[0]
             values = checks.clip_log_rows(rows, floor, np.empty(rows.shape))
         return predictions.replace_scores(predictions.kind, values)
 

@@ -307,7 +307,7 @@ class PickValues(Step):
     def add(self, accumulator: Any, prepared: NDArray[np.int32], part: Part) -> Any:
         values, y, weights = self.column(part)
         name = CountBuckets(self.column, self.grid).histograms_key
-        by_thread = part.remember(name, _nothing) if part.is_in_memory else None
+        by_thread = part.remember(name, lambda: None) if part.is_in_memory else None
         if by_thread is not None and not weights.size:
             accumulator[part.number] = kernels.buckets.pick_from_buckets(
                 values, y, self.grid.low, self.grid.per_unit, by_thread, self.picked
@@ -338,10 +338,6 @@ def joined_by_number(by_number: dict[int, tuple[Floats, Floats]]) -> tuple[Float
     nothing = np.empty(0)
     one, other = (np.concatenate([nothing, *(pair[i] for pair in pairs)]) for i in range(2))
     return one, other
-
-
-def _nothing() -> None:
-    return None
 
 
 # Plans

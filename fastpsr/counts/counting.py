@@ -175,12 +175,8 @@ def takes_predictions(function: Callable[_P, Result]) -> Callable[_P, Result]:
     return checked
 
 
-class _Slot(Outcome):
-    """The answer to a step over data in parts, which the next read gives."""
-
-    def __init__(self, request: Request) -> None:
-        super().__init__()
-        self.request = request
+#: A request for which data in parts are read next, and what holds its answer then.
+_Asked = tuple[Request, Outcome]
 
 
 class _Stopped(BaseException):
@@ -256,7 +252,7 @@ class _Call:
     def __init__(self) -> None:
         #: Answers for data in parts by name; the data may go when those who asked are done.
         self._kept: WeakKeyDictionary[Any, dict[Hashable, Any]] = WeakKeyDictionary()
-        self._slots: dict[Hashable, _Slot] = {}
+        self._asked: dict[Hashable, _Asked] = {}
         self._tasks: list[_Task] = []
 
     def kept_of(self, data: Any) -> dict[Hashable, Any]:
@@ -273,10 +269,11 @@ class _Call:
         if not isinstance(step, CountRows):
             for each in data:
                 find_facts(each)
-        known = self.kept_of(data[0]) if step.is_kept else self._slots
-        if request.key not in known:
-            known[request.key] = self._slots[request.key] = _Slot(request)
-        return known[request.key]
+        kept = self.kept_of(data[0]) if step.is_kept else {}
+        if request.key not in kept:
+            _, kept[request.key] = self._asked.setdefault(request.key, (request, Outcome()))
+        held: Outcome = kept[request.key]
+        return held
 
     def wait(self, answers: Sequence[Outcome]) -> None:
         """Return when answers are there: from reads of one's own, or those for all tasks."""
@@ -296,7 +293,7 @@ class _Call:
         try:
             while self._tasks:
                 self._advance()
-                if self._slots:
+                if self._asked:
                     self._read()
         finally:
             for task in self._tasks:
@@ -308,7 +305,7 @@ class _Call:
         while ready := [task for task in self._tasks if task.is_ready]:
             n_running = sum(not task.is_new for task in self._tasks)
             for task in ready:
-                if task.is_new and n_running >= _MOST_TASKS and self._slots:
+                if task.is_new and n_running >= _MOST_TASKS and self._asked:
                     continue
                 n_running += task.is_new
                 task.resume()
@@ -318,12 +315,12 @@ class _Call:
 
     def _read(self) -> None:
         """Answer steps that are asked for: those that look at a few parts first."""
-        assert self._slots, "tasks wait for one another"
+        assert self._asked, "tasks wait for one another"
         # what is known of a few parts may save a read of all
-        samples = {key: slot for key, slot in self._slots.items() if _is_of_few(slot)}
-        slots = samples or self._slots
-        self._slots = {k: slot for k, slot in self._slots.items() if k not in slots}
-        _answer(list(slots.values()))
+        samples = {key: pair for key, pair in self._asked.items() if _is_of_few(pair[0])}
+        first = samples or self._asked
+        self._asked = {key: pair for key, pair in self._asked.items() if key not in first}
+        _answer(list(first.values()))
 
 
 _CALL: ContextVar[_Call | None] = ContextVar("call", default=None)
@@ -341,32 +338,32 @@ def _answer_in_memory(request: Request) -> Any:
     return data[0].remember(step.key, compute) if step.is_kept else compute()
 
 
-def _is_of_few(slot: _Slot) -> bool:
+def _is_of_few(request: Request) -> bool:
     """Whether a step looks at so few parts that they are read before all are."""
-    if slot.request.step.only_parts is None:
+    if request.step.only_parts is None:
         return False
-    source = slot.request.data[0].source
+    source = request.data[0].source
     return bool(source.n_parts >= 2 * SAMPLED_PARTS * source.n_classes)
 
 
-def _answer(slots: list[_Slot]) -> None:
+def _answer(asked: list[_Asked]) -> None:
     """Answer steps with as few reads as may be."""
-    for group in _groups(slots):
-        requests = [slot.request for slot in group]
-        for slot, answer in zip(group, answers_of(requests), strict=True):
-            slot.is_there = True
+    for group in _groups(asked):
+        answers = answers_of([request for request, _ in group])
+        for (_, outcome), answer in zip(group, answers, strict=True):
+            outcome.is_there = True
             if isinstance(answer, ValueError):
-                slot.error = answer
+                outcome.error = answer
             else:
-                slot.result = answer
+                outcome.result = answer
 
 
-def _groups(slots: list[_Slot]) -> list[list[_Slot]]:
+def _groups(asked: list[_Asked]) -> list[list[_Asked]]:
     """Return steps in groups that share a read."""
-    groups: list[tuple[set[Hashable], list[_Slot]]] = []
-    for slot in slots:
-        readers = {data.source.reader for data in slot.request.data}
-        members = [slot]
+    groups: list[tuple[set[Hashable], list[_Asked]]] = []
+    for request, outcome in asked:
+        readers = {data.source.reader for data in request.data}
+        members = [(request, outcome)]
         apart = []
         for others, earlier in groups:
             if others & readers:

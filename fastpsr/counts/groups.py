@@ -91,18 +91,14 @@ class _Request:
         """Name of the grouping."""
         return ", ".join(map(str, self.names))
 
-    def check(self, n_classes: int) -> None:
-        """Raise where targets are shared of data that have none."""
-        if self.shares_targets and n_classes != 2:
-            rule = f"must not share targets: these are data of {n_classes} classes, not 2"
-            raise ArgumentError("by", rule, name=f"by[{self.grouping!r}]")
-
 
 def groups_of(data: Data, by: By | None, bins: Bins | None = None) -> list[Subgroup]:
     """Return the groups of each grouping, in natural order of their values."""
     requests = [_Request.of(*item) for item in columns_by_name({} if by is None else by).items()]
     for request in requests:
-        request.check(data.n_classes)
+        if request.shares_targets and data.n_classes != 2:
+            rule = f"must not share targets: these are data of {data.n_classes} classes, not 2"
+            raise ArgumentError("by", rule, name=f"by[{request.grouping!r}]")
     binner = Binner(bins, [name for request in requests for name in request.names])
     of_requests = [partial(_groups, data, request, binner) for request in requests]
     groups = [group for some in side_by_side(*of_requests, over=data) for group in some]

@@ -15,9 +15,9 @@ def memory_budget() -> int:
     ``FASTPSR_MEMORY`` (such as 500MB or 2GB), else 1 GB, or a quarter of what the machine has if
     that is less.
     """
-    asked = _asked()
-    if asked is not None:
-        return asked
+    configured = _configured()
+    if configured is not None:
+        return configured
     installed = _installed()
     return _DEFAULT if installed is None else min(installed // _SHARE, _DEFAULT)
 
@@ -27,19 +27,18 @@ def memory_of_data() -> int | None:
 
     ``FASTPSR_MEMORY``, else what the machine has.
     """
-    asked = _asked()
-    return _installed() if asked is None else asked
+    return _configured() or _installed()
 
 
-def _asked() -> int | None:
-    asked = os.environ.get("FASTPSR_MEMORY", "").strip()
-    if not asked:
+def _configured() -> int | None:
+    configured = os.environ.get("FASTPSR_MEMORY", "").strip()
+    if not configured:
         return None
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", asked)
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", configured)
     unit = _UNITS.get(match[2].upper()) if match else None
     if match is None or unit is None or float(match[1]) * unit < 1:
         raise ValueError(
-            f"FASTPSR_MEMORY must be a positive number of bytes, such as 500MB, not {asked!r}"
+            f"FASTPSR_MEMORY must be a positive number of bytes, such as 500MB, not {configured!r}"
         )
     return int(float(match[1]) * unit)
 

@@ -15,8 +15,8 @@ from fastpsr.data.logits import Logits
 from fastpsr.errors import ArgumentError
 from fastpsr.frames import RowOrder
 from fastpsr.ids import as_ids
-from fastpsr.kernels.blocks import together
 from fastpsr.kernels.types import index_type
+from fastpsr.results import in_short, table
 
 Floats = NDArray[np.float64]
 Kind = Literal["posteriors", "likelihoods", "raw scores"]
@@ -40,7 +40,6 @@ KINDS_OF_SCALES: dict[str, ScoreKind] = {
 _FEW_CODES = 8  # which comparisons count faster than NumPy does
 _ROWS_TO_COUNT = 1 << 16  # at once; NumPy makes int64 of them
 _FINITE = float(np.finfo(np.float64).max)
-_WORTH_A_THREAD = 1 << 16  # scores, to find their range
 
 
 class LabeledData(ABC):
@@ -116,6 +115,17 @@ class LabeledData(ABC):
         """Return the priors that turn likelihoods into posteriors, (K,), from now on the same."""
         return self.priors
 
+    @abstractmethod
+    def _shown(self) -> list[tuple[str, object]]:
+        """Return what notebooks show besides."""
+
+    def _repr_html_(self) -> str:
+        priors = "class frequencies"
+        if self.given_priors is not None:
+            priors = in_short(self.given_priors)
+        rows = [("kind", self.kind), ("classes", self.n_classes), ("priors", priors)]
+        return table(type(self).__name__, ("attribute", "value"), [*rows, *self._shown()])
+
     def require_samples(self) -> None:
         """Raise if no sample has positive weight."""
         if not self.class_sizes.any():
@@ -155,7 +165,7 @@ class ScoredLabels(LabeledData):
 
     y_true: NDArray[Any] | None
     sample_weight: Floats | None
-    _weights: Floats  # empty if all weights are equal
+    weights: Floats  #: Sample weights for kernels: empty if all weights are equal.
     _whole_weights: Floats | None  # class weights of the whole data, if these samples are a part
     _drawn_from: Any = None  # the predictions of which these are a replicate
     row_order: RowOrder = None  #: The index of pandas objects, to compare with those of ids.
@@ -198,22 +208,17 @@ class ScoredLabels(LabeledData):
         return self.y_true
 
     @property
-    def weights(self) -> Floats:
-        """Sample weights for kernels: an empty array if all weights are equal."""
-        return self._weights
-
-    @property
     def has_weights(self) -> bool:
         """Whether samples may have different weights."""
-        return self._weights.size > 0
+        return self.weights.size > 0
 
     @cached_property
     def common_weight(self) -> float | None:
         """Weight of all samples of positive weight; None if these have different weights."""
-        if not self._weights.size:
+        if not self.weights.size:
             return 1.0
-        largest = float(self._weights.max())
-        is_common = ((self._weights == largest) | (self._weights == 0.0)).all()
+        largest = float(self.weights.max())
+        is_common = ((self.weights == largest) | (self.weights == 0.0)).all()
         return largest if is_common else None
 
     @property
@@ -224,26 +229,19 @@ class ScoredLabels(LabeledData):
     def class_weights(self) -> Floats:
         """Total sample weight of each class, shape (K,); needs labels."""
         y = self.labels
-        if not self._weights.size:
-            if self.n_classes == 2:
-                n_positive = float(np.count_nonzero(y))
-                return np.array([y.size - n_positive, n_positive])
+        if not self.weights.size:
             return _count(y, self.n_classes)
         return np.asarray(
-            kernels.reductions.sum_exactly_by_group(self._weights, y, self.n_classes).sum(axis=1)
+            kernels.reductions.sum_exactly_by_group(self.weights, y, self.n_classes).sum(axis=1)
         )
 
     @property
     def class_sizes(self) -> NDArray[np.int64]:
         """Number of samples of positive weight of each class, shape (K,); needs labels."""
-        if not self._weights.size:
+        if not self.weights.size:
             return self.class_weights.astype(np.int64)
-        if self.n_classes == 2:
-            is_present = self._weights > 0.0
-            n_positive = np.count_nonzero(is_present & (self.labels != 0))
-            return np.array([np.count_nonzero(is_present) - n_positive, n_positive])
-        present = self.labels[self._weights > 0.0]
-        return np.bincount(present, minlength=self.n_classes).astype(np.int64)
+        present = self.labels[self.weights > 0.0]
+        return _count(present, self.n_classes).astype(np.int64)
 
     @property
     def _weights_of_whole(self) -> Floats:
@@ -259,14 +257,14 @@ class ScoredLabels(LabeledData):
         Empty if all samples have the same weight.
         """
         if self.given_priors is None:
-            return self._weights
+            return self.weights
         totals = self.class_weights if self._whole_weights is None else self._whole_weights
         per_sample = class_factors(totals, self.given_priors)[self.labels]
-        return np.asarray(per_sample * self._weights if self._weights.size else per_sample)
+        return np.asarray(per_sample * self.weights if self.weights.size else per_sample)
 
     def require_samples(self) -> None:
         """Raise if no sample has positive weight."""
-        if len(self) == 0 or (self._weights.size and not self._weights.any()):
+        if len(self) == 0 or (self.weights.size and not self.weights.any()):
             raise ArgumentError("predictions", "must have a sample of positive weight")
 
     @cached_property
@@ -288,7 +286,7 @@ class ScoredLabels(LabeledData):
         if self.n_classes == 2:
             return kernels.log_space.log_sigmoid_columns(self.log_odds)
         if self._given_posteriors is not None:
-            return checks.log_softmax("q", checks.log_of_rows(self._given_posteriors))
+            return checks.log_softmax("q", checks.log_of_rows(self._given_posteriors))[0]
         if self._logits is not None:
             return self._logits.log_posteriors
         if self.kind == "likelihoods":
@@ -371,14 +369,7 @@ class ScoredLabels(LabeledData):
         scores = self.scores
         if not scores.size:
             return 0.0, 0.0
-        low, high = self.remember(
-            "range",
-            lambda: (
-                (scores.min(), scores.max())
-                if scores.size < _WORTH_A_THREAD
-                else together(scores.min, scores.max)
-            ),
-        )
+        low, high = self.remember("range", lambda: (scores.min(), scores.max()))
         return float(low), float(high)
 
     @property
@@ -390,17 +381,12 @@ class ScoredLabels(LabeledData):
         """Return a checksum of the scores, which depends on their order."""
         return kernels.checking.checksum(self._values)
 
-    @property
-    def results(self) -> dict[Hashable, Any]:
-        """Results by name, which are kept as long as the predictions."""
-        kept: dict[Hashable, Any] = self.__dict__.setdefault("_remembered", {})
-        return kept
-
     def remember(self, name: Hashable, make: Callable[[], Any]) -> Any:
-        """Return the kept result of ``make()`` under this name; compute it on first use."""
-        if name not in self.results:
-            self.results[name] = make()
-        return self.results[name]
+        """Return the result of ``make()`` under this name, which the predictions keep."""
+        kept: dict[Hashable, Any] = self.__dict__.setdefault("_remembered", {})
+        if name not in kept:
+            kept[name] = make()
+        return kept[name]
 
     # The same samples, or some of them
 
@@ -430,9 +416,9 @@ class ScoredLabels(LabeledData):
                     picked.__dict__[name] = np.ascontiguousarray(self.__dict__[name][index])
         if self.y_true is not None:
             picked.y_true = np.ascontiguousarray(self.y_true[index])
-        if self._weights.size:
-            picked._weights = np.ascontiguousarray(self._weights[index])
-            picked.sample_weight = picked._weights
+        if self.weights.size:
+            picked.weights = np.ascontiguousarray(self.weights[index])
+            picked.sample_weight = picked.weights
         if self.n_draws is not None:
             picked.n_draws = self.n_draws[index]
         picked.columns = self.columns.rows(index)
@@ -448,9 +434,9 @@ class ScoredLabels(LabeledData):
 
     def present(self) -> Self:
         """Return the samples of positive weight."""
-        if not self._weights.size or self._weights.all():
+        if not self.weights.size or self.weights.all():
             return self
-        present = self[self._weights > 0.0]
+        present = self[self.weights > 0.0]
         present._whole_weights = self._whole_weights
         return present
 
@@ -470,7 +456,7 @@ class ScoredLabels(LabeledData):
         if self.kind == "likelihoods":
             self._fix_posterior_priors()
         new = self.compact(keep={"log_odds", "log_posteriors", "posteriors"})
-        new._weights = new.sample_weight = sample_weight
+        new.weights = new.sample_weight = sample_weight
         new._whole_weights = None
         new._drawn_from, new.n_draws = self.drawn_from, n_draws
         if self.refit is None:
@@ -530,7 +516,7 @@ class ScoredLabels(LabeledData):
             new.y_true = np.concatenate([part.labels for part in parts])
         if any(part.weights.size for part in parts):
             weights = [part.weights if part.weights.size else np.ones(len(part)) for part in parts]
-            new._weights = new.sample_weight = np.concatenate(weights)
+            new.weights = new.sample_weight = np.concatenate(weights)
         draws = [part.n_draws for part in parts if part.n_draws is not None]
         new.n_draws = np.concatenate(draws) if len(draws) == len(parts) else None
         return new

@@ -4,12 +4,12 @@ import itertools
 import os
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any, Self, Unpack
 
 import numpy as np
 
 from fastpsr.data.partitioned import PartitionedPredictions
-from fastpsr.data.tables import ColumnNames, Columns, TableSource, names_columns
+from fastpsr.data.tables import ColumnNames, ColumnRoles, TableSource, names_columns
 from fastpsr.errors import ArgumentError
 
 _FUSED_BYTES = 1 << 23  # of the columns of a part that tiny row groups are fused to,
@@ -84,8 +84,8 @@ def scan_parquet(
     >>> len(data), fp.EER()(data)
     (3, 0.0)
     """
-    files = ParquetFiles.of(paths, filters, storage_options)
-    return PartitionedPredictions(TableSource(files, Columns.named(**columns)))
+    roles = ColumnRoles.named(**columns)
+    return PartitionedPredictions(ParquetFiles.of(paths, roles, filters, storage_options))
 
 
 @dataclass(frozen=True)
@@ -97,12 +97,11 @@ class _Piece:
     stop: int
 
 
-class ParquetFiles:
-    """Row groups of files, cut and joined into parts."""
+class ParquetFiles(TableSource):
+    """Predictions in row groups of files, which are cut and joined into parts."""
 
-    def __init__(self, key: Hashable, dataset: Any, filters: Any) -> None:
+    def __init__(self, key: Hashable, dataset: Any, columns: ColumnRoles, filters: Any) -> None:
         self.key, self._filters = key, filters
-        self.schema = dataset.schema
         self._fragments: list[Any] = []
         self._places: list[tuple[str, int, int]] = []  # file, row group, rows before it
         parts: list[list[_Piece]] = []
@@ -129,15 +128,19 @@ class ParquetFiles:
                     parts += [[piece] for piece in pieces]
                     n_bytes = size if n_pieces == 1 else 2 * _PART_BYTES
         self.parts = parts
-        self.n_rows: int | None = None
         if filters is None:
             self.n_rows = sum(piece.stop - piece.start for part in parts for piece in part)
         self._open: tuple[int, int, tuple[str, ...], Iterator[Any]] | None = None
+        super().__init__(dataset.schema, len(parts), columns)
 
     @classmethod
     def of(
-        cls, paths: Any, filters: Any, storage_options: Mapping[str, Any] | None
-    ) -> "ParquetFiles":
+        cls,
+        paths: Any,
+        columns: ColumnRoles,
+        filters: Any = None,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> Self:
         try:
             import pyarrow.dataset as ds
             import pyarrow.parquet as pq
@@ -155,7 +158,8 @@ class ParquetFiles:
         except (ValueError, OSError) as error:  # of pyarrow, which names the file
             raise ArgumentError("paths", f"must be Parquet files: {error}") from error
         options = tuple(sorted((storage_options or {}).items(), key=str))
-        files = cls((tuple(expanded), str(expression), str(options)), dataset, expression)
+        key = tuple(expanded), str(expression), str(options)
+        files = cls(key, dataset, columns, expression)
         if not files.parts:
             raise ArgumentError(
                 "paths", f"must have rows, but there are none in {', '.join(expanded)}"
@@ -163,7 +167,6 @@ class ParquetFiles:
         return files
 
     def name_of(self, number: int) -> str:
-        """Return the file and the row group that a part begins with."""
         first = self.parts[number][0]
         more = f" and {len(self.parts[number]) - 1} more" if len(self.parts[number]) > 1 else ""
         start = f", from row {first.start:,}" if first.start else ""
@@ -171,7 +174,6 @@ class ParquetFiles:
         return f"{path}, row group {group}{start}{more}"
 
     def name_of_row(self, number: int, row: int) -> str:
-        """Return the file, and the number of a row of a part in it."""
         if self._filters is not None:  # rows that are left out are not counted
             return f"row {row:,} after filters of {self.name_of(number)}"
         for piece in self.parts[number]:
@@ -181,18 +183,17 @@ class ParquetFiles:
             row -= piece.stop - piece.start
         return self.name_of(number)
 
-    def load(self, number: int, names: frozenset[str]) -> Any:
-        """Return columns of a part as a pyarrow table."""
+    def load(self, number: int, wanted: frozenset[str]) -> Any:
         import pyarrow as pa
 
-        columns = tuple(sorted(names))
+        columns = tuple(sorted(wanted))
         return pa.concat_tables([self._piece(piece, columns) for piece in self.parts[number]])
 
     def _piece(self, piece: _Piece, columns: tuple[str, ...]) -> Any:
         fragment = self._fragments[piece.fragment]
         if piece.start == 0 and piece.stop == fragment.row_groups[0].num_rows:
             return fragment.to_table(
-                columns=list(columns), filter=self._filters, schema=self.schema
+                columns=list(columns), filter=self._filters, schema=self._schema
             )
         return self._rows(piece, columns)
 
@@ -206,7 +207,7 @@ class ParquetFiles:
         else:
             batches = iter(
                 self._fragments[piece.fragment].to_batches(
-                    columns=list(columns), schema=self.schema, batch_size=1 << 16,
+                    columns=list(columns), schema=self._schema, batch_size=1 << 16,
                     batch_readahead=2, fragment_readahead=0,
                 )
             )  # fmt: skip
@@ -218,15 +219,10 @@ class ParquetFiles:
             if begin < end:
                 slices.append(batch.slice(begin, end - begin))
             if at + batch.num_rows > piece.stop:  # what is over belongs to the next piece
-                batches = _after(batch.slice(end), batches)
+                batches = itertools.chain([batch.slice(end)], batches)
             at += min(batch.num_rows, piece.stop - at)
         self._open = (piece.fragment, piece.stop, columns, batches)
         return pa.Table.from_batches(slices)
-
-
-def _after(batch: Any, batches: Iterator[Any]) -> Iterator[Any]:
-    yield batch
-    yield from batches
 
 
 def _expand(given: list[Any], storage_options: Mapping[str, Any] | None) -> tuple[Any, list[str]]:

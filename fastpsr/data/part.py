@@ -44,7 +44,8 @@ class Part:
         self.predictions, self.number = predictions, number
         self.first_row, self.ranks = first_row, ranks
         self.is_in_memory = is_in_memory
-        self._before: Part | None = None
+        #: The part before rows or weights were changed last; None for what the source gave.
+        self.before: Part | None = None
         self._drawn_from: Part | None = None
         self._selection: Selection | None = None
 
@@ -56,10 +57,10 @@ class Part:
     def made_from(self, before: "Part", transform: "Transform") -> "Part":
         """Remember the part that this was made from, where rows or weights were changed."""
         if transform.keeps_rows:
-            self._before, self._selection = before._before, before._selection
+            self.before, self._selection = before.before, before._selection
             self._drawn_from = before._drawn_from
         else:
-            self._before = before
+            self.before = before
             self._selection = transform if isinstance(transform, Selection) else None
             self._drawn_from = before.drawn_from if transform.is_replicate else None
         return self
@@ -71,19 +72,6 @@ class Part:
             return self if self._drawn_from is None else self._drawn_from
         whole = self.predictions.drawn_from
         return self if whole is self.predictions else Part.whole(whole)
-
-    @property
-    def depth(self) -> int:
-        """How often rows or weights were changed since the source gave the part."""
-        return 0 if self._before is None else 1 + self._before.depth
-
-    def at_depth(self, depth: int) -> "Part":
-        """Return the part as it was when rows and weights had been changed that often."""
-        part = self
-        while part.depth > depth:
-            assert part._before is not None
-            part = part._before
-        return part
 
     @property
     def has_weight(self) -> bool:
@@ -109,10 +97,10 @@ class Part:
 
     def _rows(self) -> NDArray[np.int64]:
         """Return the number of each row in the data that its source gives, (n,)."""
-        if self._before is None:
+        if self.before is None:
             return np.arange(self.first_row, self.first_row + len(self.predictions))
-        rows = self._before._rows()
-        return rows if self._selection is None else rows[self._selection.rows(self._before)]
+        rows = self.before._rows()
+        return rows if self._selection is None else rows[self._selection.rows(self.before)]
 
     def remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """Return the cached result of ``make()`` for a key; compute it on first use.

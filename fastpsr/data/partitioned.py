@@ -16,7 +16,6 @@ from fastpsr.data.reading import parts_of, read_facts
 from fastpsr.data.sources import Given, GivenPart, Source, naming, same_priors
 from fastpsr.errors import ArgumentError, counted
 from fastpsr.options import CALL_TO_MAKE
-from fastpsr.results import table, values
 
 
 class PartitionedPredictions(LabeledData):
@@ -214,12 +213,6 @@ class PartitionedPredictions(LabeledData):
         """Return the data with each part mapped when it is read."""
         return type(self)(self.source, self, transform)
 
-    def on(self, source: Source) -> Self:
-        """Return the data, mapped as they are, with parts that another source gives."""
-        if self._parent is None:
-            return type(self)(source)
-        return type(self)(source, self._parent.on(source), self._transform)
-
     def __repr__(self) -> str:
         rows = "" if self.facts_or_none is None else f"{len(self):,} samples in "
         return (
@@ -227,19 +220,9 @@ class PartitionedPredictions(LabeledData):
             f"{self.n_classes} classes, {self.kind}>"
         )
 
-    def _repr_html_(self) -> str:
-        is_known = self.given_priors is not None
-        return table(
-            "PartitionedPredictions",
-            ("attribute", "value"),
-            [
-                ("kind", self.kind),
-                ("parts", f"{self.n_parts:,}"),
-                ("samples", "not counted" if self.facts_or_none is None else f"{len(self):,}"),
-                ("classes", self.n_classes),
-                ("priors", values(self.given_priors) if is_known else "class frequencies"),
-            ],
-        )
+    def _shown(self) -> list[tuple[str, object]]:
+        n_samples = "not counted" if self.facts_or_none is None else f"{len(self):,}"
+        return [("parts", f"{self.n_parts:,}"), ("samples", n_samples)]
 
     def map(self, function: Callable[[Predictions], Predictions]) -> "PartitionedPredictions":
         """Return the data with a function applied to the predictions of each part when read.

@@ -13,7 +13,6 @@ from fastpsr.data.suspicion import look_at_logits
 from fastpsr.errors import ArgumentError
 from fastpsr.frames import names_of, require_class_order, row_order_of
 from fastpsr.options import with_hints
-from fastpsr.results import table, values
 
 
 class Predictions(ScoredLabels):
@@ -352,13 +351,9 @@ class Predictions(ScoredLabels):
         if kind == "likelihoods":
             given = checks.as_column(checks.read("scores", scores))
             kind = "llrs" if given.ndim == 1 else "log-likelihoods"
-        if priors is not None and kind == "raw scores":
-            raise ArgumentError("priors", "are not for raw scores, which only rank samples")
+        check_options(kind, priors, normalize, floor)
         if priors is not None and kind in ("llrs", "log10 llrs"):
             priors = _pair(float(checks.as_priors("priors", priors, 2)[1]), "priors")
-        for name, value in (("normalize", normalize), ("floor", floor)):
-            if value and kind not in ("posteriors", "log-posteriors"):
-                raise ArgumentError(name, f"is for posteriors, not for {kind}")
         return cls._read(
             kind,
             "scores",
@@ -439,8 +434,8 @@ class Predictions(ScoredLabels):
             new.y_true = checks.as_labels(
                 "y_true", y_true, n_samples, new.n_classes, classes, takes_classes=True
             )
-        new._weights = checks.as_weights("sample_weight", sample_weight, n_samples)
-        new.sample_weight = new._weights if new._weights.size else None
+        new.weights = checks.as_weights("sample_weight", sample_weight, n_samples)
+        new.sample_weight = new.weights if new.weights.size else None
         new.given_priors = None
         if priors is not None:
             new.given_priors = checks.as_priors("priors", priors, new.n_classes)
@@ -461,20 +456,13 @@ class Predictions(ScoredLabels):
             f"<Predictions: {len(self):,} samples, {self.n_classes} classes, {self.kind}{labeled}>"
         )
 
-    def _repr_html_(self) -> str:
-        is_known = self.given_priors is not None
-        return table(
-            "Predictions",
-            ("attribute", "value"),
-            [
-                ("kind", self.kind),
-                ("samples", f"{len(self):,}"),
-                ("classes", self.n_classes),
-                ("labels", "none" if self.y_true is None else "given"),
-                ("weights", "given" if self.has_weights else "none"),
-                ("priors", values(self.given_priors) if is_known else "class frequencies"),
-            ],
-        )
+    def _shown(self) -> list[tuple[str, object]]:
+        return [
+            ("samples", f"{len(self):,}"),
+            ("labels", "none" if self.y_true is None else "given"),
+            ("weights", "given" if self.has_weights else "none"),
+            ("columns", ", ".join(self.columns) or "none"),
+        ]
 
     @classmethod
     def without_scores(
@@ -531,6 +519,15 @@ _FOR_USERS = {
     "log_odds", "log_posteriors", "n_classes", "of", "positive_posteriors", "posteriors",
     "priors", "sample_weight", "scores", "y_true",
 }  # fmt: skip
+
+
+def check_options(kind: ScoreKind, priors: ArrayLike | None, normalize: bool, floor: float) -> None:
+    """Raise where scores of a kind have no use for an argument."""
+    if priors is not None and kind == "raw scores":
+        raise ArgumentError("priors", "are not for raw scores, which only rank samples")
+    for name, value in (("normalize", normalize), ("floor", floor)):
+        if value and kind not in ("posteriors", "log-posteriors"):
+            raise ArgumentError(name, f"is for posteriors, not for {kind}")
 
 
 def _read_logits(name: str, z: ArrayLike) -> NDArray[Any] | Logits:

@@ -1,5 +1,6 @@
 """One read of the data: all parts once, for all steps that are asked for."""
 
+import itertools
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
@@ -34,7 +35,8 @@ class Reading:
         self.data: list[tuple[PartitionedPredictions, ...]] = [r.data for r in requests]
         everything = [data for of_step in self.data for data in of_step]
         self.sources = list(dict.fromkeys(data.source for data in everything))
-        self._roots = {id(data.source): data.root for data in everything}
+        roots = {id(data.source): data.root for data in everything}
+        self._roots = [roots[id(source)] for source in self.sources]
         self._prepared: list[Any] | None = None
         self.reads: frozenset[str] = frozenset()
         for step, of_step in zip(self.steps, self.data, strict=True):
@@ -54,12 +56,7 @@ class Reading:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is prepared: it is made anew in another process."""
-        roots = list(self._roots.values())
-        return {**self.__dict__, "_prepared": None, "_roots": roots}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._roots = {id(root.source): root for root in state["_roots"]}
+        return {**self.__dict__, "_prepared": None}
 
     @staticmethod
     def _wants(step: Step, number: int) -> bool:
@@ -77,14 +74,13 @@ class Reading:
     def parts(self, number: int, loaded: dict[Hashable, Any]) -> dict[int, Part]:
         """Return the part of each source, by its id, of what was read; checked."""
         raws: dict[int, Part] = {}
-        for source in self.sources:
+        for source, root in zip(self.sources, self._roots, strict=True):
             with naming(source, number):
                 predictions = source.build(loaded[source.reader], self.reads)
                 _check_part(source, predictions, self.reads)
             ranks = np.zeros(source.n_classes, np.int64)
             # without what is cached, since a user's part may have been changed
             raws[id(source)] = Part(predictions.compact(), number, 0, ranks)
-            root = self._roots[id(source)]
             root.check_unchanged(raws[id(source)], "scores" in self.reads)
         return raws
 
@@ -133,12 +129,12 @@ class Reading:
 
     def seen(self, number: int) -> list[int | None]:
         """Return the checksums of a part's scores, as they were first seen, source by source."""
-        return [root._seen.get(number) for root in self._roots.values()]
+        return [root._seen.get(number) for root in self._roots]
 
     def check_seen(self, checksums: list[list[int | None]]) -> None:
         """Note checksums that were seen elsewhere, in the order of the parts; raise for changes."""
         for number, of_part in zip(self.numbers, checksums, strict=True):
-            for root, checksum in zip(self._roots.values(), of_part, strict=True):
+            for root, checksum in zip(self._roots, of_part, strict=True):
                 root.note_scores(number, checksum)
 
     def run_of(self, place: int, number: int) -> int:
@@ -276,11 +272,6 @@ class Tree:
         nodes, self._nodes = self._nodes, {}
         return next(iter(nodes.values()), None)
 
-    @property
-    def waiting(self) -> list[Any]:
-        """Accumulators that wait for others."""
-        return list(self._nodes.values())
-
     def _collapse(self, n_runs: int) -> None:
         """Lift nodes whose parents' runs all lie before `n_runs`, and join siblings."""
         height = 0
@@ -317,25 +308,20 @@ class Progress:
     is_sample: bool
 
 
-class _Watch:
-    """Whom to call, and the number of reads so far."""
-
-    def __init__(self, callback: Callable[[Progress], object]) -> None:
-        self.callback = callback
-        self.n_reads = 0
-
-
-_watch: ContextVar[_Watch | None] = ContextVar("watch", default=None)
+#: Whom to call after each part, and the numbers of reads to come.
+_WATCH: ContextVar[tuple[Callable[[Progress], object], Iterator[int]] | None] = ContextVar(
+    "watch", default=None
+)
 
 
 @contextmanager
 def watched(callback: Callable[[Progress], object]) -> Iterator[None]:
     """Call back after every part that computations inside read."""
-    token = _watch.set(_Watch(callback))
+    token = _WATCH.set((callback, itertools.count()))
     try:
         yield
     finally:
-        _watch.reset(token)
+        _WATCH.reset(token)
 
 
 def tell(n_parts: int, is_sample: bool) -> Callable[[int, int], None] | None:
@@ -343,12 +329,12 @@ def tell(n_parts: int, is_sample: bool) -> Callable[[int, int], None] | None:
 
     It takes the number of parts done, and the rows of the part.
     """
-    watch = _watch.get()
+    watch = _WATCH.get()
     if watch is None:
         return None
-    read, watch.n_reads = watch.n_reads, watch.n_reads + 1
+    callback, read = watch[0], next(watch[1])
 
     def report(done: int, n_rows: int) -> None:
-        watch.callback(Progress(read, done, n_parts, n_rows, is_sample))
+        callback(Progress(read, done, n_parts, n_rows, is_sample))
 
     return report

@@ -24,6 +24,7 @@ class Source(ABC):
     n_classes: int
     given_priors: Floats | None
     n_parts: int
+    n_rows: int | None = None  #: Where it is known without reading.
     #: Names of the columns that parts have; None where only reading can tell.
     columns: frozenset[str] | None = None
     #: Of these, columns that stay with the samples in memory.
@@ -32,11 +33,6 @@ class Source(ABC):
     hint_if_changed: str = ""
     #: Takes a reading and returns the accumulators of its steps, where parts are counted elsewhere.
     counts: Callable[[Any], list[Any]] | None = None
-
-    @property
-    def n_rows(self) -> int | None:
-        """Number of rows, where it is known without reading."""
-        return None
 
     @property
     def reader(self) -> Hashable:

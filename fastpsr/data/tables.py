@@ -3,28 +3,28 @@
 import inspect
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, ParamSpec, Protocol, TypedDict, TypeVar, cast
+from typing import Any, ParamSpec, Self, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks
-from fastpsr.data.columns import Columns as NamedColumns
-from fastpsr.data.columns import check_column
+from fastpsr.data.columns import Columns, check_column
 from fastpsr.data.labeled import KINDS, Floats, ScoreKind
-from fastpsr.data.predictions import Predictions
+from fastpsr.data.predictions import Predictions, check_options
 from fastpsr.data.sources import Source
 from fastpsr.errors import ArgumentError
 from fastpsr.frames import require_class_order
 from fastpsr.options import with_hints
 
 Names = str | Sequence[str]
+_SCORES = ("llrs", "posteriors", "log_posteriors", "logits", "log_likelihoods", "raw_scores")
 _P = ParamSpec("_P")
 _Result = TypeVar("_Result")
 
 
 class ColumnNames(TypedDict, total=False):
-    """Keywords of functions that read tables; `Columns.named` has the defaults."""
+    """Keywords of functions that read tables."""
 
     y_true: str
     llrs: str | None
@@ -41,8 +41,13 @@ class ColumnNames(TypedDict, total=False):
     floor: float
 
 
+_DEFAULTS = dict.fromkeys(ColumnNames.__annotations__) | {
+    "y_true": "target", "normalize": False, "floor": 0.0,
+}  # fmt: skip
+
+
 @dataclass(frozen=True, eq=False)
-class Columns:
+class ColumnRoles:
     """Which columns hold what.
 
     Attributes
@@ -65,101 +70,66 @@ class Columns:
     options: dict[str, Any]
 
     @classmethod
-    def named(
-        cls,
-        *,
-        y_true: str = "target",
-        llrs: str | None = None,
-        posteriors: Names | None = None,
-        log_posteriors: Names | None = None,
-        logits: Names | None = None,
-        log_likelihoods: Names | None = None,
-        raw_scores: str | None = None,
-        prior: float | None = None,
-        priors: ArrayLike | None = None,
-        sample_weight: str | None = None,
-        classes: Sequence[Any] | None = None,
-        normalize: bool = False,
-        floor: float = 0.0,
-    ) -> "Columns":
+    def named(cls, **columns: Unpack[ColumnNames]) -> Self:
         """Return what the arguments of :func:`fastpsr.scan_parquet` name."""
-        scores = {
-            "llrs": llrs, "posteriors": posteriors, "log_posteriors": log_posteriors,
-            "logits": logits, "log_likelihoods": log_likelihoods, "raw_scores": raw_scores,
-        }  # fmt: skip
-        given = {name: column for name, column in scores.items() if column is not None}
-        if len(given) > 1:
-            raise ArgumentError("scores", f"must be named once, not by {' and '.join(given)}")
-        ((what, names),) = (given or {"llrs": "llr"}).items()
+        names: Any = _DEFAULTS | columns
+        scores = {name: names[name] for name in _SCORES if names[name] is not None}
+        if len(scores) > 1:
+            raise ArgumentError("scores", f"must be named once, not by {' and '.join(scores)}")
+        ((what, of_scores),) = (scores or {"llrs": "llr"}).items()
+        options = {name: names[name] for name in ("priors", "normalize", "floor")}
+        prior, classes = names["prior"], names["classes"]
         if prior is not None and what != "llrs":
             raise ArgumentError("prior", f"is for llrs: pass priors with {what}")
-        options: dict[str, Any] = {}
         if prior is not None:
-            priors = [1.0 - checks.as_number("prior", prior), prior]
-        if what != "raw_scores":
-            options["priors"] = priors
-        elif priors is not None:
-            raise ArgumentError("priors", "are not for raw scores, which only rank samples")
-        for name, value in (("normalize", normalize), ("floor", floor)):
-            if what in ("posteriors", "log_posteriors"):
-                options[name] = value
-            elif value:
-                raise ArgumentError(name, f"is for posteriors, not for {what}")
-        columns = (names,) if isinstance(names, str) else tuple(names)
-        require_class_order(what, columns, classes, takes_names=True)
-        return cls(y_true, sample_weight, what, columns, classes, options)
+            options["priors"] = [1.0 - checks.as_number("prior", prior), prior]
+        check_options(_kind(what), **options)
+        of_scores = (of_scores,) if isinstance(of_scores, str) else tuple(of_scores)
+        require_class_order(what, of_scores, classes, takes_names=True)
+        return cls(names["y_true"], names["sample_weight"], what, of_scores, classes, options)
 
 
 def names_columns(function: Callable[_P, _Result]) -> Callable[_P, _Result]:
     """Give a function that takes `ColumnNames` a signature with their names and defaults."""
     signature = inspect.signature(function)
     *parameters, _ = signature.parameters.values()
-    named = inspect.signature(Columns.named).parameters.values()
     keywords = [each for each in parameters if each.kind is each.KEYWORD_ONLY]
     positional = parameters[: len(parameters) - len(keywords)]
+    named = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for (name, default), kind in zip(
+            _DEFAULTS.items(), ColumnNames.__annotations__.values(), strict=True
+        )
+    ]
     with_names = signature.replace(parameters=[*positional, *named, *keywords])
     function.__signature__ = with_names  # type: ignore[attr-defined]
     return with_hints(function)
 
 
-class Tables(Protocol):
-    """Tables by the number of their part."""
-
-    schema: Any
-    key: Hashable
-    n_rows: int | None
-
-    @property
-    def parts(self) -> Sequence[Any]:
-        """Something for each part."""
-
-    def name_of(self, number: int) -> str:
-        """Return what messages call a part."""
-
-    def name_of_row(self, number: int, row: int) -> str:
-        """Return what messages call a row of a part."""
-
-    def load(self, number: int, names: frozenset[str]) -> Any:
-        """Return columns of a part as a pyarrow table."""
-
-
 class TableSource(Source):
-    """Predictions in columns of tables."""
+    """Predictions in columns of tables, of which `load` returns pyarrow tables.
 
-    def __init__(self, tables: Tables, columns: Columns) -> None:
-        self.tables, self._options, what = tables, columns.options, columns.what
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+    n_parts : int
+    columns : ColumnRoles
+    """
+
+    key: Hashable  #: Equal for tables of the same rows.
+
+    def __init__(self, schema: Any, n_parts: int, columns: ColumnRoles) -> None:
+        self._schema, self.n_parts = schema, n_parts
+        self._options, what = columns.options, columns.what
         y_true, sample_weight, classes = columns.y_true, columns.sample_weight, columns.classes
         self._y_true, self._sample_weight, self._classes = y_true, sample_weight, classes
         self._what, self._kind, self._names = what, _kind(what), list(columns.scores)
         for name in [y_true, *self._names, *([sample_weight] if sample_weight else [])]:
-            if name not in tables.schema.names:
-                raise ArgumentError(
-                    "paths",
-                    f"must have the column {name!r}; there are: {', '.join(tables.schema.names)}",
-                )
+            if name not in schema.names:
+                rule = f"must have the column {name!r}; there are: {', '.join(schema.names)}"
+                raise ArgumentError("paths", rule)
         self.kind = KINDS[self._kind]
-        self.n_parts = len(tables.parts)
-        self._is_list = len(self._names) == 1 and _is_list(tables.schema.field(self._names[0]).type)
+        self._is_list = len(self._names) == 1 and _is_list(schema.field(self._names[0]).type)
         are_rows = self._is_list or len(self._names) > 1
         if self._kind in ("log-posteriors", "log-likelihoods") and not are_rows:
             raise ArgumentError(what, "must be a column of lists, or a column per class")
@@ -173,22 +143,12 @@ class TableSource(Source):
         self.given_priors: Floats | None = columns.options.get("priors")
         if self.given_priors is not None:
             self.given_priors = checks.as_priors("priors", self.given_priors, self.n_classes)
-        self.columns = frozenset(tables.schema.names)
+        self.columns = frozenset(schema.names)
         self.kept_columns = self.columns - {y_true, sample_weight, *self._names}
 
     @property
-    def n_rows(self) -> int | None:
-        return self.tables.n_rows
-
-    @property
     def reader(self) -> Hashable:
-        return self.tables.key
-
-    def name_of(self, number: int) -> str:
-        return self.tables.name_of(number)
-
-    def name_of_row(self, number: int, row: int) -> str:
-        return self.tables.name_of_row(number, row)
+        return self.key
 
     def wanted(self, reads: frozenset[str]) -> frozenset[str]:
         names = set(reads - {"labels", "weights", "scores"})
@@ -199,11 +159,8 @@ class TableSource(Source):
         if "scores" in reads:
             names |= set(self._names)
         for name in sorted(names):
-            check_column("data", name, self.tables.schema.names)
+            check_column("data", name, self._schema.names)
         return frozenset(names)
-
-    def load(self, number: int, wanted: frozenset[str]) -> Any:
-        return self.tables.load(number, wanted)
 
     def build(self, loaded: Any, reads: frozenset[str]) -> Predictions:
         y = self._labels(loaded)
@@ -214,7 +171,7 @@ class TableSource(Source):
         for name in sorted(named):
             _require_no_null(loaded[name], name)
         of_others = self.kept_columns.intersection(loaded.column_names)
-        columns = NamedColumns({name: _Ids(loaded[name]) for name in sorted(named | of_others)})
+        columns = Columns({name: _Ids(loaded[name]) for name in sorted(named | of_others)})
         scores = self._scores(loaded) if "scores" in reads else None
         try:
             return self._predictions(y, scores, weights).with_columns(columns)
@@ -239,12 +196,12 @@ class TableSource(Source):
         return error.renamed(self._what if many else self._names[0], self._names if many else ())
 
     def _row_length(self) -> int:
-        kind = self.tables.schema.field(self._names[0]).type
+        kind = self._schema.field(self._names[0]).type
         size = getattr(kind, "list_size", -1)
         if size > 0:
             return int(size)
         for number in range(self.n_parts):
-            column = self.tables.load(number, frozenset(self._names))[self._names[0]]
+            column = self.load(number, frozenset(self._names))[self._names[0]]
             if len(column):
                 return len(column[0].as_py())
         raise ArgumentError(self._what, "must have a row, to tell the number of classes")

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr.data import PartitionedPredictions, Predictions, ScoreKind
 from fastpsr.data.budget import memory_budget
 from fastpsr.data.parquet import ParquetFiles
-from fastpsr.data.tables import Columns, TableSource
+from fastpsr.data.tables import ColumnRoles
 from fastpsr.errors import ArgumentError, shorten
 from fastpsr.frames import require_class_order
 from fastpsr.ids import SPEAKER_COLUMNS
@@ -21,7 +21,7 @@ from fastpsr.tables.lines import line_of
 #: Usual names of columns of labels and of weights.
 LABELS = ("y_true", "label", "labels", "target", "targets")
 WEIGHTS = ("sample_weight", "weight", "weights")
-#: Columns of the ids of trials, beside those of speakers.
+#: ColumnRoles of the ids of trials, beside those of speakers.
 _ID_COLUMNS = ("enroll", "test")
 _OF_ONE_COLUMN = ("llrs", "log10 llrs", "raw scores")
 _TEXT_BYTES = 100  # per id that is text: a string, and its number
@@ -31,7 +31,7 @@ _WORK_BYTES = 32  # approximate memory of an evaluation in memory, per number th
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns of a table by what they are, in memory or in files that are read part by part.
+    """ColumnRoles of a table by what they are, in memory or in files that are read part by part.
 
     Attributes
     ----------
@@ -122,9 +122,10 @@ class Table:
         if self.kind in _OF_ONE_COLUMN:  # which have no use for some options
             options["priors"] = Predictions.of(self.kind, None, [], **options).given_priors
         known = None if classes is None else [*np.asarray(classes).tolist()]
-        columns = Columns(self.labels or "", self.weights, self.kind, self.scores, known, options)
-        files = ParquetFiles.of(self.files, None, None)
-        return PartitionedPredictions(TableSource(files, columns))
+        columns = ColumnRoles(
+            self.labels or "", self.weights, self.kind, self.scores, known, options
+        )
+        return PartitionedPredictions(ParquetFiles.of(self.files, columns))
 
     def _named(self, error: ArgumentError) -> ArgumentError:
         """Return an error of the values with the file and the names of the columns."""
