@@ -15,7 +15,7 @@ from fastpsr.calibration.fittable import Fittable, require_fitted
 from fastpsr.calibration.fusion import LinearFusion
 from fastpsr.calibration.group_fits import FusedRows, GroupFits, counts_of, has_no_fit, taken
 from fastpsr.counts.groups import Crossed
-from fastpsr.data import Bins, PartitionedPredictions, Predictions, check_data
+from fastpsr.data import Bins, By, PartitionedPredictions, Predictions, check_data
 from fastpsr.data.binning import Binning
 from fastpsr.errors import ArgumentError, Subject, counted, warn, warnings_about
 
@@ -121,14 +121,14 @@ class ByCondition(Fittable):
             raise KeyError(name)
         return self.own_[self.groups_.index(name)] or self.pooled_
 
-    def fit(self, predictions: Any, by: Mapping[str, Any]) -> Self:
+    def fit(self, predictions: Any, by: By) -> Self:
         """Return a copy fitted to labeled predictions in memory, and their conditions.
 
         Parameters
         ----------
         predictions : Predictions, or systems as ``LinearFusion.fit`` takes them
-        by : dict of name to array-like of shape (N,)
-            Columns of conditions, which are combined.
+        by : str, list of str, or dict of name to array-like of shape (N,)
+            Columns of the predictions, or ids by name: conditions, which are combined.
 
         Raises
         ------
@@ -160,13 +160,13 @@ class ByCondition(Fittable):
         }
         return self.with_fitted(pooled.domain_, attributes)
 
-    def transform(self, predictions: Any, by: Mapping[str, Any]) -> Predictions:
+    def transform(self, predictions: Any, by: By) -> Predictions:
         """Return calibrated predictions of the same samples; labels are not needed.
 
         Parameters
         ----------
         predictions : Predictions, or systems as ``LinearFusion.transform`` takes them
-        by : dict of name to array-like of shape (N,)
+        by : str, list of str, or dict of name to array-like of shape (N,)
             The columns of the fit.
 
         Raises
@@ -195,9 +195,7 @@ class ByCondition(Fittable):
         _warn_of_unseen({name: n for name, n in unseen.items() if n})
         return calibrated.replace_scores(calibrated.kind, values)
 
-    def on_rows(
-        self, predictions: Any, by: Mapping[str, Any] | None
-    ) -> tuple[GroupFits, Predictions]:
+    def on_rows(self, predictions: Any, by: By | None) -> tuple[GroupFits, Predictions]:
         """Return what cross-fitting trains on these samples, and the labels of the samples."""
         samples = self._samples(predictions)
         _, groups = Crossed.of(samples, by, self.bins)
