@@ -382,7 +382,7 @@ def test_a_column_that_is_not_used_may_have_missing_entries():
     "columns",
     [
         ["speaker"], {"speaker": SPEAKERS[1:]}, {"speaker": "abcd"}, {"speaker": 1}, {1: SPEAKERS},
-        {"speaker": iter(SPEAKERS)},
+        {"speaker": iter(SPEAKERS)}, {"speaker": np.eye(4)},
     ],
 )  # fmt: skip
 def test_invalid_columns(columns):

@@ -15,6 +15,7 @@ from fastpsr.calibration.fusion import LinearFusion, Systems
 from fastpsr.calibration.stacks import Quality
 from fastpsr.counts.groups import Crossed
 from fastpsr.data import (
+    By,
     Data,
     Floats,
     Kind,
@@ -131,14 +132,14 @@ class ByCondition(Fittable):
             raise KeyError(name)
         return self.own_[self.groups_.index(name)] or self.pooled_
 
-    def fit(self, predictions: Any, by: Mapping[str, Any]) -> Self:
+    def fit(self, predictions: Any, by: By) -> Self:
         """Return a copy fitted to labeled predictions in memory, and their conditions.
 
         Parameters
         ----------
         predictions : Predictions, or systems as ``LinearFusion.fit`` takes them
-        by : dict of name to array-like of shape (N,)
-            Columns of conditions, which are combined.
+        by : str, list of str, or dict of name to array-like of shape (N,)
+            Columns of the predictions, or ids by name: conditions, which are combined.
 
         Raises
         ------
@@ -170,13 +171,13 @@ class ByCondition(Fittable):
         }
         return self.with_fitted(pooled.domain_, attributes)
 
-    def transform(self, predictions: Any, by: Mapping[str, Any]) -> Predictions:
+    def transform(self, predictions: Any, by: By) -> Predictions:
         """Return calibrated predictions of the same samples; labels are not needed.
 
         Parameters
         ----------
         predictions : Predictions, or systems as ``LinearFusion.transform`` takes them
-        by : dict of name to array-like of shape (N,)
+        by : str, list of str, or dict of name to array-like of shape (N,)
             The columns of the fit.
 
         Raises
@@ -205,9 +206,7 @@ class ByCondition(Fittable):
         _warn_of_unseen({name: n for name, n in unseen.items() if n})
         return calibrated.replace_scores(calibrated.kind, values)
 
-    def on_rows(
-        self, predictions: Any, by: Mapping[str, Any] | None
-    ) -> tuple[Calibrator, Predictions]:
+    def on_rows(self, predictions: Any, by: By | None) -> tuple[Calibrator, Predictions]:
         """Return what cross-fitting trains on these samples, and the labels of the samples."""
         samples = self._samples(predictions)
         _, groups = Crossed.of(samples, by, self.bins)

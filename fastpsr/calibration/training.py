@@ -1,7 +1,6 @@
 """Training of calibrators: by cross-fitting, on the test data, or on held-out data."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, overload
 
@@ -17,6 +16,7 @@ from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.fusion import LinearFusion, Systems
 from fastpsr.counts import begin, one_call, shared
 from fastpsr.data import (
+    By,
     Data,
     PartitionedPredictions,
     Predictions,
@@ -271,7 +271,7 @@ def cross_fit(
     predictions: Predictions | Systems,
     train: Training | None = ...,
     *,
-    by: Mapping[str, Any],
+    by: By,
 ) -> Predictions: ...
 
 
@@ -281,7 +281,7 @@ def cross_fit(
     predictions: Data | Systems,
     train: Training | None = None,
     *,
-    by: Mapping[str, Any] | None = None,
+    by: By | None = None,
 ) -> Any:
     """Return predictions calibrated by cross-fitting, or by a calibrator trained in another way.
 
@@ -294,8 +294,8 @@ def cross_fit(
         Labeled, except with ``HeldOut``.
     train : CrossFit, TrainOnTest or HeldOut, optional
         By default ``CrossFit()``: 5 stratified folds.
-    by : dict of name to array-like of shape (N,), optional
-        Columns of conditions, for ``ByCondition`` alone.
+    by : str, list of str, or dict of name to array-like of shape (N,), optional
+        Columns of the predictions, or ids by name: conditions, for ``ByCondition`` alone.
 
     Returns
     -------

@@ -68,7 +68,7 @@ class KindSums(Sums):
 
     @property
     def reads(self) -> frozenset[str]:  # type: ignore[override]
-        """The scores, and for data in parts the column."""
+        """The scores, and the column, if it is named."""
         return ROWS | ({self.spoof} if isinstance(self.spoof, str) else frozenset())
 
     @abstractmethod

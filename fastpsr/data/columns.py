@@ -31,8 +31,11 @@ class Columns(Mapping[str, NDArray[Any]]):
             raise ArgumentError("columns", rule)
         for name, values in columns.items():
             place = f"columns[{name!r}]"
-            if isinstance(values, str) or not hasattr(values, "__len__"):
-                raise ArgumentError("columns", f"must be an array, not {values!r}", name=place)
+            is_array = hasattr(values, "__len__") and not isinstance(values, str)
+            if not is_array or getattr(values, "ndim", 1) != 1:
+                given = f"of shape {values.shape}" if hasattr(values, "shape") else repr(values)
+                rule = f"must be an array of one dimension, not {given}"
+                raise ArgumentError("columns", rule, name=place)
             checks.check_length(place, len(values), n_samples)
             require_same_order(place, values, order)
         return cls(dict(columns))

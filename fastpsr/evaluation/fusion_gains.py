@@ -11,7 +11,7 @@ from fastpsr.calibration import ByCondition, LinearFusion, Quality, Training, cr
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.fusion import Systems, systems_by_name
 from fastpsr.calibration.training import refitted_training
-from fastpsr.data import Data
+from fastpsr.data import By, Data
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation.evaluate import Metrics, as_steps, evaluate_systems
 from fastpsr.evaluation.table import Evaluation
@@ -34,7 +34,7 @@ def evaluate_fusion(
     fusion: LinearFusion | ByCondition | None = None,
     metrics: Metrics | None = None,
     *,
-    by: Mapping[str, Any] | None = None,
+    by: By | None = None,
     train: Training | None = None,
     n_resamples: int = 0,
     confidence_level: float = 0.95,
@@ -55,8 +55,8 @@ def evaluate_fusion(
     metrics : metric, dict of name to metric, or list of metrics, optional
         As for :func:`fastpsr.evaluate`. By default EER, minDCF and actDCF at a prior of 0.01, Cllr
         and minCllr; for several classes normalized cross-entropy and error rate.
-    by : dict of name to array-like of shape (N,), optional
-        Columns of conditions, for ``ByCondition``.
+    by : str, list of str, or dict of name to array-like of shape (N,), optional
+        Columns of the predictions, or ids by name: conditions, for ``ByCondition``.
     train : CrossFit or TrainOnTest, optional
         By default ``CrossFit()``. Folds are assigned once, and shared by all fusions.
     n_resamples, confidence_level, method, resampling, seed, progress
@@ -134,7 +134,7 @@ def cross_fitted_rows(
     train: Training | None,
     progress: Progress | None = None,
     *,
-    by: Mapping[str, Any] | None = None,
+    by: By | None = None,
     refits: bool = False,
 ) -> dict[str, Any]:
     """Return the predictions of each row of the table by its name: the fusion first."""

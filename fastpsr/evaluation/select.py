@@ -13,7 +13,7 @@ from fastpsr.bootstrap.progress import as_progress
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import ByCondition, CrossFit, LinearFusion
 from fastpsr.calibration.base import Calibrator, FitTransform, as_calibrator
-from fastpsr.data import Data, Floats, Kind, Part, Predictions, Transform, check_data, mapped
+from fastpsr.data import By, Data, Floats, Kind, Part, Predictions, Transform, check_data, mapped
 from fastpsr.errors import ArgumentError, in_silence, warn
 from fastpsr.evaluation.nested_choice import NoCalibration, draw_losses, nested_losses
 from fastpsr.metrics import ExpectedScore
@@ -180,7 +180,7 @@ def select(
     rule: ScoringRule | None = None,
     train: CrossFit | None = None,
     *,
-    by: Mapping[str, Any] | None = None,
+    by: By | None = None,
     n_resamples: int = 0,
     confidence_level: float = 0.95,
     resampling: Resampling | None = None,
@@ -208,8 +208,8 @@ def select(
     train : CrossFit, optional
         Folds of samples, groups or pairs of speakers, at least 3; by default ``CrossFit()``, of 5
         folds. With a pair of groups use about 10: a fit leaves out the speakers of up to four.
-    by : dict of name to array-like of shape (N,), optional
-        Columns of conditions, for ``ByCondition``.
+    by : str, list of str, or dict of name to array-like of shape (N,), optional
+        Columns of the predictions, or ids by name: conditions, for ``ByCondition``.
     n_resamples : int
         Number of bootstrap replicates, with all calibrators fitted again; 0 for no intervals.
     confidence_level : float
@@ -356,7 +356,7 @@ def _check_by(by: Any, candidates: Any) -> None:
 
 
 def _compared(
-    candidates: Candidates, data: Data, by: Mapping[str, Any] | None
+    candidates: Candidates, data: Data, by: By | None
 ) -> tuple[dict[str, Calibrator], dict[str, str]]:
     """Return the candidates that can be compared, and why others cannot."""
     if not isinstance(candidates, Mapping) or not candidates:

@@ -305,28 +305,23 @@ def test_parts_that_cannot_be_read_are_named():
     assert outcome(fp.from_parts, []).argument == "parts"
 
 
-def test_names_of_columns_are_for_parts_and_arrays_for_memory():
+def test_names_that_are_no_columns_and_arrays_of_other_lengths():
     columns, data, parts = WHOLE.columns, WHOLE.predictions(), WHOLE.parts()
-    left, right = columns["left"], columns["right"]
     calls = {
         "ids": lambda d, c: fp.bootstrap(fp.Cllr(), d, resampling=fp.Clusters(c["unit"])),
         "groups": lambda d, c: fp.cross_fit(fp.PAV(), d, fp.CrossFit(groups=c["unit"])),
         "folds": lambda d, c: fp.cross_fit(fp.PAV(), d, fp.CrossFit(c["fold"])),
-        "by": lambda d, c: fp.evaluate(d, by=c["group"]),
+        "by['g']": lambda d, c: fp.evaluate(d, by={"g": c["group"]}),
     }
+    short = {name: ids[1:] for name, ids in columns.items()}
     for argument, call in calls.items():
-        here = outcome(call, data, {name: name for name in columns})
-        there = outcome(call, parts, columns)
-        missing = outcome(call, parts, dict.fromkeys(columns, "nope"))
-        assert here.argument == there.argument == argument
-        assert "nope" in str(missing)
-    two_way = fp.TwoWay(left, "right"), fp.TwoWay("left", right)
-    for scheme in two_way:
-        for source in (data, parts):
-            assert isinstance(
-                outcome(fp.bootstrap, fp.Cllr(), source, resampling=scheme), ValueError
-            )
-    mixed = fp.from_parts([(data[:30], {"id": left[:30]}), (data[30:], {"id": np.arange(30)})])
+        for given in (data, parts):
+            missing = outcome(call, given, dict.fromkeys(columns, "nope"))
+            assert missing.argument == outcome(call, given, short).argument == argument
+            assert "nope" in str(missing)
+    mixed = fp.from_parts(
+        [(data[:30], {"id": columns["left"][:30]}), (data[30:], {"id": np.arange(30)})]
+    )
     assert outcome(fp.bootstrap, fp.Cllr(), mixed, resampling=fp.Clusters("id")).argument == "ids"
     assert isinstance(outcome(fp.bootstrap, lambda p: 1.0, parts), ValueError)
 
