@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from tests.figures import draw, labels_of, laid_out, lines_of, notes_of
+from tests.figures import draw, labels_of, laid_out, legend_of, lines_of, notes_of
 
 RNG = np.random.default_rng(0)
 Y = np.arange(600) % 2
@@ -40,7 +40,7 @@ def test_equal_curves_are_named(name):
 def test_legends_and_notes_are_below_each_other(name):
     ax = laid_out(draw(name, {f"system {k}": GOOD for k in range(8)} | {"wild": WILD}))
     (notes,) = (text for text in ax.texts if text.get_gid())
-    artists = (ax, ax.xaxis.label, ax.get_legend(), notes)
+    artists = (ax, ax.xaxis.label, notes, legend_of(ax))
     boxes = [artist.get_window_extent() for artist in artists]
     for above, below in itertools.pairwise(boxes):
         assert below.y1 <= above.y0 + 1.0

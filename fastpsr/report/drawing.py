@@ -16,12 +16,12 @@ from fastpsr.bootstrap import Band, band
 from fastpsr.evaluation import Row
 from fastpsr.evaluation.task import Progress
 from fastpsr.metrics import ActDCF
-from fastpsr.plotting.events import events_of
-from fastpsr.plotting.notes import take_notes
+from fastpsr.plotting.canvas import take_notes
+from fastpsr.plotting.systems import events_of
 from fastpsr.report.content import Report
 from fastpsr.report.fusion import gains
 from fastpsr.report.names import by_column, shorten
-from fastpsr.report.svg import inline_svg, legend_above, new_axes
+from fastpsr.report.svg import inline_svg, make_room, new_axes
 
 _MOST_SYSTEMS = 20  # in a figure: as many as differ in color or line
 _MOST_CURVES = 6  # of the classes of a system in a figure
@@ -267,7 +267,7 @@ class _Pen:
     def keep(self, ax: Axes, title: str, caption: str, systems: Sequence[str]) -> None:
         """Add a figure, with words for those who cannot see it."""
         notes = take_notes(ax)
-        legend_above(ax)
+        make_room(ax)
         x_label, y_label = (" ".join(label.split()) for label in (ax.get_xlabel(), ax.get_ylabel()))
         what = f"{title} of {', '.join(systems)}: {y_label or 'value'}"
         if x_label:
