@@ -1,4 +1,6 @@
-"""Helpers for messages: counted nouns and shortened lines."""
+"""Helpers for text: counted nouns, shortened lines, columns."""
+
+from collections.abc import Sequence
 
 
 def counted(n: int, noun: str, rest: str = "") -> str:
@@ -21,3 +23,21 @@ def shorten(text: str) -> str:
     (True, 'x...', 80)
     """
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def aligned(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
+    """Return lines of columns, two blanks apart, each on the left ("l") or on the right ("r").
+
+    Examples
+    --------
+    >>> aligned([["a", "1.5", "x"], ["bc", "10.5", ""]], "lrl")
+    ['a    1.5  x', 'bc  10.5']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if side == "l" else cell.rjust(width)
+            for cell, width, side in zip(row, widths, sides, strict=True)
+        ).rstrip()
+        for row in rows
+    ]

@@ -146,13 +146,10 @@ def _table(
     has_speakers: bool,
 ) -> "fp.Evaluation":
     """Return the threshold and the metric, with intervals, which are printed, if asked for."""
-    from fastpsr.evaluation import evaluate_systems
+    from fastpsr.evaluation import Specification, evaluate_systems
 
-    table = evaluate_systems(
-        {None: ranks},
-        {"threshold": fp.Threshold(metric), metric.label: metric},
-        intervals=intervals,
-    )
+    metrics = {"threshold": fp.Threshold(metric), metric.label: metric}
+    table = evaluate_systems({None: ranks}, Specification(metrics, intervals))
     table = in_words(table, drawn_name(drawn.scheme, has_speakers=has_speakers))
     if intervals is not None:
         _print_intervals(table)

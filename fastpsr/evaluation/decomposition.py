@@ -31,6 +31,7 @@ from fastpsr.metrics import CalibrationLoss
 from fastpsr.options import with_hints
 from fastpsr.results import Result
 from fastpsr.rules import Log, ScoringRule
+from fastpsr.wording import aligned
 
 #: The parts of a decomposition as signed sums of the terms (score, calibrated score, uncertainty).
 _SIGNS = {
@@ -108,10 +109,7 @@ class Decomposition(Result):
         return table(title, ("part", "value", "interval"), self._lines())
 
     def __str__(self) -> str:
-        lines = self._lines()
-        names, values = (max(len(line[k]) for line in lines) for k in (0, 1))
-        shown = [f"{n:<{names}}  {v:>{values}}  {i}".rstrip() for n, v, i in lines]
-        return "\n".join([*filter(None, [self._title()]), *shown])
+        return "\n".join([*filter(None, [self._title()]), *aligned(self._lines(), "lrl")])
 
 
 @takes_predictions

@@ -23,6 +23,7 @@ from fastpsr.results import Result
 from fastpsr.rules import Log, ScoringRule
 from fastpsr.rules.base import check_rule
 from fastpsr.silence import in_silence
+from fastpsr.wording import aligned
 
 #: By name; None for no calibration.
 Candidates = Mapping[str, Calibrator | FitTransform | ByCondition | None]
@@ -155,14 +156,7 @@ class Selection(Result):
             mark = "*" if each.name == self.chosen else ""
             rcl = [f"{each.rcl:.2f} %"] * has_rcl
             rows.append([each.name + mark, f"{each.score:.4f}", *rcl, difference])
-        widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if k in (0, len(widths) - 1) else cell.rjust(width)
-                for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in [head, *rows]
-        ]
+        lines = aligned([head, *rows], "l" + "r" * (len(head) - 2) + "l")
         nested = f"{self.score:.4f}"
         if with_intervals:
             nested += f"  [{self.low:.4f}, {self.high:.4f}]"

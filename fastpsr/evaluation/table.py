@@ -10,18 +10,7 @@ from fastpsr.data import Kind
 from fastpsr.errors import PackageWarning
 from fastpsr.evaluation.best_calibrator import BestCalibrator
 from fastpsr.evaluation.files import write
-from fastpsr.evaluation.layout import (
-    differences_as_lines,
-    gaps,
-    headings_of_differences,
-    in_columns,
-    pivot,
-    remarks,
-    values_as_lines,
-    with_differences,
-    with_interval,
-)
-from fastpsr.html import table
+from fastpsr.evaluation.layout import as_html, as_text
 from fastpsr.optional import frame
 from fastpsr.strict_json import strict
 from fastpsr.version import __version__
@@ -441,24 +430,7 @@ class Evaluation:
         write_report(path, replace(report, by_condition=conditions))
 
     def _repr_html_(self) -> str:
-        several = len(self.groups) > 1
-        what = f"{len(self.groups)} groups of samples" if several else str(self.all_samples)
-        said = "; ".join(filter(None, [what, *remarks(self), self.settings]))
-        if several:
-            n_names, (header, *lines) = values_as_lines(self)
-        else:
-            header, n_names = ["metric", "value", *["interval"] * bool(self.intervals)], 1
-            lines = [[row.metric, *_shown(row)][: len(header)] for row in self.rows]
-        sides = "l" * n_names + "r" * (len(header) - n_names)
-        if not several:
-            header, sides = [*header, "note"], f"{sides}l"
-            lines = [[*line, row.note] for line, row in zip(lines, self.rows, strict=True)]
-        shown = table(said, header, lines, sides)
-        if self.differences:
-            n_names, (header, *lines) = differences_as_lines(self)
-            sides = "l" * n_names + "r" * (len(header) - n_names)
-            shown += table("; ".join(headings_of_differences(self)), header, lines, sides)
-        return shown
+        return as_html(self)
 
     def __repr__(self) -> str:
         return self.to_text()
@@ -469,20 +441,7 @@ class Evaluation:
         Differences of two systems are in the table, those of more systems, or between or within
         groups, in one of their own.
         """
-        lines = [self.settings] if self.settings else []
-        if self.differences:
-            lines += with_differences(self, width)
-            return "\n".join([*lines, *gaps(self), *remarks(self)])
-        if len(self.groups) > 1 or self.all_samples.system is not None:
-            lines += in_columns(pivot(self), 2, width)
-            return "\n".join([*lines, *gaps(self), *remarks(self)])
-        lines.insert(0, str(self.all_samples))
-        cells = [(r.metric, *_shown(r)) for r in self.rows]
-        names, _, brackets = (max(map(len, column)) for column in zip(*cells, strict=True))
-        for (name, value, interval), row in zip(cells, self.rows, strict=True):
-            shown = f"  {interval:<{brackets}}" if brackets else ""
-            lines.append(f"{name:<{names}}  {value:>10}{shown}  {row.note}".rstrip())
-        return "\n".join([*lines, *remarks(self)])
+        return as_text(self, width)
 
     @classmethod
     def joined(cls, evaluations: "Sequence[Evaluation]") -> "Evaluation":
@@ -504,7 +463,3 @@ class Evaluation:
         rows = tuple(change(row) for row in self.rows)
         differences = tuple(each.with_rows(change) for each in self.differences)
         return replace(self, rows=rows, differences=differences)
-
-
-def _shown(row: Row) -> tuple[str, str]:
-    return with_interval(row.value, row.low, row.high, row.unit)

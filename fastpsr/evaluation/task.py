@@ -29,9 +29,10 @@ from fastpsr.errors import (
 from fastpsr.evaluation.best_calibrator import BestCalibrator, savings_of_others
 from fastpsr.evaluation.layout import corrected
 from fastpsr.evaluation.roles import role_of
+from fastpsr.evaluation.specification import Specification
 from fastpsr.evaluation.suspicions import suspicions
 from fastpsr.evaluation.table import Group, Row
-from fastpsr.groups import Bins, By, Subgroup, groups_of
+from fastpsr.groups import Subgroup, groups_of
 from fastpsr.metrics import CalibrationLoss, Metric
 from fastpsr.metrics.base import AnyMetric
 from fastpsr.metrics.defaults import LossOfTable
@@ -252,22 +253,16 @@ class Task:
 
 
 def tasks_of(
-    system: str | None,
-    label: str,
-    data: Data,
-    metrics: Mapping[str, AnyMetric],
-    by: By | None,
-    bins: Bins | None,
-    intervals: Intervals | None,
-    *,
-    with_whole: bool,
-) -> list[Task]:
+    system: str | None, label: str, data: Data, metrics: Mapping[str, AnyMetric],
+    specification: Specification,
+) -> list[Task]:  # fmt: skip
     """Return the tasks of a system: all its samples, then its groups.
 
-    `with_whole` says that groups are drawn with the whole.
+    Groups that are compared are drawn with the whole.
     """
+    intervals = specification.intervals
     tasks = [Task(system, None, label, data, metrics, intervals)]
-    for found in groups_of(data, by, bins):
+    for found in groups_of(data, specification.by, specification.bins):
         own, refused = dict(metrics), {}
         for metric_name, metric in metrics.items():
             if isinstance(metric, Metric):
@@ -276,6 +271,7 @@ def tasks_of(
                 except ValueError as error:
                     refused[metric_name] = error
         drawn = None if intervals is None else intervals.on_rows(data, found.rows)
+        with_whole = specification.group_differences is not None
         subset = Subset(data, found.rows) if with_whole else None
         tasks.append(Task(system, found, label, found.data, own, drawn, refused, subset))
     return tasks

@@ -19,8 +19,8 @@ from fastpsr.metrics import ActDCF
 from fastpsr.plotting.canvas import take_notes
 from fastpsr.plotting.systems import events_of
 from fastpsr.report.content import Report
-from fastpsr.report.fusion import gains
 from fastpsr.report.names import by_column, shorten
+from fastpsr.report.sections import Part, Section, gains
 from fastpsr.report.svg import inline_svg, make_room, new_axes
 
 _MOST_SYSTEMS = 20  # in a figure: as many as differ in color or line
@@ -170,10 +170,10 @@ _CHARTS = (
 )  # fmt: skip
 
 
-def figures(report: Report, progress: Progress | None = None) -> Mapping[str, Any] | None:
+def figures(report: Report, progress: Progress | None = None) -> Section | None:
     """Return the section of figures, None if nothing can be drawn."""
     drawn = draw(report, progress)
-    return {"figures": drawn} if drawn else None
+    return Section("figures", "Figures", [Part("figures", drawn)]) if drawn else None
 
 
 def draw(report: Report, progress: Progress | None = None) -> list[Drawn]:

@@ -28,20 +28,8 @@ _LOOK: dict[Any, Any] = {
 }
 _INCHES = (4.7, 3.5)  # so small that text stays legible at the width of a phone
 _CHILD = 0.7  # inches, of axes above the axes
-_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
-
-
-def clean(text: str) -> str:
-    r"""Return text with a replacement character for each that no page can hold.
-
-    Examples
-    --------
-    >>> clean("a\x00b")
-    'a\ufffdb'
-    """
-    return _NOT_IN_XML.sub("\ufffd", text)
 
 
 @contextmanager

@@ -1,0 +1,88 @@
+"""What is computed of systems: metrics, intervals, groups, differences."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fastpsr import checks
+from fastpsr.bootstrap.settings import Intervals
+from fastpsr.data import Kind
+from fastpsr.errors import ArgumentError
+from fastpsr.evaluation.comparison import GroupPairs, Pairs
+from fastpsr.groups import Bins, By
+from fastpsr.metrics.base import AnyMetric
+from fastpsr.metrics.defaults import (
+    NamedMetric,
+    common_kind,
+    default_metrics,
+    metrics_named,
+    named_metric,
+)
+
+Metrics = NamedMetric | Mapping[str, NamedMetric] | Sequence[NamedMetric]
+
+
+@dataclass(frozen=True, eq=False)
+class Specification:
+    """What is computed of systems, checked before any data are read.
+
+    Attributes
+    ----------
+    metrics : metric, dict of name to metric, list of metrics, or None
+        None for those that are usual for the kind of the scores.
+    intervals : Intervals or None
+    by, bins : optional
+        Groups, as for :func:`fastpsr.evaluate`.
+    differences : {"first", "all"} or None
+        Of systems.
+    group_differences : {"pooled", "all"} or None
+    """
+
+    metrics: Metrics | None = None
+    intervals: Intervals | None = None
+    by: By | None = None
+    bins: Bins | None = None
+    differences: Pairs | None = None
+    group_differences: GroupPairs | None = None
+
+    def __post_init__(self) -> None:
+        checks.check_choice("differences", self.differences, (None, "first", "all"))
+        checks.check_choice("group_differences", self.group_differences, (None, "pooled", "all"))
+
+
+def named_metrics(
+    metrics: Metrics | None, n_classes: int, kinds: Iterable[Kind], **options: Any
+) -> Mapping[str, AnyMetric]:
+    """Return metrics by name, for data of some kinds.
+
+    `options` of default metrics are as for :func:`default_metrics`.
+    """
+    kind = common_kind(kinds)
+    if metrics is None:
+        return default_metrics(n_classes, kind, **options)
+    if isinstance(metrics, str) or callable(metrics):
+        metrics = [metrics]
+    if not isinstance(metrics, Mapping | Sequence):
+        rule = f"must be a metric, or a dict or a list of them, not {metrics!r}"
+        raise ArgumentError("metrics", rule)
+    if not metrics:
+        raise ArgumentError("metrics", "must not be empty")
+    if isinstance(metrics, Mapping):
+        for name in metrics:
+            if not isinstance(name, str):
+                raise ArgumentError("metrics", f"must have names that are strings, not {name!r}")
+        return {
+            name: named_metric(each, n_classes, kind, **options)[1]
+            for name, each in metrics.items()
+        }
+    named: dict[str, AnyMetric] = {}
+    for each in metrics:
+        some = metrics_named(each, n_classes, kind, **options)
+        for name in some:
+            if name in named:
+                remedy = "pass a dict of name to metric"
+                raise ArgumentError(
+                    "metrics", f"must differ in name, but two are {name!r}", None, remedy
+                )
+        named |= some
+    return named
