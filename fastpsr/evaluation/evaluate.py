@@ -16,16 +16,17 @@ from fastpsr.bootstrap.settings import Intervals
 from fastpsr.counts import outcomes
 from fastpsr.data import Data, Predictions, check_data
 from fastpsr.errors import ArgumentError, ResultWarning, Subject, kept_warnings, warn
-from fastpsr.evaluation.comparison import (
-    Difference,
+from fastpsr.evaluation.layout import POOLED
+from fastpsr.evaluation.specification import (
     GroupPairs,
+    Metrics,
     Pairs,
+    Specification,
     group_pairs_of,
+    named_metrics,
     pairs_of,
 )
-from fastpsr.evaluation.layout import POOLED
-from fastpsr.evaluation.specification import Metrics, Specification, named_metrics
-from fastpsr.evaluation.table import Evaluation
+from fastpsr.evaluation.table import Difference, Evaluation
 from fastpsr.evaluation.task import Progress, Task, tasks_of
 from fastpsr.groups import Bins, By
 from fastpsr.metrics.defaults import (

@@ -11,8 +11,7 @@ from fastpsr.wording import aligned
 if TYPE_CHECKING:
     from fastpsr.bootstrap import BootstrapResult
     from fastpsr.bootstrap.settings import Intervals
-    from fastpsr.evaluation.comparison import Difference
-    from fastpsr.evaluation.table import Evaluation, Row
+    from fastpsr.evaluation.table import Difference, Evaluation, Row
 
 #: Name of all samples of a system in tables.
 POOLED = "pooled"

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import combinations
+from typing import Any, Literal
 
 from fastpsr import checks
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.data import Kind
 from fastpsr.errors import ArgumentError
-from fastpsr.evaluation.comparison import GroupPairs, Pairs
 from fastpsr.groups import Bins, By
 from fastpsr.metrics.base import AnyMetric
 from fastpsr.metrics.defaults import (
@@ -18,6 +18,11 @@ from fastpsr.metrics.defaults import (
     metrics_named,
     named_metric,
 )
+
+#: Which systems are compared: the first with each other, or all pairs.
+Pairs = Literal["first", "all"]
+#: Which groups are compared: each with all samples, or all pairs.
+GroupPairs = Literal["pooled", "all"]
 
 Metrics = NamedMetric | Mapping[str, NamedMetric] | Sequence[NamedMetric]
 
@@ -86,3 +91,40 @@ def named_metrics(
                 )
         named |= some
     return named
+
+
+def pairs_of(n_systems: int, pairs: Pairs) -> Sequence[tuple[int, int]]:
+    """Return the numbers of the systems of each pair, in the order of the systems.
+
+    Examples
+    --------
+    >>> pairs_of(3, "first"), pairs_of(3, "all")
+    ([(0, 1), (0, 2)], [(0, 1), (0, 2), (1, 2)])
+    """
+    if n_systems < 2:
+        raise ArgumentError("differences", "need a dict of two systems or more")
+    found = list(combinations(range(n_systems), 2))
+    return found if pairs == "all" else found[: n_systems - 1]
+
+
+def group_pairs_of(groupings: Sequence[str | None], pairs: GroupPairs) -> Sequence[tuple[int, int]]:
+    """Return the numbers of the groups of each pair, given the grouping of each, None for all.
+
+    Examples
+    --------
+    >>> groupings = [None, "gender", "gender", "room", "room"]
+    >>> group_pairs_of(groupings, "pooled"), group_pairs_of(groupings, "all")
+    ([(1, 0), (2, 0), (3, 0), (4, 0)], [(1, 2), (3, 4)])
+    """
+    places = range(len(groupings))
+    found = [
+        (a, b)
+        for a, b in combinations(places, 2)
+        if groupings[a] is not None and groupings[a] == groupings[b]
+    ]
+    if pairs == "pooled":
+        found = [(a, b) for b in places for a in places if groupings[b] is None and a != b]
+    if not found:
+        rule = "need groups of samples" if pairs == "pooled" else "need two groups of a grouping"
+        raise ArgumentError("group_differences", rule, pass_={"by": ...})
+    return found

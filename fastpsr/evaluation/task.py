@@ -13,7 +13,7 @@ from fastpsr.bootstrap import BootstrapResult
 from fastpsr.bootstrap.job import Job, as_number
 from fastpsr.bootstrap.row_counts import Subset
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.calibration import TrainOnTest
+from fastpsr.calibration import PAV, TrainOnTest
 from fastpsr.counts import Outcome
 from fastpsr.counts.infinite_losses import count_infinite_losses
 from fastpsr.counts.reading import without_frames
@@ -28,12 +28,20 @@ from fastpsr.errors import (
 )
 from fastpsr.evaluation.best_calibrator import BestCalibrator, savings_of_others
 from fastpsr.evaluation.layout import corrected
-from fastpsr.evaluation.roles import role_of
 from fastpsr.evaluation.specification import Specification
 from fastpsr.evaluation.suspicions import suspicions
 from fastpsr.evaluation.table import Group, Row
 from fastpsr.groups import Subgroup, groups_of
-from fastpsr.metrics import CalibrationLoss, Metric
+from fastpsr.metrics import (
+    EER,
+    ActDCF,
+    CalibrationLoss,
+    Cllr,
+    CrossEntropy,
+    Metric,
+    MinCllr,
+    MinDCF,
+)
 from fastpsr.metrics.base import AnyMetric
 from fastpsr.metrics.defaults import LossOfTable
 from fastpsr.rules import Log
@@ -55,6 +63,7 @@ class NoIntervalsWarning(ResultWarning):
 
 
 Progress = Callable[[str, int, int], object]
+_ROLES = {EER: "EER", MinDCF: "minDCF", ActDCF: "actDCF", Cllr: "Cllr", MinCllr: "minCllr"}
 
 
 @dataclass(eq=False)
@@ -334,3 +343,24 @@ def _is_optimistic(metric: AnyMetric, value: float, found: BootstrapResult) -> b
 
 def _is_finite(outcome: Outcome) -> bool:
     return outcome.error is None and bool(np.isfinite(outcome.result))
+
+
+def role_of(metric: Any) -> str:
+    """Return the standard name of a metric that tables and reports look for; "" for others.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> role_of(fp.MinDCF(0.05)), role_of(fp.CrossEntropy()), role_of(fp.AUC())
+    ('minDCF', 'NCE', '')
+    >>> role_of(fp.CalibrationLoss(fp.rules.Log(), fp.PAV(), fp.CrossFit()))
+    'RCL'
+    """
+    if isinstance(metric, CalibrationLoss):
+        if not (metric.relative and isinstance(metric.rule, Log)):
+            return ""
+        on_these = isinstance(metric.calibrator, PAV) and isinstance(metric.train, TrainOnTest)
+        return "RCL bound" if on_these and not isinstance(metric, LossOfTable) else "RCL"
+    if isinstance(metric, CrossEntropy):
+        return "NCE" if metric.normalized else ""
+    return next((role for kind, role in _ROLES.items() if isinstance(metric, kind)), "")

@@ -39,6 +39,9 @@ _MOST = 3.0  # times what is usual: wider systems do not stretch the axes
 _INDENT = "  "  # of the lines that continue a note
 _GUIDE, _LEGEND, _NOTES = "fastpsr guide", "fastpsr legend", "fastpsr notes"
 
+#: A band of a single system, or bands by the names of the systems.
+Bands = Band | Mapping[str, Band] | None
+
 Result = TypeVar("Result")
 
 
@@ -68,6 +71,7 @@ class Canvas(Generic[Result]):
         self._had_some = ax is not None and bool(drawn or ax.patches)
         self._notes: list[str] = []
         self._n_given = 1
+        self.bands: dict[str, Band] = {}
         self._begins: list[tuple[str, int, int]] = []  # systems, and the artists before theirs
 
     @property
@@ -175,6 +179,48 @@ class Canvas(Generic[Result]):
             if end > top:
                 self.note(name, f"{what} reaches {end:.3g}, beyond the axes")
         self.ax.set_ylim(0.0, top or None)
+
+    def take_bands(self, given: Bands, systems: Any, curve: Callable[..., Any]) -> None:
+        """Take bands by the names of the systems, which must be of a curve."""
+        if given is None:
+            return
+        named = as_mapping(systems)
+        self.bands = dict(given) if isinstance(given, Mapping) else {"": given}
+        for name, band in self.bands.items():
+            if not isinstance(band, Band) or band.curve != curve.__name__:
+                found = band.curve if isinstance(band, Band) else type(band).__name__
+                raise ArgumentError(
+                    "band",
+                    f"must be made by fp.band(fp.{curve.__name__}, predictions), or be a mapping "
+                    f"of names of systems to these, not {found}",
+                )
+            if name not in named:
+                known = ", ".join(map(repr, named)) if any(named) else "a single one without a name"
+                raise ArgumentError("band", f"must have names of systems ({known}), not {name!r}")
+
+    def shade(
+        self, name: str, artist: Any, x: Callable[[Any], Floats], y: Callable[[Any], Floats],
+    ) -> None:  # fmt: skip
+        """Fill the band of a system if it has one, in the color of its line."""
+        if name in self.bands:
+            band = self.bands[name]
+            self.fill(name, artist, band, x(band.low), y(band.low), y(band.high))
+
+    def fill(
+        self, name: str, artist: Any, band: Band, x: Floats, low: Floats, high: Floats
+    ) -> None:
+        """Fill a band, and note how many replicates it leaves out.
+
+        Where it is infinite it is filled to the ends of the axes as they are.
+        """
+        bottom, top = self.ax.get_ylim()
+        order = np.argsort(x, kind="stable")
+        low, high = (np.nan_to_num(side[order], nan=np.nan, posinf=top, neginf=bottom)
+                     for side in (low, high))  # fmt: skip
+        color = artist.get_color()
+        self.ax.fill_between(x[order], low, high, color=color, alpha=self.alpha, linewidth=0.0)
+        if band.n_undefined:
+            self.note(name, f"a class is missing in {band.n_undefined} replicates of the band")
 
     def note(self, name: str, words: str) -> None:
         """Add a note about a system, to be written into the figure."""
@@ -329,44 +375,3 @@ def _write_legend(figure: Any) -> None:
     legend.set_gid(_LEGEND)
     for text in legend.get_texts():
         text.set_parse_math(False)
-
-
-#: A band of a single system, or bands by the names of the systems.
-Bands = Band | Mapping[str, Band] | None
-
-
-def bands_of(
-    given: Bands, systems: Mapping[str, Any], curve: Callable[..., Any]
-) -> dict[str, Band]:
-    """Return bands by the names of the systems, after checking that they are of a curve."""
-    if given is None:
-        return {}
-    bands = dict(given) if isinstance(given, Mapping) else {"": given}
-    for name, band in bands.items():
-        if not isinstance(band, Band) or band.curve != curve.__name__:
-            found = band.curve if isinstance(band, Band) else type(band).__name__
-            raise ArgumentError(
-                "band",
-                f"must be made by fp.band(fp.{curve.__name__}, predictions), or be a mapping of "
-                f"names of systems to these, not {found}",
-            )
-        if name not in systems:
-            known = ", ".join(map(repr, systems)) if any(systems) else "a single one without a name"
-            raise ArgumentError("band", f"must have names of systems ({known}), not {name!r}")
-    return bands
-
-
-def shade(
-    canvas: Canvas[Any], name: str, band: Band, x: Floats, low: Floats, high: Floats, color: Any
-) -> None:
-    """Fill a band, and note how many replicates it leaves out.
-
-    Where it is infinite it is filled to the ends of the axes as they are.
-    """
-    bottom, top = canvas.ax.get_ylim()
-    order = np.argsort(x, kind="stable")
-    low, high = (np.nan_to_num(side[order], nan=np.nan, posinf=top, neginf=bottom)
-                 for side in (low, high))  # fmt: skip
-    canvas.ax.fill_between(x[order], low, high, color=color, alpha=canvas.alpha, linewidth=0.0)
-    if band.n_undefined:
-        canvas.note(name, f"a class is missing in {band.n_undefined} replicates of the band")

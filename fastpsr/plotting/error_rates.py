@@ -18,7 +18,7 @@ from fastpsr.data import Floats, Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import ActDCF, MinDCF
 from fastpsr.options import with_hints
-from fastpsr.plotting.canvas import GRAY, Bands, Canvas, bands_of, common_end, shade
+from fastpsr.plotting.canvas import GRAY, Bands, Canvas, common_end
 from fastpsr.plotting.systems import as_mapping, of_class
 from fastpsr.plotting.thinning import rate_grid, thin
 
@@ -108,8 +108,8 @@ def det(
             raise ArgumentError("operating_points", f"must be MinDCF or ActDCF, not {point!r}")
     systems = of_class(systems, class_)
     given = as_mapping(systems)
-    bands = bands_of(band, given, roc_of)
     canvas: Canvas[Roc] = Canvas(ax, kwargs)
+    canvas.take_bands(band, systems, roc_of)
     curves = list(canvas.systems(systems, Roc, roc_of, problem=all_equal))
     fresh = canvas.ax.get_xscale() != "probit"
     if fresh:
@@ -121,9 +121,7 @@ def det(
         kept = thin(curve.p_fa, curve.p_miss, rate_grid(), rate_grid())
         style = canvas.style(name)
         (line,) = canvas.ax.plot(curve.p_fa[kept], curve.p_miss[kept], **style)
-        if name in bands:
-            low, high = bands[name].low, bands[name].high
-            shade(canvas, name, bands[name], low.p_fa, low.p_miss, high.p_miss, line.get_color())
+        canvas.shade(name, line, lambda of: of.p_fa, lambda of: of.p_miss)
         marked += _mark(canvas, name, curve, given[name], operating_points, style)
         if not ((curve.p_fa > 0.0) & (curve.p_miss > 0.0)).any():
             canvas.note(name, "a threshold parts the classes: no errors to draw")
@@ -266,17 +264,14 @@ def roc(
     [[1.0, 1.0], [0.5, 1.0], [0.5, 0.5], [0.0, 0.5], [0.0, 0.0]]
     """
     systems = of_class(systems, class_)
-    bands = bands_of(band, as_mapping(systems), roc_of)
     canvas: Canvas[Roc] = Canvas(ax, kwargs)
+    canvas.take_bands(band, systems, roc_of)
     rates = {}
     for name, curve in canvas.systems(systems, Roc, roc_of, problem=all_equal):
         rates[name] = float(np.maximum(curve.p_fa, curve.p_miss).min())
         kept = thin(curve.p_fa, curve.p_miss, rate_grid(), rate_grid())
         (line,) = canvas.ax.plot(curve.p_fa[kept], 1.0 - curve.p_miss[kept], **canvas.style(name))
-        if name in bands:
-            low, high = bands[name].low, bands[name].high
-            shade(canvas, name, bands[name], low.p_fa, 1.0 - high.p_miss, 1.0 - low.p_miss,
-                  line.get_color())  # fmt: skip
+        canvas.shade(name, line, lambda of: of.p_fa, lambda of: 1.0 - of.p_miss)
         if hull:
             corners = curve.hull
             canvas.ax.plot(curve.p_fa[corners], 1.0 - curve.p_miss[corners], linestyle="--",

@@ -1,6 +1,7 @@
 """Errors and cross-entropy along the prior."""
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,10 @@ from fastpsr.plotting.canvas import (
     PRIOR,
     Bands,
     Canvas,
-    bands_of,
     common_end,
     reaches,
     second,
-    shade,
 )
-from fastpsr.plotting.systems import as_mapping
 
 Systems = BayesErrorCurve | Predictions | Mapping[str, BayesErrorCurve | Predictions]
 _HIGHEST = 1.5  # normalized errors, and bits, above it lie beyond the axes
@@ -134,8 +132,8 @@ def _drawn(
     systems: Systems, band: Bands, ax: Axes | None, options: Mapping[str, Any], *series: str
 ) -> tuple[Canvas[BayesErrorCurve], dict[str, BayesErrorCurve]]:
     """Draw the actual errors and the minima, which are `series`, and their bands."""
-    bands = bands_of(band, as_mapping(systems), curves.bayes_error)
     canvas: Canvas[BayesErrorCurve] = Canvas(ax, options)
+    canvas.take_bands(band, systems, curves.bayes_error)
     found = dict(canvas.systems(systems, BayesErrorCurve, curves.bayes_error))
     for name, curve in found.items():
         order = np.argsort(curve.prior_log_odds, kind="stable")
@@ -148,11 +146,7 @@ def _drawn(
                 continue
             (line,) = canvas.ax.plot(x, values, **{**look, "label": label})
             label = None
-            if name in bands:
-                sides = bands[name].low, bands[name].high
-                low, high = (getattr(side, each) for side in sides)
-                shade(canvas, name, bands[name], sides[0].prior_log_odds, low, high,
-                      line.get_color())  # fmt: skip
+            canvas.shade(name, line, lambda of: of.prior_log_odds, attrgetter(each))
     canvas.key("actual", linestyle="-")
     canvas.key("minimum", linestyle="--")
     return canvas, found

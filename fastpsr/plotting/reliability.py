@@ -19,7 +19,7 @@ from fastpsr.data import Floats, Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import ECE
 from fastpsr.options import with_hints
-from fastpsr.plotting.canvas import Bands, Canvas, bands_of, shade
+from fastpsr.plotting.canvas import Bands, Canvas
 from fastpsr.plotting.systems import On, as_mapping, events_of, is_multiclass
 
 _POINTS = np.arange(1, 200) / 200
@@ -108,7 +108,7 @@ def reliability(
     if classes is not None and not (several and on == "class"):
         raise ArgumentError("classes", 'are for on="class" and more than 2 classes')
     given = events_of(named, on, classes)
-    bands = {} if isinstance(band, str) else bands_of(band, given, curves.pav_steps)
+    canvas.take_bands(None if isinstance(band, str) else band, given, curves.pav_steps)
     for name, steps in canvas.systems(given, PavSteps, curves.pav_steps, calibrated=True):
         if np.isnan(steps.score_log_odds):
             raise ArgumentError(
@@ -119,34 +119,39 @@ def reliability(
         y = np.repeat(steps.posterior, 2)
         kept = np.concatenate([[True], (np.diff(x) != 0.0) | (np.diff(y) != 0.0)])
         (line,) = canvas.ax.plot(x[kept], y[kept], **canvas.style(name))
-        samples, points, color = given[name], _points(x), line.get_color()
+        samples, points = given[name], _points(x)
         if band == "consistency" and isinstance(samples, Predictions):
             found = curves.consistency_band(
                 samples, points, n_resamples=n_resamples, confidence_level=confidence_level,
                 seed=seed,
             )  # fmt: skip
-            canvas.ax.fill_between(points, found.low, found.high, color=color,
+            canvas.ax.fill_between(points, found.low, found.high, color=line.get_color(),
                                    alpha=canvas.alpha, linewidth=0.0)  # fmt: skip
         elif band == "confidence" and isinstance(samples, Predictions):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)  # said in words
-                bands[name] = band_of(
+                canvas.bands[name] = band_of(
                     curves.pav_steps, samples, steps.score_of(points), n_resamples=n_resamples,
                     confidence_level=confidence_level, resampling=resampling, seed=seed,
                 )  # fmt: skip
-        if name in bands:
-            own = bands[name]
-            shade(canvas, name, own, own.low.forecast, *_confidence(steps, own), color)
-    canvas.guide("calibrated", [0.0, 1.0], [0.0, 1.0], linestyle=":")
-    canvas.ax.set_xlim(-0.01, 1.01)
-    canvas.ax.set_ylim(-0.01, 1.01)
-    canvas.ax.set_aspect("equal")
+        if name in canvas.bands:
+            own = canvas.bands[name]
+            canvas.fill(name, line, own, own.low.forecast, *_confidence(steps, own))
     if on == "confidence":
         labels = "Largest posterior", "Frequency of the true class after PAV"
     else:
         which = "the class" if several else "class 1"
         labels = f"Posterior of {which}", f"Frequency of {which} after PAV"
-    return canvas.finish(*labels)
+    return _finished(canvas, *labels)
+
+
+def _finished(canvas: Canvas[Any], x_label: str, y_label: str, zorder: float = 1.0) -> Axes:
+    """Finish a diagram of frequencies against posteriors, both from 0 to 1."""
+    canvas.guide("calibrated", [0.0, 1.0], [0.0, 1.0], linestyle=":", zorder=zorder)
+    canvas.ax.set_xlim(-0.01, 1.01)
+    canvas.ax.set_ylim(-0.01, 1.01)
+    canvas.ax.set_aspect("equal")
+    return canvas.finish(x_label, y_label)
 
 
 def _points(forecasts: Floats) -> Floats:
@@ -261,15 +266,11 @@ def reliability_bins(
             (line,) = canvas.ax.plot(mean, frequency, **style)
             color = line.get_color()
         _draw_counts(canvas.ax, bins, color, weighted=value.weights.size > 0)
-    canvas.guide("calibrated", [0.0, 1.0], [0.0, 1.0], linestyle=":", zorder=3.0)
-    canvas.ax.set_xlim(-0.01, 1.01)
-    canvas.ax.set_ylim(-0.01, 1.01)
-    canvas.ax.set_aspect("equal")
     if ece.on == "class":
         labels = "Posterior of class 1", "Frequency of class 1"
     else:
         labels = "Largest posterior", "Frequency of the true class"
-    return canvas.finish(*labels)
+    return _finished(canvas, *labels, zorder=3.0)
 
 
 def _draw_bars(

@@ -13,7 +13,7 @@ from fastpsr.curves import PavSteps, ScoreHistogram, TippettCurves
 from fastpsr.data import Floats, Predictions, ScoreKind
 from fastpsr.errors import ArgumentError
 from fastpsr.options import with_hints
-from fastpsr.plotting.canvas import COLORS, LLR, Bands, Canvas, bands_of, is_guide, second, shade
+from fastpsr.plotting.canvas import COLORS, LLR, Bands, Canvas, is_guide, second
 from fastpsr.plotting.systems import SPOOFED, Spoof, as_mapping, of_class, percent, spoofed_apart
 from fastpsr.plotting.thinning import rate_grid, span_grid, thin
 
@@ -296,11 +296,11 @@ def pav_map(
     [[-2.0, 0.0], [1.0, 0.0]]
     """
     systems = of_class(systems, class_)
-    bands = bands_of(band, as_mapping(systems), curves.pav_steps)
     canvas: Canvas[PavSteps] = Canvas(ax, kwargs)
+    canvas.take_bands(band, systems, curves.pav_steps)
     found = dict(canvas.systems(systems, PavSteps, curves.pav_steps))
     x_label = _score_label(steps.kind != "raw scores" for steps in found.values())
-    colors = {}
+    lines = {}
     for name, steps in found.items():
         shift = steps.prior_log_odds if steps.kind == "posteriors" else 0.0
         x = np.column_stack([steps.lowest, steps.highest]).ravel() - shift
@@ -311,16 +311,16 @@ def pav_map(
         if x.size:
             kept = thin(x, y, span_grid(x), span_grid(y))
             (line,) = canvas.ax.plot(x[kept], y[kept], **canvas.style(name))
-            colors[name] = line.get_color(), x[0], x[-1], shift
-    if colors:
-        canvas.limit_scores({name: (first, last) for name, (_, first, last, _) in colors.items()})
-    for name, band_of in bands.items():
-        if name in colors:
-            color, first, last, shift = colors[name]
+            lines[name] = line, x[0], x[-1], shift
+    if lines:
+        canvas.limit_scores({name: (first, last) for name, (_, first, last, _) in lines.items()})
+    for name, band_of in canvas.bands.items():
+        if name in lines:
+            line, first, last, shift = lines[name]
             x = band_of.low.score - shift
             inside = (x >= first) & (x <= last)
             low, high = band_of.low.llr[inside], band_of.high.llr[inside]
-            shade(canvas, name, band_of, x[inside], low, high, color)
+            canvas.fill(name, line, band_of, x[inside], low, high)
     if x_label == LLR and any(not is_guide(line) for line in canvas.ax.lines):
         limits = canvas.ax.get_xlim(), canvas.ax.get_ylim()
         ends = [min(map(min, limits)), max(map(max, limits))]

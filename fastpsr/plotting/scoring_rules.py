@@ -11,8 +11,7 @@ from fastpsr.curves import DivergenceCurve, RiskCurve
 from fastpsr.data import Floats, Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.options import with_hints
-from fastpsr.plotting.canvas import Bands, Canvas, bands_of, second, shade
-from fastpsr.plotting.systems import as_mapping
+from fastpsr.plotting.canvas import Bands, Canvas, second
 from fastpsr.rules import Beta, Brier, Log, ScoringRule, Weighted
 
 _LOG_ODDS = np.linspace(-10.0, 10.0, 401)
@@ -79,8 +78,8 @@ def risk_curve(
     >>> ax.lines[0].get_xydata().round(4).tolist()
     [[-0.619, 0.0], [0.0, 0.0625]]
     """
-    bands = bands_of(band, as_mapping(systems), curves.risk_curve)
     canvas: Canvas[RiskCurve] = Canvas(ax, kwargs)
+    canvas.take_bands(band, systems, curves.risk_curve)
     density = _density(weight)
     tops: dict[str, float] = {}
     weigh = isinstance(weight, ScoringRule) or weight is not None
@@ -96,11 +95,9 @@ def risk_curve(
         heights = (scale * curve.risk)[order]
         (line,) = canvas.ax.plot(x[order], heights, **canvas.style(name))
         tops[name] = float(heights.max())
-        if name in bands:
-            low, high = bands[name].low, bands[name].high
-            x, scale = _axis(low, density)
-            shade(canvas, name, bands[name], x, scale * low.risk, scale * high.risk,
-                  line.get_color())  # fmt: skip
+        canvas.shade(
+            name, line, lambda of: _axis(of, density)[0], lambda of: _axis(of, density)[1] * of.risk
+        )
     canvas.limit_heights(tops, "the risk")
     label = "Weighted Bayes risk" if weigh else "Bayes risk"
     return canvas.finish(
