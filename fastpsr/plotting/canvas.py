@@ -1,5 +1,6 @@
 """Common parts of all figures: axes, colors, bands, limits, legends and notes."""
 
+import hashlib
 import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import pairwise
@@ -269,8 +270,12 @@ class Canvas(Generic[Result]):
             drawn += [np.asarray(patch.get_path().vertices)
                       for patch in self.ax.patches[begin[1] : end[1]]
                       if isinstance(patch, StepPatch)]  # fmt: skip
-            curves = b"|".join(each.tobytes() for each in drawn)
-            if curves and name and (other := first.setdefault(curves, name)) != name:
+            curves = hashlib.sha256(b"|".join(each.tobytes() for each in drawn)).digest()
+            if (
+                any(each.size for each in drawn)
+                and name
+                and (other := first.setdefault(curves, name)) != name
+            ):
                 self.note(name, f"the same curve as {other}")
 
     def _n_artists(self) -> tuple[int, int]:

@@ -20,7 +20,6 @@ from fastpsr.metrics import ActDCF, MinDCF
 from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import GRAY, Bands, Canvas, common_end
 from fastpsr.plotting.systems import as_mapping, of_class
-from fastpsr.plotting.thinning import rate_grid, thin
 
 _LOWEST = 1e-5  # of the axes' lower ends, however many samples there are
 _TOP, _TOP_OF_CHANCE = 0.5, 0.99  # upper ends of the axes
@@ -118,9 +117,8 @@ def det(
     limits = [] if fresh else [canvas.ax.get_xlim() + canvas.ax.get_ylim()]
     marked: list[tuple[str, str, float, float]] = []
     for name, curve in curves:
-        kept = thin(curve.p_fa, curve.p_miss, rate_grid(), rate_grid())
         style = canvas.style(name)
-        (line,) = canvas.ax.plot(curve.p_fa[kept], curve.p_miss[kept], **style)
+        (line,) = canvas.ax.plot(curve.p_fa, curve.p_miss, **style)
         canvas.shade(name, line, lambda of: of.p_fa, lambda of: of.p_miss)
         marked += _mark(canvas, name, curve, given[name], operating_points, style)
         if not ((curve.p_fa > 0.0) & (curve.p_miss > 0.0)).any():
@@ -269,8 +267,7 @@ def roc(
     rates = {}
     for name, curve in canvas.systems(systems, Roc, roc_of, problem=all_equal):
         rates[name] = float(np.maximum(curve.p_fa, curve.p_miss).min())
-        kept = thin(curve.p_fa, curve.p_miss, rate_grid(), rate_grid())
-        (line,) = canvas.ax.plot(curve.p_fa[kept], 1.0 - curve.p_miss[kept], **canvas.style(name))
+        (line,) = canvas.ax.plot(curve.p_fa, 1.0 - curve.p_miss, **canvas.style(name))
         canvas.shade(name, line, lambda of: of.p_fa, lambda of: 1.0 - of.p_miss)
         if hull:
             corners = curve.hull

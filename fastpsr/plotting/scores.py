@@ -15,7 +15,6 @@ from fastpsr.errors import ArgumentError
 from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import COLORS, LLR, Bands, Canvas, is_guide, second
 from fastpsr.plotting.systems import SPOOFED, Spoof, as_mapping, of_class, percent, spoofed_apart
-from fastpsr.plotting.thinning import rate_grid, span_grid, thin
 
 
 @with_hints
@@ -233,8 +232,6 @@ def _steps(scores: Floats, shares: Floats) -> tuple[Floats, Floats]:
         return np.empty(0), np.empty(0)
     after = np.append(shares[1:], 0.0)[finite]
     x, y = scores[finite], shares[finite]
-    kept = thin(x, y, span_grid(x), rate_grid())
-    x, y = x[kept], y[kept]
     # a step goes down at each score, to the share of the next one
     down = np.append(y[1:], after[-1])
     return np.repeat(x, 2), np.column_stack([y, down]).ravel()
@@ -309,8 +306,7 @@ def pav_map(
         drawn = np.isfinite(x) & np.isfinite(y)
         x, y = x[drawn], y[drawn]
         if x.size:
-            kept = thin(x, y, span_grid(x), span_grid(y))
-            (line,) = canvas.ax.plot(x[kept], y[kept], **canvas.style(name))
+            (line,) = canvas.ax.plot(x, y, **canvas.style(name))
             lines[name] = line, x[0], x[-1], shift
     if lines:
         canvas.limit_scores({name: (first, last) for name, (_, first, last, _) in lines.items()})
