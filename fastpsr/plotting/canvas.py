@@ -270,12 +270,10 @@ class Canvas(Generic[Result]):
             drawn += [np.asarray(patch.get_path().vertices)
                       for patch in self.ax.patches[begin[1] : end[1]]
                       if isinstance(patch, StepPatch)]  # fmt: skip
+            if not name or not any(each.size for each in drawn):
+                continue
             curves = hashlib.sha256(b"|".join(each.tobytes() for each in drawn)).digest()
-            if (
-                any(each.size for each in drawn)
-                and name
-                and (other := first.setdefault(curves, name)) != name
-            ):
+            if (other := first.setdefault(curves, name)) != name:
                 self.note(name, f"the same curve as {other}")
 
     def _n_artists(self) -> tuple[int, int]:

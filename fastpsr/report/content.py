@@ -132,11 +132,8 @@ class Report:
     @cached_property
     def named(self) -> Evaluation:
         """The evaluation, whose systems all have a name."""
-        names = {each.system or "": each.system for each in self.evaluation.groups}
-        unnamed = next(iter(self.predictions), UNNAMED)
-        return self.evaluation.renamed(
-            {key: unnamed if name is None else name for key, name in names.items()}
-        )
+        names = {each.system: each.system for each in self.evaluation.groups if each.system}
+        return self.evaluation.renamed({"": next(iter(self.predictions), UNNAMED), **names})
 
     @cached_property
     def results(self) -> list[Result]:

@@ -38,13 +38,8 @@ class Drawn:
 
     title: str
     caption: str
-    svg: str
+    svg: Markup
     notes: str
-
-    @property
-    def markup(self) -> Markup:
-        """The figure, as part of a page."""
-        return Markup(self.svg)
 
 
 @dataclass(frozen=True)
@@ -278,7 +273,7 @@ class _Pen:
             if x_label:
                 what += f" against {x_label}"
             said = " ".join(notes.split()) or "The metrics tell the same in numbers."
-            svg = inline_svg(ax, f"figure{len(self.drawn)}", f"{what}. {said}")
+            svg = Markup(inline_svg(ax, f"figure{len(self.drawn)}", f"{what}. {said}"))
         self.drawn.append(Drawn(title, caption, svg, notes))
 
 
