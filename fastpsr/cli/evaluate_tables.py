@@ -33,7 +33,8 @@ from fastpsr.counts.watching import Progress, watched
 from fastpsr.data import Data, PartitionedPredictions, Predictions
 from fastpsr.data.budget import memory_budget
 from fastpsr.errors import ArgumentError
-from fastpsr.evaluation import Evaluation, Pairs, Row, Specification, evaluate_systems
+from fastpsr.evaluation import Evaluation, Pairs, Row, evaluate_systems
+from fastpsr.evaluation.specification import Specification
 from fastpsr.groups import groups_of
 from fastpsr.tables.table import Table
 from fastpsr.wording import counted

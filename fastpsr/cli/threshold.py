@@ -146,7 +146,8 @@ def _table(
     has_speakers: bool,
 ) -> "fp.Evaluation":
     """Return the threshold and the metric, with intervals, which are printed, if asked for."""
-    from fastpsr.evaluation import Specification, evaluate_systems
+    from fastpsr.evaluation import evaluate_systems
+    from fastpsr.evaluation.specification import Specification
 
     metrics = {"threshold": fp.Threshold(metric), metric.label: metric}
     table = evaluate_systems({None: ranks}, Specification(metrics, intervals))

@@ -6,7 +6,7 @@ from fastpsr.evaluation.decomposition import Decomposition, decompose
 from fastpsr.evaluation.evaluate import evaluate, evaluate_systems
 from fastpsr.evaluation.fusion_gains import evaluate_fusion
 from fastpsr.evaluation.select import Candidate, Selection, select
-from fastpsr.evaluation.specification import GroupPairs, Pairs, Specification
+from fastpsr.evaluation.specification import GroupPairs, Pairs
 from fastpsr.evaluation.table import Difference, Evaluation, Group, Row
 from fastpsr.evaluation.task import NoIntervalsWarning
 from fastpsr.metrics.defaults import default_metrics
@@ -24,7 +24,6 @@ __all__ = [
     "Pairs",
     "Row",
     "Selection",
-    "Specification",
     "decompose",
     "default_metrics",
     "evaluate",

@@ -15,9 +15,9 @@ from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import CrossFit
 from fastpsr.data import Kind, Predictions, Scale
 from fastpsr.errors import ArgumentError, warn
-from fastpsr.evaluation import Evaluation, GroupPairs, Pairs, Specification, evaluate_systems
+from fastpsr.evaluation import Evaluation, GroupPairs, Pairs, evaluate_systems
 from fastpsr.evaluation.evaluate import as_steps
-from fastpsr.evaluation.specification import Metrics, named_metrics
+from fastpsr.evaluation.specification import Metrics, Specification, named_metrics
 from fastpsr.evaluation.task import Progress
 from fastpsr.groups import Bins, SharedTargets
 from fastpsr.metrics import ActADCF, CalibrationLoss, MinADCF
