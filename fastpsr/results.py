@@ -175,18 +175,19 @@ def frame(content: Any, **options: Any) -> "DataFrame":
     return data_frame
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a table: the first and the last column begin on the left.
+def aligned(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
+    """Return lines of columns, two blanks apart, each on the left ("l") or on the right ("r").
 
     Examples
     --------
-    >>> aligned([["", "n", "unit"], ["a", "12", "s"]])
-    ['    n  unit', 'a  12  s']
+    >>> aligned([["a", "1.5", "x"], ["bc", "10.5", ""]], "lrl")
+    ['a    1.5  x', 'bc  10.5']
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        first, *_, last = map(str.ljust, row, widths)
-        numbers = map(str.rjust, row[1:-1], widths[1:-1])
-        lines.append("  ".join([first, *numbers, last]).rstrip())
-    return lines
+    return [
+        "  ".join(
+            cell.ljust(width) if side == "l" else cell.rjust(width)
+            for cell, width, side in zip(row, widths, sides, strict=True)
+        ).rstrip()
+        for row in rows
+    ]

@@ -45,8 +45,14 @@ def lines_of(ax):
     return [line for line in ax.lines if not is_guide(line)]
 
 
+def legend_of(ax):
+    """The legend of the figure, of which there is one."""
+    (legend,) = ax.figure.legends
+    return legend
+
+
 def labels_of(ax):
-    return [text.get_text() for text in ax.get_legend().get_texts()]
+    return [text.get_text() for text in legend_of(ax).get_texts()]
 
 
 def notes_of(ax):

@@ -10,7 +10,17 @@ from scipy.integrate import trapezoid
 from scipy.special import ndtri
 
 import fastpsr as fp
-from tests.figures import detector, draw, is_guide, labels_of, laid_out, lines_of, notes_of, several
+from tests.figures import (
+    detector,
+    draw,
+    is_guide,
+    labels_of,
+    laid_out,
+    legend_of,
+    lines_of,
+    notes_of,
+    several,
+)
 
 from matplotlib import pyplot as plt  # isort: skip
 from matplotlib.colors import same_color, to_rgb  # isort: skip
@@ -59,7 +69,7 @@ def figure(name, systems=None, **options):
 def test_systems_share_axes_and_are_told_apart(name):
     ax = figure(name)
     assert labels_of(ax)[:2] == ["A", "B"]
-    handles = ax.get_legend().legend_handles[:2]
+    handles = legend_of(ax).legend_handles[:2]
     for handle, color in zip(handles, (FIRST, SECOND), strict=True):
         look = handle.get_facecolor() if name == "metric_bars" else handle.get_color()
         assert same_color(look, color)

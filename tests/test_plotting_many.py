@@ -1,4 +1,4 @@
-"""Figures of many systems, of unlike ones, of small size, and of long curves."""
+"""Figures of many systems, of unlike ones, and of small size."""
 
 import itertools
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from tests.figures import draw, labels_of, laid_out, lines_of, notes_of
+from tests.figures import draw, labels_of, laid_out, legend_of, lines_of, notes_of
 
 RNG = np.random.default_rng(0)
 Y = np.arange(600) % 2
@@ -40,7 +40,7 @@ def test_equal_curves_are_named(name):
 def test_legends_and_notes_are_below_each_other(name):
     ax = laid_out(draw(name, {f"system {k}": GOOD for k in range(8)} | {"wild": WILD}))
     (notes,) = (text for text in ax.texts if text.get_gid())
-    artists = (ax, ax.xaxis.label, ax.get_legend(), notes)
+    artists = (ax, ax.xaxis.label, notes, legend_of(ax))
     boxes = [artist.get_window_extent() for artist in artists]
     for above, below in itertools.pairwise(boxes):
         assert below.y1 <= above.y0 + 1.0
@@ -113,54 +113,3 @@ def test_spoofed_trials_are_apart_from_non_targets():
             with pytest.raises(fp.ArgumentError) as raised:
                 draw(name, systems, spoof=spoof)
             assert raised.value.argument.startswith("spoof")
-
-
-# Long curves, of which the vertices are drawn that can be told apart
-
-
-LONG = np.random.default_rng(3).normal(size=300_000) + np.arange(300_000) % 2
-
-
-def area(x, y):
-    return float((np.diff(x) * (y[1:] + y[:-1]) / 2).sum())
-
-
-def on_curve(x, y, at):
-    order = np.argsort(x, kind="stable")
-    return np.interp(at, x[order], y[order])
-
-
-@pytest.mark.parametrize("n", [3_000, 300_000])
-def test_drawn_vertices_are_those_of_the_curve(n):
-    curve = fp.roc(fp.Predictions.from_raw_scores(np.arange(n) % 2, LONG[:n]))
-    kept = lines_of(draw("det", curve))[0].get_xydata()
-    rates = np.column_stack([curve.p_fa, curve.p_miss])
-    assert set(map(tuple, kept)) <= set(map(tuple, rates))
-    assert kept[[0, -1]].tolist() == rates[[0, -1]].tolist()
-    if n == 3_000:  # only vertices within straight stretches are left out
-        corners = (rates[2:] != rates[:-2]).all(axis=1)
-        assert kept[1:-1].tolist() == rates[1:-1][corners].tolist()
-        assert len(kept) < len(rates)
-        return
-    assert len(kept) < len(rates) / 4
-    assert area(*kept.T) == pytest.approx(area(*rates.T), abs=1e-5)
-    at = np.linspace(0.01, 0.99, 999)
-    np.testing.assert_allclose(on_curve(*kept.T, at), on_curve(*rates.T, at), atol=2.5e-4)
-
-
-def test_pixels_of_long_curves():
-    data = fp.Predictions.from_raw_scores(np.arange(LONG.size) % 2, LONG)
-    curve, images = fp.roc(data), []
-    for full in (False, True):
-        ax = draw("det", data)
-        if full:
-            lines_of(ax)[0].set_data(curve.p_fa, curve.p_miss)
-        ax.figure.canvas.draw()
-        images.append(np.asarray(ax.figure.canvas.buffer_rgba()).astype(int))
-    assert (np.abs(images[0] - images[1]) > 64).mean() < 1e-4  # but for antialiased edges
-    steps = fp.tippett(fp.Predictions.from_llrs(data.y_true, LONG))
-    x, y = lines_of(draw("tippett", steps))[0].get_xydata().T
-    assert x.size < steps.target_scores.size / 2
-    at = np.linspace(-3.0, 4.0, 999)
-    shares = 1.0 - np.searchsorted(steps.target_scores, at) / steps.target_scores.size
-    np.testing.assert_allclose(np.interp(at, x, y), shares, atol=5e-4)

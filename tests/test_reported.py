@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 import fastpsr as fp
 from tests.commands import fastpsr, succeed
+from tests.figures import notes_of
 from tests.refusal import refuses
 
 NOT_TO_BE_USED = "an interval down to 0, the range of the metric, which is not to be used"
@@ -119,10 +120,8 @@ def test_operating_points_do_not_widen_the_axes_of_the_det():
     )
     assert marked.get_xlim() == plain.get_xlim()
     assert marked.get_ylim() == plain.get_ylim()
-    notes = [fp.plotting.notes.notes_of(ax) for ax in (plain, marked)]
-    assert ["actDCF(0.5) is beyond the axes" in " ".join(each.split()) for each in notes] == [
-        False, True,
-    ]  # fmt: skip
+    notes = [notes_of(ax) for ax in (plain, marked)]
+    assert ["actDCF(0.5) is beyond the axes" in each for each in notes] == [False, True]
 
 
 def test_the_sides_of_a_saved_map_are_named(tmp_path):

@@ -45,7 +45,6 @@ def main() -> None:
     left, right = figure.subplots(1, 2, width_ratios=[1, 3])
     fp.plotting.metric_bars(found, metrics=["NBS"], reference=1.0, ax=left).set_ylabel("Normalized")
     fp.plotting.metric_bars(found, metrics=list(METRICS)[1:], ax=right).set_ylabel("Percent")
-    right.get_legend().remove()  # that of the left panel serves both
     common.write(options, "appendix_e", numbers, figure)
 
 

@@ -42,7 +42,6 @@ def main() -> None:
     ax = fp.plotting.metric_bars(synthetic.bars(overall), reference=1.0, ax=left)
     ax.set_ylabel("Normalized")
     fp.plotting.metric_bars(synthetic.bars(calibration), ax=right).set_ylabel("Percent")
-    right.get_legend().remove()  # that of the left panel serves both
     common.write(options, "figure2", {**overall, **calibration}, figure)
 
 

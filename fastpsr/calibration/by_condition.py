@@ -262,7 +262,7 @@ class ByCondition(Fittable):
         for name, counts, reason in zip(self.groups_, self.counts_, self.reasons_, strict=True):
             used = f"pooled: {reason}" if reason else "own"
             rows.append([name, *(f"{counts[k]:,}" for k in classes), used])
-        return "\n".join(aligned(rows))
+        return "\n".join(aligned(rows, "l" + "r" * (len(rows[0]) - 2) + "l"))
 
     @property
     def _map(self) -> Any:

@@ -35,6 +35,7 @@ from fastpsr.data.budget import memory_budget
 from fastpsr.data.reading import Progress, watched
 from fastpsr.errors import ArgumentError, counted
 from fastpsr.evaluation import Evaluation, Pairs, Row, evaluate_systems
+from fastpsr.evaluation.specification import Specification
 from fastpsr.tables.table import Table
 
 _MOST_COSTS = 36  # that are listed one by one
@@ -84,14 +85,13 @@ def evaluate_tables(
                     print_error(_too_large(first.table, one))
             by, bins = _conditions(options, read[name]), options.conditions["bins"]
             with warnings_as_lines(), _rows_shown(one, begin) as progress:
-                shared: dict[str, Any] = {
-                    "by": by, "bins": bins, "intervals": intervals, "differences": pairs,
-                    "group_differences": options.pairs_of_groups, "progress": progress,
-                }  # fmt: skip
+                specification = Specification(
+                    metrics, intervals, by, bins, pairs, options.pairs_of_groups
+                )
                 if is_named:
-                    evaluation = _evaluation(options, read, data, shared)
+                    evaluation = _evaluation(options, read, data, specification, progress)
                 else:
-                    evaluation = evaluate_systems({None: one}, metrics, **shared)
+                    evaluation = evaluate_systems({None: one}, specification, progress)
         evaluation = evaluation.with_rows(
             lambda row: _with_floor(row, read[row.system or name].scale)
         )
@@ -105,17 +105,19 @@ def _evaluation(
     options: EvaluationOptions,
     read: Mapping[str, ReadTable],
     data: Mapping[str, Any],
-    shared: Mapping[str, Any],
+    specification: Specification,
+    progress: Any,
 ) -> Evaluation:
     """Evaluate systems: together if they are compared or of one kind, else by their own metrics."""
     kinds = {name: each.scale for name, each in read.items()}
-    are_alike = shared["differences"] is not None or len({*kinds.values()}) == 1
+    are_alike = specification.differences is not None or len({*kinds.values()}) == 1
     found = []
     for some in [[*data]] if are_alike else [[name] for name in data]:
         n_classes = data[some[0]].n_classes
         metrics = options.metrics([kinds[name] for name in some], n_classes, of_table=True)
         systems = {name: data[name] for name in some}
-        found.append(evaluate_systems(systems, metrics, **shared, always_named=len(data) > 1))
+        own = replace(specification, metrics=metrics)
+        found.append(evaluate_systems(systems, own, progress, always_named=len(data) > 1))
     return Evaluation.joined(found)
 
 

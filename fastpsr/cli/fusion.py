@@ -34,8 +34,8 @@ from fastpsr.cli.trial_files import TrialReader
 from fastpsr.cli.wording import in_words, worded
 from fastpsr.data import Scale
 from fastpsr.evaluation import Evaluation, evaluate_fusion
-from fastpsr.evaluation.evaluate import named_metrics
 from fastpsr.evaluation.fusion_gains import cross_fitted_rows, metrics_of_fusion
+from fastpsr.evaluation.specification import named_metrics
 from fastpsr.metrics.defaults import operating_points
 from fastpsr.trials import TrialSet
 from fastpsr.trials.evaluate import metrics_of, units_of

@@ -11,7 +11,7 @@ from rich.table import Table
 from fastpsr.cli.show import console
 from fastpsr.evaluation import Evaluation
 from fastpsr.evaluation.files import as_csv, as_latex, as_markdown
-from fastpsr.evaluation.layout import as_tables, remarks
+from fastpsr.evaluation.layout import grid_of_one, remarks
 from fastpsr.files import can_be_read_again, write_text
 from fastpsr.results import as_json
 from fastpsr.tables import parquet_files
@@ -24,16 +24,15 @@ def print_evaluation(evaluation: Evaluation) -> None:
         console.print(evaluation.to_text(console.width), soft_wrap=True)
         return
     console.print(str(evaluation.all_samples))
-    ((_, (header, *lines)),) = as_tables(evaluation)
+    header, *lines = grid_of_one(evaluation, "meaning").texts
     if evaluation.intervals is not None:
         console.print(evaluation.settings)
     table = Table(box=None, pad_edge=False)
     for name in header:
         justify = "right" if name == "value" else "left"
-        table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    table.add_column("meaning")
-    for line, row in zip(lines, evaluation.rows, strict=True):
-        table.add_row(*line, row.note)
+        table.add_column(name, justify=justify, no_wrap=name != "meaning")  # type: ignore[arg-type]
+    for line in lines:
+        table.add_row(*line)
     console.print(table, soft_wrap=False)
     for remark in remarks(evaluation):
         console.print(remark)

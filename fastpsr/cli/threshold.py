@@ -147,12 +147,10 @@ def _table(
 ) -> "fp.Evaluation":
     """Return the threshold and the metric, with intervals, which are printed, if asked for."""
     from fastpsr.evaluation import evaluate_systems
+    from fastpsr.evaluation.specification import Specification
 
-    table = evaluate_systems(
-        {None: ranks},
-        {"threshold": fp.Threshold(metric), metric.label: metric},
-        intervals=intervals,
-    )
+    metrics = {"threshold": fp.Threshold(metric), metric.label: metric}
+    table = evaluate_systems({None: ranks}, Specification(metrics, intervals))
     table = in_words(table, drawn_name(drawn.scheme, has_speakers=has_speakers))
     if intervals is not None:
         _print_intervals(table)

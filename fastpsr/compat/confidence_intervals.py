@@ -7,15 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks
-from fastpsr.bootstrap import IID, Nested, Resampling
-from fastpsr.bootstrap.bootstrap import values_of
-from fastpsr.bootstrap.evidence import Estimand, Term
-from fastpsr.bootstrap.inference import intervals_of
-from fastpsr.bootstrap.job import Job
-from fastpsr.bootstrap.settings import Intervals
+from fastpsr.bootstrap import IID, Nested, Resampling, bootstrap
 from fastpsr.compat.inputs import from_tensor
 from fastpsr.data import Floats, Part, Predictions
-from fastpsr.errors import ArgumentError, Subject
+from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric, check_metric
 
 __all__ = ["evaluate_with_conf_int"]
@@ -124,13 +119,12 @@ def evaluate_with_conf_int(
     try:
         check_metric(metric, takes_arrays=True)
         if isinstance(metric, Metric) and list(arrays) == ["labels", "samples"]:
-            job = Job(metric, metric._predictions(arrays["labels"], arrays["samples"]))
-            n_resamples = max(num_bootstraps, _FEWEST)
-            settings = Intervals.of(n_resamples, 0.5, "percentile", scheme, _SEED)
-            # not fp.bootstrap, so that warnings refer to the line of the caller
-            (value,) = values_of([metric.label], [job])
-            estimand = Estimand(Subject(metric=metric.label), (Term(job, value),))
-            (result,) = intervals_of([estimand], settings, jointly=False, progress=lambda *_: None)
+            predictions = metric._predictions(arrays["labels"], arrays["samples"])
+            result = bootstrap(
+                metric, predictions, n_resamples=max(num_bootstraps, _FEWEST),
+                confidence_level=0.5, method="percentile", resampling=scheme, seed=_SEED,
+            )  # fmt: skip
+            value = result.value
             values = result.replicates[:num_bootstraps]
         else:
             value = metric(*arrays.values())

@@ -2,12 +2,12 @@
 
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.evaluation.best_calibrator import BestCalibrator
-from fastpsr.evaluation.comparison import Difference, GroupPairs, Pairs
 from fastpsr.evaluation.decomposition import Decomposition, decompose
 from fastpsr.evaluation.evaluate import evaluate, evaluate_systems
 from fastpsr.evaluation.fusion_gains import evaluate_fusion
 from fastpsr.evaluation.select import Candidate, Selection, select
-from fastpsr.evaluation.table import Evaluation, Group, Row
+from fastpsr.evaluation.specification import GroupPairs, Pairs
+from fastpsr.evaluation.table import Difference, Evaluation, Group, Row
 from fastpsr.evaluation.task import NoIntervalsWarning
 from fastpsr.metrics.defaults import default_metrics
 

@@ -28,7 +28,7 @@ from fastpsr.evaluation.layout import with_interval
 from fastpsr.interval_rule import OF_MEANS, IntervalRule
 from fastpsr.metrics import CalibrationLoss
 from fastpsr.options import with_hints
-from fastpsr.results import Result, table
+from fastpsr.results import Result, aligned, table
 from fastpsr.rules import Log, ScoringRule
 
 #: The parts of a decomposition as signed sums of the terms (score, calibrated score, uncertainty).
@@ -107,10 +107,7 @@ class Decomposition(Result):
         return table(title, ("part", "value", "interval"), self._lines())
 
     def __str__(self) -> str:
-        lines = self._lines()
-        names, values = (max(len(line[k]) for line in lines) for k in (0, 1))
-        shown = [f"{n:<{names}}  {v:>{values}}  {i}".rstrip() for n, v, i in lines]
-        return "\n".join([*filter(None, [self._title()]), *shown])
+        return "\n".join([*filter(None, [self._title()]), *aligned(self._lines(), "lrl")])
 
 
 @takes_predictions

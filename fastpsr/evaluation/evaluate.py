@@ -2,11 +2,10 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from fastpsr import checks
 from fastpsr.bootstrap import BootstrapResult, Resampling
 from fastpsr.bootstrap.bootstrap import check_same_samples
 from fastpsr.bootstrap.evidence import Estimand, Term
@@ -15,30 +14,26 @@ from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.progress import as_progress
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.counts import outcomes
-from fastpsr.data import Bins, By, Data, Kind, Predictions, check_data
+from fastpsr.data import By, Data, Predictions, check_data
+from fastpsr.data.binning import Bins
 from fastpsr.errors import ArgumentError, ResultWarning, Subject, kept_warnings, warn
-from fastpsr.evaluation.comparison import (
-    Difference,
+from fastpsr.evaluation.layout import POOLED
+from fastpsr.evaluation.specification import (
     GroupPairs,
+    Metrics,
     Pairs,
+    Specification,
     group_pairs_of,
+    named_metrics,
     pairs_of,
 )
-from fastpsr.evaluation.layout import POOLED
-from fastpsr.evaluation.table import Evaluation
+from fastpsr.evaluation.table import Difference, Evaluation
 from fastpsr.evaluation.task import Progress, Task, tasks_of
-from fastpsr.metrics.base import AnyMetric
 from fastpsr.metrics.defaults import (
     LossOfTable,
-    NamedMetric,
-    common_kind,
-    default_metrics,
-    metrics_named,
-    named_metric,
 )
 from fastpsr.options import with_hints
 
-Metrics = NamedMetric | Mapping[str, NamedMetric] | Sequence[NamedMetric]
 _Sides = tuple[Task, Task]
 _MOST_SECONDS = 20.0  # of an interval in a default table
 
@@ -226,12 +221,8 @@ def evaluate(
                 "predictions", f"must have names that are strings, not empty, not {name!r}"
             )
     intervals = Intervals.if_any(n_resamples, confidence_level, method, resampling, seed)
-    checks.check_choice("differences", differences, (None, "first", "all"))
-    checks.check_choice("group_differences", group_differences, (None, "pooled", "all"))
-    return evaluate_systems(
-        systems, metrics, by=by, bins=bins, intervals=intervals, differences=differences,
-        group_differences=group_differences, progress=as_steps(progress),
-    )  # fmt: skip
+    specification = Specification(metrics, intervals, by, bins, differences, group_differences)
+    return evaluate_systems(systems, specification, as_steps(progress))
 
 
 def as_steps(progress: bool | Progress | None) -> Progress:
@@ -252,26 +243,20 @@ def as_steps(progress: bool | Progress | None) -> Progress:
 
 def evaluate_systems(
     systems: Mapping[Any, Data],
-    metrics: Metrics | None = None,
-    *,
-    by: By | None = None,
-    bins: Bins | None = None,
-    intervals: Intervals | None = None,
-    differences: Pairs | None = None,
-    group_differences: GroupPairs | None = None,
+    specification: Specification,
     progress: Progress | None = None,
+    *,
     with_all: bool = True,
     always_named: bool = False,
 ) -> Evaluation:
-    """Compute a table of metrics of systems by name, with validated settings of intervals.
+    """Compute a table of metrics of systems by name.
 
     Without `with_all` only groups are computed. Messages name the system if there are several, or
     with `always_named`.
     """
-    of_systems = _tasks_of_systems(
-        systems, metrics, by, bins, intervals, compared=differences is not None,
-        with_whole=group_differences is not None, always_named=always_named,
-    )  # fmt: skip
+    intervals, differences = specification.intervals, specification.differences
+    group_differences = specification.group_differences
+    of_systems = _tasks_of_systems(systems, specification, always_named=always_named)
     if not with_all:
         of_systems = [of_system[1:] for of_system in of_systems]
     tasks = [task for of_system in of_systems for task in of_system]
@@ -319,15 +304,7 @@ def _leave_out_slow_intervals(tasks: Sequence[Task]) -> None:
 
 
 def _tasks_of_systems(
-    systems: Mapping[Any, Data],
-    metrics: Metrics | None,
-    by: By | None,
-    bins: Bins | None,
-    intervals: Intervals | None,
-    *,
-    compared: bool,
-    with_whole: bool,
-    always_named: bool,
+    systems: Mapping[Any, Data], specification: Specification, *, always_named: bool
 ) -> list[list[Task]]:
     """Return the tasks of each system; those that are compared have the same metrics."""
     if not systems:
@@ -345,10 +322,9 @@ def _tasks_of_systems(
         try:
             if isinstance(data, Predictions):
                 _ = data.labels
-            named = named_metrics(metrics, data.n_classes, kinds if compared else [data.kind])
-            found.append(
-                tasks_of(system, label, data, named, by, bins, intervals, with_whole=with_whole)
-            )
+            of_kinds = [data.kind] if specification.differences is None else kinds
+            metrics = named_metrics(specification.metrics, data.n_classes, of_kinds)
+            found.append(tasks_of(system, label, data, metrics, specification))
         except ArgumentError as error:
             if len(systems) == 1:
                 raise
@@ -504,41 +480,3 @@ def _common(tasks: Sequence[Task]) -> Subject:
     if any(task.about().group != about.group for task in tasks):
         about = replace(about, group="")
     return about
-
-
-def named_metrics(
-    metrics: Metrics | None, n_classes: int, kinds: Iterable[Kind], **options: Any
-) -> Mapping[str, AnyMetric]:
-    """Return metrics by name, for data of some kinds.
-
-    `options` of default metrics are as for :func:`default_metrics`.
-    """
-    kind = common_kind(kinds)
-    if metrics is None:
-        return default_metrics(n_classes, kind, **options)
-    if isinstance(metrics, str) or callable(metrics):
-        metrics = [metrics]
-    if not isinstance(metrics, Mapping | Sequence):
-        rule = f"must be a metric, or a dict or a list of them, not {metrics!r}"
-        raise ArgumentError("metrics", rule)
-    if not metrics:
-        raise ArgumentError("metrics", "must not be empty")
-    if isinstance(metrics, Mapping):
-        for name in metrics:
-            if not isinstance(name, str):
-                raise ArgumentError("metrics", f"must have names that are strings, not {name!r}")
-        return {
-            name: named_metric(each, n_classes, kind, **options)[1]
-            for name, each in metrics.items()
-        }
-    named: dict[str, AnyMetric] = {}
-    for each in metrics:
-        some = metrics_named(each, n_classes, kind, **options)
-        for name in some:
-            if name in named:
-                remedy = "pass a dict of name to metric"
-                raise ArgumentError(
-                    "metrics", f"must differ in name, but two are {name!r}", None, remedy
-                )
-        named |= some
-    return named

@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fastpsr.errors import ArgumentError
-from fastpsr.evaluation.layout import POOLED, as_tables, headings_of_differences
+from fastpsr.evaluation.layout import POOLED, Grid, grids, headings_of_differences
 from fastpsr.files import write_text
 from fastpsr.results import as_json
 
 if TYPE_CHECKING:
     from fastpsr.evaluation.table import Evaluation
 
-_Lines = list[list[str]]
-_INTERVAL = re.compile(r"\[.*\]|no interval")
 _ENDINGS = {
     ".bz2", ".csv", ".gz", ".h5", ".hdf5", ".json", ".npy", ".npz", ".parquet", ".score", ".scores",
     ".tsv", ".txt", ".xz", ".zst",
@@ -40,9 +38,10 @@ def as_csv(evaluation: "Evaluation") -> str:
 def as_markdown(evaluation: "Evaluation") -> str:
     """Return a table of values, then of differences; of two systems, both are in one."""
     tables = []
-    for n_names, lines in as_tables(evaluation):
-        rule = ["---"] * n_names + ["--:"] * (len(lines[0]) - n_names)
-        escaped = [[c.replace("|", "\\|") for c in line] for line in [lines[0], rule, *lines[1:]]]
+    for grid in grids(evaluation):
+        header, *lines = grid.texts
+        rule = [{"l": "---", "r": "--:"}[side] for side in grid.sides]
+        escaped = [[c.replace("|", "\\|") for c in line] for line in [header, rule, *lines]]
         tables.append("".join(f"| {' | '.join(line)} |\n" for line in escaped))
     return f"\n{'; '.join(headings_of_differences(evaluation))}\n\n".join(tables)
 
@@ -54,45 +53,35 @@ def as_latex(evaluation: "Evaluation") -> str:
     in the headings, and intervals below their values.
     """
     tables = []
-    for n_names, lines in as_tables(_without_endings(evaluation)):
-        n_names, lines = _without_pooled(n_names, lines)
+    for grid in grids(_without_endings(evaluation)):
         head, *body = [
             " & ".join(_escape(cell) for cell in line) + r" \\"
-            for line in _with_units(n_names, lines)
+            for line in _with_units(grid.without(POOLED))
         ]
-        sides = "l" * n_names + "r" * (len(lines[0]) - n_names)
         rows = [r"\toprule", head, r"\midrule", *body, r"\bottomrule"]
+        sides = grid.without(POOLED).sides
         tables.append("\n".join([rf"\begin{{tabular}}{{{sides}}}", *rows, r"\end{tabular}", ""]))
     return f"\n% {'; '.join(headings_of_differences(evaluation))}\n".join(tables)
 
 
-def _without_pooled(n_names: int, lines: _Lines) -> tuple[int, _Lines]:
-    """Return a table without a column of conditions that says "pooled" in each line."""
-    if n_names < 2 or any(line[1] != POOLED for line in lines[1:]):
-        return n_names, lines
-    return n_names - 1, [[*line[:1], *line[2:]] for line in lines]
-
-
-def _with_units(n_names: int, lines: _Lines) -> _Lines:
+def _with_units(grid: Grid) -> list[list[str]]:
     """Move percent signs to the names of metrics, and intervals to lines below their values."""
-    head, *body = lines
-    if head[0] == "metric":
-        names = [line[0] + " [%]" * any(" %" in cell for cell in line[1:]) for line in body]
-        return [head, *([n, *map(_bare, line[1:])] for n, line in zip(names, body, strict=True))]
-    units = ["" if k < n_names else " [%]" * any(" %" in line[k] for line in body)
-             for k in range(len(head))]  # fmt: skip
-    found = [[name + unit for name, unit in zip(head, units, strict=True)]]
-    for line in body:
-        intervals = ["".join(_INTERVAL.findall(cell)) for cell in line[n_names:]]
-        values = [_bare(_INTERVAL.sub("", cell)).strip() for cell in line[n_names:]]
-        found.append([*line[:n_names], *values])
-        if any(intervals):
-            found.append([*[""] * n_names, *intervals])
-    return found
+    texts = [[cell.text for cell in line] for line in grid.lines]
+    if grid.header[0] == "metric":
+        names = [line[0] + " [%]" * any(text.endswith(" %") for text in line) for line in texts]
+        rows = [[name, *map(_bare, line[1:])] for name, line in zip(names, texts, strict=True)]
+        return [[*grid.header], *rows]
+    columns = zip(grid.header, *texts, strict=True)
+    rows = [[name + " [%]" * any(text.endswith(" %") for text in of) for name, *of in columns]]
+    for line in grid.lines:
+        rows.append([_bare(cell.text) + "  *" * bool(cell.excludes_zero) for cell in line])
+        if any(cell.interval for cell in line):
+            rows.append([cell.interval for cell in line])
+    return rows
 
 
-def _bare(cell: str) -> str:
-    return cell.replace(" %", "")
+def _bare(text: str) -> str:
+    return text.removesuffix(" %")
 
 
 def _without_endings(evaluation: "Evaluation") -> "Evaluation":

@@ -13,7 +13,8 @@ from fastpsr.calibration.fusion import Systems, systems_by_name
 from fastpsr.calibration.training import refitted_training
 from fastpsr.data import By, Data
 from fastpsr.errors import ArgumentError
-from fastpsr.evaluation.evaluate import Metrics, as_steps, evaluate_systems
+from fastpsr.evaluation.evaluate import as_steps, evaluate_systems
+from fastpsr.evaluation.specification import Metrics, Specification
 from fastpsr.evaluation.table import Evaluation
 from fastpsr.evaluation.task import Progress
 from fastpsr.metrics import EER, ActDCF, BayesRisk, Cllr, CrossEntropy, Metric, MinCllr, MinDCF
@@ -118,7 +119,7 @@ def evaluate_fusion(
     rows = cross_fitted_rows(systems, fusion, train, steps, by=by, refits=refits)
     if metrics is None:
         metrics = metrics_of_fusion(rows[FUSED].n_classes)
-    return evaluate_systems(rows, metrics, intervals=intervals, differences="first", progress=steps)
+    return evaluate_systems(rows, Specification(metrics, intervals, differences="first"), steps)
 
 
 def metrics_of_fusion(n_classes: int, **options: Any) -> dict[str, Metric[Any]]:

@@ -1,106 +1,259 @@
-"""Evaluations of several systems and groups, and differences, as lines of text."""
+"""An evaluation as one grid of cells, which all formats are made of, and the words around it."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from fastpsr.results import aligned, table
 
 if TYPE_CHECKING:
     from fastpsr.bootstrap import BootstrapResult
     from fastpsr.bootstrap.settings import Intervals
-    from fastpsr.evaluation.comparison import Difference
-    from fastpsr.evaluation.table import Evaluation, Row
+    from fastpsr.evaluation.table import Difference, Evaluation, Row
 
 #: Name of all samples of a system in tables.
 POOLED = "pooled"
-_BETWEEN = 2  # blanks between columns
 _MOST_DECIMALS = 6  # of small numbers; three more in narrow intervals
 _PERCENT = {"fraction": 100.0, "percent": 1.0}  # factor of the units that are shown in percent
 _ROUNDING = 1e-12  # a number that is so near to 1 is 1, but for rounding
+_ANSWERS = {None: "", True: "excludes 0", False: "includes 0"}
 
 
-def as_tables(evaluation: "Evaluation") -> list[tuple[int, list[list[str]]]]:
-    """Return tables as lines whose first is the header, and how many of their columns are names.
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a grid.
 
-    There is a line per metric, or per system and group; differences have a table of their own, if
-    they are not those of two systems, which stand beside the values.
+    Attributes
+    ----------
+    text : str
+    number : float or None
+        What it is sorted by, if that is a number.
+    interval : str
+        Of a value that has it in its own cell.
+    excludes_zero : bool or None
+        Whether the interval of a difference excludes 0; None where this is no question.
+    remarks : tuple of str
+        On replicates that the interval leaves out, and whether it is not to be used.
+    is_best : bool
+        Whether it is the best of its column.
     """
+
+    text: str
+    number: float | None = None
+    interval: str = ""
+    excludes_zero: bool | None = None
+    remarks: tuple[str, ...] = ()
+    is_best: bool = False
+
+    def __str__(self) -> str:
+        shown = f"{self.text} {self.interval}".rstrip()
+        return f"{shown} *" if self.excludes_zero else shown
+
+    @property
+    def small(self) -> tuple[str, ...]:
+        """What a page shows in small print below the text."""
+        return tuple(filter(None, [self.interval, _ANSWERS[self.excludes_zero], *self.remarks]))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of cells, of which the first `n_names` in a line are names."""
+
+    header: Sequence[str]
+    lines: Sequence[Sequence[Cell]]
+    n_names: int = 1
+    caption: str = ""
+
+    def is_number(self, place: int) -> bool:
+        """Whether a column holds numbers."""
+        return any(line[place].number is not None for line in self.lines)
+
+    @property
+    def sides(self) -> str:
+        """The side of each column in a file: names on the left, "l", and values on the right."""
+        return "l" * self.n_names + "r" * (len(self.header) - self.n_names)
+
+    @property
+    def texts(self) -> list[list[str]]:
+        """The header and the lines as text."""
+        return [[*self.header], *([str(cell) for cell in line] for line in self.lines)]
+
+    def of(self, places: Sequence[int]) -> "Grid":
+        """Return the grid of some columns."""
+        header = [self.header[k] for k in places]
+        lines = [[line[k] for k in places] for line in self.lines]
+        n_names = sum(k < self.n_names for k in places)
+        return replace(self, header=header, lines=lines, n_names=n_names)
+
+    def without(self, text: str) -> "Grid":
+        """Return the grid without columns of names that hold nothing but a text."""
+        return self.of([
+            k for k in range(len(self.header))
+            if k >= self.n_names or any(line[k].text != text for line in self.lines)
+        ])  # fmt: skip
+
+
+def grids(evaluation: "Evaluation") -> list[Grid]:
+    """Return the values, then the differences; those of two systems stand beside their values."""
+    if is_of_two(evaluation):
+        return [grid_of_two(evaluation)]
+    if len(evaluation.groups) == 1 and evaluation.all_samples.system is None:
+        return [grid_of_one(evaluation)]
+    shown = [grid_of_values(evaluation)]
     if evaluation.differences:
-        table = differences_as_lines(evaluation)
-        return [table] if _is_of_two(evaluation) else [values_as_lines(evaluation), table]
-    if len(evaluation.groups) > 1 or evaluation.all_samples.system is not None:
-        return [values_as_lines(evaluation)]
-    n_columns = 2 + (evaluation.intervals is not None)
-    lines = [["metric", "value", "interval"]]
+        shown.append(grid_of_differences(evaluation.differences))
+    return [grid.without("") for grid in shown]
+
+
+def grid_of_one(evaluation: "Evaluation", notes: str = "") -> Grid:
+    """Return a line per metric; the column of notes has a name, or there is none."""
+    has_intervals = evaluation.intervals is not None
+    has_intervals |= any(row.low is not None for row in evaluation.rows)
+    lines = []
     for row in evaluation.rows:
-        lines.append([row.metric, *with_interval(row.value, row.low, row.high, row.unit)])
-    return [(1, [line[:n_columns] for line in lines])]
+        cell = value_cell(row)
+        interval = Cell(cell.interval, row.low, remarks=cell.remarks)
+        value = [replace(cell, interval="", remarks=()), *[interval] * has_intervals]
+        lines.append([Cell(row.metric), *value, *[Cell(row.note)] * bool(notes)])
+    return Grid(["metric", "value", *["interval"] * has_intervals, *[notes] * bool(notes)], lines)
 
 
-def values_as_lines(evaluation: "Evaluation") -> tuple[int, list[list[str]]]:
-    """Return how many columns are names, and a header and a line per system and group."""
-    return _without_blank(pivot(evaluation), 2)
+def grid_of_values(evaluation: "Evaluation") -> Grid:
+    """Return a line per system and group: names, sizes of classes, metrics."""
+    metrics = list(dict.fromkeys(row.metric for row in evaluation.rows))
+    header, sizes = _sizes(evaluation)
+    lines = []
+    for group, counts in zip(evaluation.groups, sizes, strict=True):
+        cells = {row.metric: value_cell(row) for row in evaluation.of(group)}
+        values = [cells.get(name, Cell("")) for name in metrics]
+        lines.append([Cell(group.system or ""), Cell(group.group or POOLED), *counts, *values])
+    return Grid(["system", "condition", *header, *metrics], lines, 2)
 
 
-def differences_as_lines(evaluation: "Evaluation") -> tuple[int, list[list[str]]]:
-    """Return how many columns are names, and the header and lines of `compared`."""
-    lines = compared(evaluation)
-    return _without_blank(lines, 1 if lines[0][0] == "metric" else 2)
-
-
-def _without_blank(lines: Sequence[Sequence[str]], n_names: int) -> tuple[int, list[list[str]]]:
-    """Return how many columns of names are left, and the lines, without blank columns of names."""
-    blank = {k for k in range(n_names) if not any(line[k] for line in lines[1:])}  # no system name
-    return n_names - len(blank), [
-        [cell for k, cell in enumerate(line) if k not in blank] for line in lines
+def grid_of_differences(differences: "Sequence[Difference]") -> Grid:
+    """Return a line per pair and what it is of: the group of systems, or the system of groups."""
+    metrics = list(dict.fromkeys(each.metric for each in differences))
+    names = list(dict.fromkeys(each.name for each in differences))
+    cells: dict[tuple[str, str], dict[str, Cell]] = {}  # by pair and place, and metric
+    for each in differences:
+        cells.setdefault((each.name, each.place), {})[each.metric] = difference_cell(each)
+    kinds = {each.is_of_groups: "system" if each.is_of_groups else "condition"
+             for each in differences}  # fmt: skip
+    lines = [
+        [*map(Cell, place), *(cells[place].get(metric, Cell("")) for metric in metrics)]
+        for place in sorted(cells, key=lambda place: names.index(place[0]))
     ]
+    return Grid(["difference", " or ".join(kinds.values()), *metrics], lines, 2)
 
 
-def in_columns(lines: Sequence[Sequence[str]], n_names: int, width: int) -> list[str]:
-    """Return a line per metric and a column per system and group, as text.
+def grid_of_two(evaluation: "Evaluation") -> Grid:
+    """Return sizes and metrics of two systems, and their differences."""
+    a, b = (group.system or "" for group in evaluation.groups)
+    more = ["difference", *["interval", "excludes 0"] * (evaluation.intervals is not None)]
+    names, sizes = _sizes(evaluation)
+    lines = [
+        [Cell(name), *cells, *[Cell("")] * len(more)]
+        for name, *cells in zip(names, *sizes, strict=True)
+    ]
+    for each in evaluation.differences:
+        values = [Cell(number(row.value, row.unit), row.value) for row in (each.a, each.b)]
+        cell = difference_cell(each)
+        answer = {None: "", True: "yes", False: "no"}[cell.excludes_zero]
+        compared = [Cell(cell.text, cell.number), Cell(cell.interval), Cell(answer)]
+        lines.append([Cell(each.metric), *values, *compared[: len(more)]])
+    return Grid(["metric", a, b, *more], lines)
 
-    `lines` are a header and a line per system and group, which begins with `n_names` names. Columns
-    that exceed the width are continued in a further table. If more than two tables were needed,
-    there is a line per system and group and a column per metric, if that makes fewer.
-    """
-    n_names, lines = _without_blank(lines, n_names)
-    turned = [list(row) for row in zip(*lines, strict=True)]
-    for row in turned[:n_names]:
-        row[0] = ""
-    tables = _tables(turned, 1, width)
-    if len(tables) > 2:
-        tables = min(tables, _tables(lines, n_names, width), key=len)
-    shown = [line for table in tables for line in ("", *table)]
-    return shown[1:]
+
+def is_of_two(evaluation: "Evaluation") -> bool:
+    """Whether these are the differences of two systems, without groups."""
+    differences = evaluation.differences
+    return len(evaluation.groups) == 2 and bool(differences) and not differences[0].is_of_groups
 
 
-def with_differences(evaluation: "Evaluation", width: int) -> list[str]:
-    """Return the values of systems and their differences: of two in one table, else in two."""
-    lines = compared(evaluation)
-    if _is_of_two(evaluation):
-        (table, *more) = _tables(lines, 1, width)
-        below = [line for each in more for line in ("", *each)]
-        return [f"difference: {evaluation.differences[0].name}", *table, *below]
-    if _has_stars(evaluation):  # numbers stand below numbers
+def value_cell(row: "Row") -> Cell:
+    """Return the value of a row with its interval."""
+    text, interval = with_interval(row.value, row.low, row.high, row.unit)
+    return Cell(text, row.value, interval, remarks=_remarks_of(row))
+
+
+def difference_cell(each: "Difference") -> Cell:
+    """Return a difference with its interval; "equal" and no interval if it is 0."""
+    remarks = () if each.result is None else _remarks_of(each.result)
+    if each.is_equal:
+        return Cell("equal", each.value, remarks=remarks)
+    text, interval = with_interval(each.value, each.low, each.high, each.a.unit)
+    return Cell(text, each.value, interval, each.excludes_zero, remarks)
+
+
+def _remarks_of(found: "Row | BootstrapResult") -> tuple[str, ...]:
+    undefined = f"undefined replicates: {found.n_undefined:,}" if found.n_undefined else ""
+    return tuple(filter(None, [undefined, found.caution and "interval not to be used"]))
+
+
+def _sizes(evaluation: "Evaluation") -> tuple[list[str], list[list[Cell]]]:
+    """Return a header, and the numbers of samples of each group, by class if there are two."""
+    groups = evaluation.groups
+    header, sizes = ["samples"], [[group.n_samples] for group in groups]
+    if all(group.n_classes == 2 for group in groups):
+        header = ["targets", "non-targets"]
+        sizes = [[*reversed(group.class_sizes)] for group in groups]
+    return header, [[Cell(f"{n:,}", n) for n in counts] for counts in sizes]
+
+
+# Text and HTML
+
+
+def as_text(evaluation: "Evaluation", width: int) -> str:
+    """Return a line per metric, or a column per system and group, and the words around these."""
+    lines = [evaluation.settings] if evaluation.settings else []
+    shown = grids(evaluation)
+    if len(evaluation.groups) == 1 and evaluation.all_samples.system is None:
+        rows = grid_of_one(evaluation, "note").texts[1:]
+        rows = [[name, f"{value:>10}", *more] for name, value, *more in rows]
+        places = [k for k in range(len(rows[0])) if any(row[k] for row in rows)]
+        cells = [[row[k] for k in places] for row in rows]
         lines = [
-            [*line[:2], *(c if c.endswith("*") else f"{c}  " for c in line[2:])] for line in lines
+            str(evaluation.all_samples),
+            *lines,
+            *aligned(cells, "lr" + "l" * (len(places) - 2)),
         ]
-    return [
-        *in_columns(pivot(evaluation), 2, width),
-        "",
-        *headings_of_differences(evaluation),
-        *in_columns(lines, 2, width),
-    ]
+        return "\n".join([*lines, *remarks(evaluation)])
+    if is_of_two(evaluation):
+        lines.append(f"difference: {evaluation.differences[0].name}")
+        lines += _one_below_another(_tables(shown[0].texts, 1, width))
+    else:
+        lines += _in_columns(shown[0], width)
+        for grid in shown[1:]:
+            lines += ["", *headings_of_differences(evaluation), *_in_columns(grid, width)]
+    return "\n".join([*lines, *gaps(evaluation), *remarks(evaluation)])
+
+
+def as_html(evaluation: "Evaluation") -> str:
+    """Return tables for notebooks."""
+    several = len(evaluation.groups) > 1
+    what = f"{len(evaluation.groups)} groups of samples" if several else evaluation.all_samples
+    title = "; ".join(filter(None, [str(what), *remarks(evaluation), evaluation.settings]))
+    if several:
+        grid = grid_of_values(evaluation).without("")
+        html = table(title, grid.header, grid.texts[1:], grid.sides)
+    else:
+        grid = grid_of_one(evaluation, "note")
+        html = table(title, grid.header, grid.texts[1:], f"{grid.sides[:-1]}l")
+    if evaluation.differences:
+        *_, grid = grids(evaluation)
+        heading = "; ".join(headings_of_differences(evaluation))
+        html += table(heading, grid.header, grid.texts[1:], grid.sides)
+    return html
 
 
 def headings_of_differences(evaluation: "Evaluation") -> list[str]:
     """Return what stands above a table of differences: of stars and intervals, if it has some."""
-    heading = "differences" + "; * where the interval excludes 0" * _has_stars(evaluation)
+    has_stars = any(each.excludes_zero for each in evaluation.differences)
+    heading = "differences"
+    if has_stars and not is_of_two(evaluation):  # which has a column for it
+        heading += "; * where the interval excludes 0"
     return [heading, *filter(None, [simultaneous(evaluation.differences, evaluation.intervals)])]
-
-
-def _has_stars(evaluation: "Evaluation") -> bool:
-    has_some = any(each.excludes_zero for each in evaluation.differences)
-    return has_some and not _is_of_two(evaluation)  # which has a column for it
 
 
 def simultaneous(found: "Sequence[Difference]", intervals: "Intervals | None") -> str:
@@ -114,96 +267,48 @@ def simultaneous(found: "Sequence[Difference]", intervals: "Intervals | None") -
     return f"{level}{of_groups} are simultaneous over {n} differences of each metric"
 
 
-def compared(evaluation: "Evaluation") -> list[list[str]]:
-    """Return a header, and a line per metric of two systems, else per pair and what it is of."""
-    if _is_of_two(evaluation):
-        return _of_two(evaluation)
-    found = evaluation.differences
-    metrics = list(dict.fromkeys(each.metric for each in found))
-    names = list(dict.fromkeys(each.name for each in found))
-    cells: dict[tuple[str, str], dict[str, str]] = {}  # by pair and place, and metric
-    for each in found:
-        shown = " ".join(part for part in difference_with_interval(each) if part)
-        star = " *" if each.excludes_zero else ""
-        cells.setdefault((each.name, each.place), {})[each.metric] = shown + star
-    kinds = {each.is_of_groups: "system" if each.is_of_groups else "condition" for each in found}
-    return [
-        ["difference", " or ".join(kinds.values()), *metrics],
-        *(
-            [*place, *(cells[place].get(metric, "") for metric in metrics)]
-            for place in sorted(cells, key=lambda place: names.index(place[0]))
-        ),
-    ]
+def _in_columns(grid: Grid, width: int) -> list[str]:
+    """Return a line per column of a grid, and a column per line, as text.
+
+    Columns that exceed the width are continued in a further table. If more than two tables were
+    needed, they are as the grid is, if that makes fewer.
+    """
+    lines, n_names = grid.texts, grid.n_names
+    if any(cell.excludes_zero for line in grid.lines for cell in line):  # stars
+        lines = [  # numbers stand below numbers
+            [*line[:n_names], *(c if c.endswith("*") else f"{c}  " for c in line[n_names:])]
+            for line in lines
+        ]
+    turned = [list(row) for row in zip(*lines, strict=True)]
+    for row in turned[:n_names]:
+        row[0] = ""
+    tables = _tables(turned, 1, width)
+    if len(tables) > 2:
+        tables = min(tables, _tables(lines, n_names, width), key=len)
+    return _one_below_another(tables)
 
 
-def _is_of_two(evaluation: "Evaluation") -> bool:
-    """Whether these are the differences of two systems, without groups."""
-    return len(evaluation.groups) == 2 and not evaluation.differences[0].is_of_groups
-
-
-def _of_two(evaluation: "Evaluation") -> list[list[str]]:
-    """Return sizes and metrics of two systems, and their differences."""
-    a, b = evaluation.groups
-    more = ["difference", *["interval", "excludes 0"] * (evaluation.intervals is not None)]
-    lines = [["metric", a.system or "", b.system or "", *more]]
-    for name, *sizes in zip(*_sizes(evaluation), strict=True):
-        lines.append([name, *sizes, *[""] * len(more)])
-    answers = {None: "", True: "yes", False: "no"}
-    for each in evaluation.differences:
-        values = [number(row.value, row.unit) for row in (each.a, each.b)]
-        answer = "" if each.is_equal else answers[each.excludes_zero]
-        lines.append(
-            [each.metric, *values, *[*difference_with_interval(each), answer][: len(more)]]
-        )
-    return lines
-
-
-def difference_with_interval(each: "Difference") -> tuple[str, str]:
-    """Return a difference and its interval as text; "equal" and no interval if it is 0."""
-    if each.is_equal:
-        return "equal", ""
-    return with_interval(each.value, each.low, each.high, each.a.unit)
+def _one_below_another(tables: Sequence[Sequence[str]]) -> list[str]:
+    return [line for table in tables for line in ("", *table)][1:]
 
 
 def _tables(rows: Sequence[Sequence[str]], n_names: int, width: int) -> list[list[str]]:
     """Return tables of as many columns as fit, each after the first columns, which are names."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    names = [_joined(f"{row[k]:<{widths[k]}}" for k in range(n_names)) for row in rows]
+    widths = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)]
     tables = []
     begin = n_names
     while begin < len(widths):
-        end = begin + _n_fitting(widths[begin:], width - len(names[0]))
-        cells = [[f"{row[k]:>{widths[k]}}" for k in range(begin, end)] for row in rows]
-        tables.append([_joined([n, *c]).rstrip() for n, c in zip(names, cells, strict=True)])
+        room = width + 2 - sum(widths[:n_names])
+        end = begin + 1
+        while end < len(widths) and sum(widths[begin : end + 1]) <= room:
+            end += 1
+        cells = [[*row[:n_names], *row[begin:end]] for row in rows]
+        tables.append(aligned(cells, "l" * n_names + "r" * (end - begin)))
         begin = end
     return tables
 
 
-def _joined(cells: Iterable[str]) -> str:
-    return (" " * _BETWEEN).join(cells)
-
-
-def pivot(evaluation: "Evaluation") -> list[list[str]]:
-    """Return a header, and a line per system and group: names, sizes of classes, metrics."""
-    metrics = list(dict.fromkeys(row.metric for row in evaluation.rows))
-    header, *sizes = _sizes(evaluation)
-    lines = [["system", "condition", *header, *metrics]]
-    for group, counts in zip(evaluation.groups, sizes, strict=True):
-        found = {
-            row.metric: " ".join(with_interval(row.value, row.low, row.high, row.unit)).rstrip()
-            for row in evaluation.of(group)
-        }
-        cells = [found.get(name, "") for name in metrics]
-        lines.append([group.system or "", group.group or POOLED, *counts, *cells])
-    return lines
-
-
-def _sizes(evaluation: "Evaluation") -> list[list[str]]:
-    """Return a header, and the numbers of samples of each group, by class if there are two."""
-    if not all(group.n_classes == 2 for group in evaluation.groups):
-        return [["samples"], *([f"{group.n_samples:,}"] for group in evaluation.groups)]
-    sizes = ([f"{n:,}" for n in reversed(group.class_sizes)] for group in evaluation.groups)
-    return [["targets", "non-targets"], *sizes]
+# Words
 
 
 def gaps(evaluation: "Evaluation") -> list[str]:
@@ -267,6 +372,9 @@ def counted_if_many(n_undefined: int, intervals: "Intervals | None") -> str:
 def corrected(value: float, unit: str) -> str:
     """Say what a value is without the optimism of these samples."""
     return f"{number(value, unit)} once corrected for optimism on these samples"
+
+
+# Numbers
 
 
 def with_interval(
@@ -351,12 +459,3 @@ def _rounded(value: float, decimals: int, whole: float = 1.0) -> str:
 def _decimals(value: float) -> int:
     """Return how many decimals show two digits of a number that is not 0."""
     return 1 - math.floor(math.log10(abs(value)))
-
-
-def _n_fitting(widths: Sequence[int], room: int) -> int:
-    """Return how many of the next columns fit, at least one."""
-    for n_fitting, width in enumerate(widths):
-        room -= width + _BETWEEN
-        if room < 0:
-            return max(n_fitting, 1)
-    return len(widths)

@@ -8,14 +8,14 @@ import numpy as np
 
 from fastpsr.bootstrap import Resampling
 from fastpsr.bootstrap.intervals import Method, percentile
-from fastpsr.bootstrap.job import Progress
+from fastpsr.bootstrap.job import Job, Progress
 from fastpsr.bootstrap.progress import as_progress
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import ByCondition, CrossFit, LinearFusion
 from fastpsr.calibration.base import Calibrator, FitTransform, as_calibrator
 from fastpsr.data import By, Data, Floats, Kind, Part, Predictions, Transform, check_data, mapped
 from fastpsr.errors import ArgumentError, in_silence, warn
-from fastpsr.evaluation.nested_choice import NoCalibration, draw_losses, nested_losses
+from fastpsr.evaluation.nested_choice import NestedLosses, NoCalibration, draw_losses, nested_losses
 from fastpsr.metrics import ExpectedScore
 from fastpsr.options import with_hints
 from fastpsr.results import Result, aligned
@@ -153,7 +153,7 @@ class Selection(Result):
             mark = "*" if each.name == self.chosen else ""
             rcl = [f"{each.rcl:.2f} %"] * has_rcl
             rows.append([each.name + mark, f"{each.score:.4f}", *rcl, difference])
-        lines = aligned(rows)
+        lines = aligned([head, *rows], "l" + "r" * (len(head) - 2) + "l")
         nested = f"{self.score:.4f}"
         if with_intervals:
             nested += f"  [{self.low:.4f}, {self.high:.4f}]"
@@ -292,17 +292,8 @@ def select(
     ends, nested_ends, n_undefined = np.full((len(names), 2), np.nan), (np.nan, np.nan), 0
     alike = [names[best]]
     if settings is not None:
-        with in_silence():
-            drawn = draw_losses(losses, jobs, settings, report)
+        drawn = _in_replicates(losses, jobs, settings, report)
         n_undefined = n_resamples - drawn.naive.size
-        if n_undefined > n_resamples - 2:
-            raise ValueError(f"calibrators cannot be fitted to {n_undefined:,} of {n_resamples:,} "
-                             "replicates: there are too few samples of some class")  # fmt: skip
-        if n_undefined:
-            warn(
-                f"the choice is undefined in {n_undefined:,} of {n_resamples:,} replicates, which "
-                "are left out: a class is missing there, or a calibrator has no optimum"
-            )
         with np.errstate(over="ignore", invalid="ignore"):  # where both are infinite, or nearly
             replicates = drawn.expected / drawn.naive
             beyond = np.where(replicates == replicates[best], 0.0, replicates - replicates[best])
@@ -391,6 +382,25 @@ class _AsLLRs(Transform):
 
     def __call__(self, part: Part) -> Predictions:
         return part.predictions.replace_scores("likelihoods", part.predictions.scores)
+
+
+def _in_replicates(
+    losses: NestedLosses, jobs: list[Job], settings: Intervals, progress: Progress
+) -> NestedLosses:
+    """Return the losses in replicates; warn if they are undefined in some, which are left out."""
+    with in_silence():
+        drawn = draw_losses(losses, jobs, settings, progress)
+    n_resamples = settings.n_resamples
+    n_undefined = n_resamples - drawn.naive.size
+    if n_undefined > n_resamples - 2:
+        raise ValueError(f"calibrators cannot be fitted to {n_undefined:,} of {n_resamples:,} "
+                         "replicates: there are too few samples of some class")  # fmt: skip
+    if n_undefined:
+        warn(
+            f"the choice is undefined in {n_undefined:,} of {n_resamples:,} replicates, which "
+            "are left out: a class is missing there, or a calibrator has no optimum"
+        )
+    return drawn
 
 
 def _rcl(expected: Floats, raw: float) -> list[float]:

@@ -3,25 +3,15 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.data import Kind
 from fastpsr.errors import PackageWarning, counted
 from fastpsr.evaluation.best_calibrator import BestCalibrator
 from fastpsr.evaluation.files import write
-from fastpsr.evaluation.layout import (
-    differences_as_lines,
-    gaps,
-    headings_of_differences,
-    in_columns,
-    pivot,
-    remarks,
-    values_as_lines,
-    with_differences,
-    with_interval,
-)
-from fastpsr.results import frame, strict, table
+from fastpsr.evaluation.layout import as_html, as_text
+from fastpsr.results import frame, strict
 from fastpsr.version import __version__
 
 if TYPE_CHECKING:
@@ -29,10 +19,16 @@ if TYPE_CHECKING:
     from polars import DataFrame
 
     from fastpsr.data import Predictions
-    from fastpsr.evaluation.comparison import Difference
     from fastpsr.metrics import MinDCF
+import math
+
+from fastpsr.bootstrap import BootstrapResult
 from fastpsr.counts.groups import groups_of
-from fastpsr.data import Bins, By
+from fastpsr.data import By
+from fastpsr.data.binning import Bins
+from fastpsr.evaluation.layout import POOLED
+
+_ROUNDING = 1e-9  # of the values: what the order of sums and the end of a search may change
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +163,127 @@ class Group:
         return line
 
 
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """A metric of two systems on the same samples, or of two groups, and the difference.
+
+    Attributes
+    ----------
+    a, b : Row
+        The metric of each system, for the same group of samples; or of each group, for the same
+        system.
+    result : BootstrapResult or None
+        For the value of `a` minus that of `b`; None if no interval was requested, one of the values
+        is undefined, or both are infinite. Its `confidence_level` is that of the interval alone.
+        Where the interval is not computed from replicates, it has none: its `standard_error` is
+        that of the interval, and its `bias` nan.
+    n_simultaneous : int
+        Number of differences of groups whose intervals are simultaneous: they hold jointly at the
+        level of the evaluation. 1 if the interval holds alone.
+    """
+
+    a: Row
+    b: Row
+    result: BootstrapResult | None = None
+    n_simultaneous: int = 1
+
+    @property
+    def metric(self) -> str:
+        """Name of the metric."""
+        return self.a.metric
+
+    @property
+    def name(self) -> str:
+        """Names of both systems, or of both groups, "a - b"."""
+        return " - ".join(self._sides)
+
+    @property
+    def group(self) -> str | None:
+        """Group of samples of two systems; None for all samples, and for two groups."""
+        return None if self.is_of_groups else self.a.group
+
+    @property
+    def is_of_groups(self) -> bool:
+        """Whether these are two groups of a system, not two systems."""
+        return self.a.group != self.b.group
+
+    @property
+    def place(self) -> str:
+        """What both have in common: the group of two systems, or the system of two groups."""
+        return self.a.system or "" if self.is_of_groups else self.a.group or POOLED
+
+    @property
+    def _sides(self) -> list[str]:
+        rows = (self.a, self.b)
+        return [(r.group or POOLED if self.is_of_groups else r.system or "") for r in rows]
+
+    @property
+    def value(self) -> float:
+        """The value of `a` minus that of `b`, in the unit of the metric."""
+        return self.a.value - self.b.value
+
+    @property
+    def low(self) -> float | None:
+        """Lower end of the interval; None if there is none."""
+        return None if self.result is None else self.result.interval.low
+
+    @property
+    def high(self) -> float | None:
+        """Upper end of the interval; None if there is none."""
+        return None if self.result is None else self.result.interval.high
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether difference and interval are 0, except for rounding: 1e-9 of the values."""
+        most = _ROUNDING * max(abs(self.a.value), abs(self.b.value))
+        ends = [end for end in (self.low, self.high) if end is not None and not math.isnan(end)]
+        return math.isfinite(most) and all(abs(each) <= most for each in (self.value, *ends))
+
+    @property
+    def excludes_zero(self) -> bool | None:
+        """Whether the interval excludes 0 by more than rounding; None if there is no interval."""
+        if self.low is None or self.high is None or math.isnan(self.low):
+            return None
+        return not self.is_equal and (self.low > 0.0 or self.high < 0.0)
+
+    @property
+    def note(self) -> str:
+        """Description of the metric, or the reason why a value is not finite."""
+        reasons: dict[str, str] = {}
+        for row, side in zip((self.a, self.b), self._sides, strict=True):
+            if not math.isfinite(row.value):
+                others = f"{reasons[row.note]} and " if row.note in reasons else ""
+                reasons[row.note] = f"{others}{side}"
+        return "; ".join(f"{who}: {why}" for why, who in reasons.items()) or self.a.note
+
+    def with_rows(self, change: Callable[[Row], Row]) -> Self:
+        """Return the difference with rows that a function returns for these."""
+        return replace(self, a=change(self.a), b=change(self.b))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a dict of plain numbers and strings; `a` and `b` are the values."""
+        found = self.result
+        return {
+            "system_a": self.a.system,
+            "system_b": self.b.system,
+            "group_a": self.a.group,
+            "group_b": self.b.group,
+            "metric": self.metric,
+            "a": self.a.value,
+            "b": self.b.value,
+            "difference": self.value,
+            "low": self.low,
+            "high": self.high,
+            "n_undefined": 0 if found is None else found.n_undefined,
+            "n_simultaneous": self.n_simultaneous,
+            "method": None if found is None else found.method,
+            "equal": self.is_equal,
+            "excludes_zero": self.excludes_zero,
+            "note": self.note,
+            "unit": self.a.unit,
+        }
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """Result of ``evaluate``; prints as a table.
@@ -203,7 +320,7 @@ class Evaluation:
     rows: tuple[Row, ...]
     groups: tuple[Group, ...]
     intervals: Intervals | None = None
-    differences: "tuple[Difference, ...]" = ()
+    differences: tuple[Difference, ...] = ()
     warnings: tuple[PackageWarning, ...] = ()
 
     def __getitem__(self, name: str | tuple[str | None, str | None, str]) -> float:
@@ -439,24 +556,7 @@ class Evaluation:
         write_report(path, replace(report, by_condition=conditions))
 
     def _repr_html_(self) -> str:
-        several = len(self.groups) > 1
-        what = f"{len(self.groups)} groups of samples" if several else str(self.all_samples)
-        said = "; ".join(filter(None, [what, *remarks(self), self.settings]))
-        if several:
-            n_names, (header, *lines) = values_as_lines(self)
-        else:
-            header, n_names = ["metric", "value", *["interval"] * bool(self.intervals)], 1
-            lines = [[row.metric, *_shown(row)][: len(header)] for row in self.rows]
-        sides = "l" * n_names + "r" * (len(header) - n_names)
-        if not several:
-            header, sides = [*header, "note"], f"{sides}l"
-            lines = [[*line, row.note] for line, row in zip(lines, self.rows, strict=True)]
-        shown = table(said, header, lines, sides)
-        if self.differences:
-            n_names, (header, *lines) = differences_as_lines(self)
-            sides = "l" * n_names + "r" * (len(header) - n_names)
-            shown += table("; ".join(headings_of_differences(self)), header, lines, sides)
-        return shown
+        return as_html(self)
 
     def __repr__(self) -> str:
         return self.to_text()
@@ -467,20 +567,7 @@ class Evaluation:
         Differences of two systems are in the table, those of more systems, or between or within
         groups, in one of their own.
         """
-        lines = [self.settings] if self.settings else []
-        if self.differences:
-            lines += with_differences(self, width)
-            return "\n".join([*lines, *gaps(self), *remarks(self)])
-        if len(self.groups) > 1 or self.all_samples.system is not None:
-            lines += in_columns(pivot(self), 2, width)
-            return "\n".join([*lines, *gaps(self), *remarks(self)])
-        lines.insert(0, str(self.all_samples))
-        cells = [(r.metric, *_shown(r)) for r in self.rows]
-        names, _, brackets = (max(map(len, column)) for column in zip(*cells, strict=True))
-        for (name, value, interval), row in zip(cells, self.rows, strict=True):
-            shown = f"  {interval:<{brackets}}" if brackets else ""
-            lines.append(f"{name:<{names}}  {value:>10}{shown}  {row.note}".rstrip())
-        return "\n".join([*lines, *remarks(self)])
+        return as_text(self, width)
 
     @classmethod
     def joined(cls, evaluations: "Sequence[Evaluation]") -> "Evaluation":
@@ -502,7 +589,3 @@ class Evaluation:
         rows = tuple(change(row) for row in self.rows)
         differences = tuple(each.with_rows(change) for each in self.differences)
         return replace(self, rows=rows, differences=differences)
-
-
-def _shown(row: Row) -> tuple[str, str]:
-    return with_interval(row.value, row.low, row.high, row.unit)

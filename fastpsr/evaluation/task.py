@@ -14,10 +14,11 @@ from fastpsr.bootstrap.job import Job, as_number
 from fastpsr.bootstrap.row_counts import Subset
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import TrainOnTest
+from fastpsr.calibration.pav import PAV
 from fastpsr.counts import Outcome
 from fastpsr.counts.groups import Subgroup, groups_of
 from fastpsr.counts.scores import count_infinite_losses
-from fastpsr.data import Bins, By, Data, Kind, Predictions
+from fastpsr.data import Data, Kind, Predictions
 from fastpsr.data.reading import without_frames
 from fastpsr.errors import (
     ArgumentError,
@@ -30,10 +31,19 @@ from fastpsr.errors import (
 )
 from fastpsr.evaluation.best_calibrator import BestCalibrator, savings_of_others
 from fastpsr.evaluation.layout import corrected
-from fastpsr.evaluation.roles import role_of
+from fastpsr.evaluation.specification import Specification
 from fastpsr.evaluation.suspicions import suspicions
 from fastpsr.evaluation.table import Group, Row
-from fastpsr.metrics import CalibrationLoss, Metric
+from fastpsr.metrics import (
+    EER,
+    ActDCF,
+    CalibrationLoss,
+    Cllr,
+    CrossEntropy,
+    Metric,
+    MinCllr,
+    MinDCF,
+)
 from fastpsr.metrics.base import AnyMetric
 from fastpsr.metrics.defaults import LossOfTable
 from fastpsr.rules import Log
@@ -54,6 +64,7 @@ class NoIntervalsWarning(ResultWarning):
 
 
 Progress = Callable[[str, int, int], object]
+_ROLES = {EER: "EER", MinDCF: "minDCF", ActDCF: "actDCF", Cllr: "Cllr", MinCllr: "minCllr"}
 
 
 @dataclass(eq=False)
@@ -252,22 +263,16 @@ class Task:
 
 
 def tasks_of(
-    system: str | None,
-    label: str,
-    data: Data,
-    metrics: Mapping[str, AnyMetric],
-    by: By | None,
-    bins: Bins | None,
-    intervals: Intervals | None,
-    *,
-    with_whole: bool,
-) -> list[Task]:
+    system: str | None, label: str, data: Data, metrics: Mapping[str, AnyMetric],
+    specification: Specification,
+) -> list[Task]:  # fmt: skip
     """Return the tasks of a system: all its samples, then its groups.
 
-    `with_whole` says that groups are drawn with the whole.
+    Groups that are compared are drawn with the whole.
     """
+    intervals = specification.intervals
     tasks = [Task(system, None, label, data, metrics, intervals)]
-    for found in groups_of(data, by, bins):
+    for found in groups_of(data, specification.by, specification.bins):
         own, refused = dict(metrics), {}
         for metric_name, metric in metrics.items():
             if isinstance(metric, Metric):
@@ -276,6 +281,7 @@ def tasks_of(
                 except ValueError as error:
                     refused[metric_name] = error
         drawn = None if intervals is None else intervals.on_rows(data, found.rows)
+        with_whole = specification.group_differences is not None
         subset = Subset(data, found.rows) if with_whole else None
         tasks.append(Task(system, found, label, found.data, own, drawn, refused, subset))
     return tasks
@@ -338,3 +344,24 @@ def _is_optimistic(metric: AnyMetric, value: float, found: BootstrapResult) -> b
 
 def _is_finite(outcome: Outcome) -> bool:
     return outcome.error is None and bool(np.isfinite(outcome.result))
+
+
+def role_of(metric: Any) -> str:
+    """Return the standard name of a metric that tables and reports look for; "" for others.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> role_of(fp.MinDCF(0.05)), role_of(fp.CrossEntropy()), role_of(fp.AUC())
+    ('minDCF', 'NCE', '')
+    >>> role_of(fp.CalibrationLoss(fp.rules.Log(), fp.PAV(), fp.CrossFit()))
+    'RCL'
+    """
+    if isinstance(metric, CalibrationLoss):
+        if not (metric.relative and isinstance(metric.rule, Log)):
+            return ""
+        on_these = isinstance(metric.calibrator, PAV) and isinstance(metric.train, TrainOnTest)
+        return "RCL bound" if on_these and not isinstance(metric, LossOfTable) else "RCL"
+    if isinstance(metric, CrossEntropy):
+        return "NCE" if metric.normalized else ""
+    return next((role for kind, role in _ROLES.items() if isinstance(metric, kind)), "")

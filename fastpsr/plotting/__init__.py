@@ -1,9 +1,9 @@
 """Figures: numbers of the library drawn with matplotlib.
 
 Every function takes results, or a mapping of names to results, and ``ax``; it forwards keywords to
-the artists and returns the axes. None changes a global style, and none shows a figure. Legends and
-notes are below the axes: a figure without a layout engine gets the constrained one, which makes
-room for them.
+the artists and returns the axes. None changes a global style, and none shows a figure. Notes are
+below the axes, and the legend of a figure below all of its axes: a figure without a layout engine
+gets the constrained one, which makes room for them.
 """
 
 try:
@@ -12,20 +12,12 @@ except ModuleNotFoundError as _error:
     raise ImportError('plotting needs matplotlib: pip install "fastpsr[plot]"') from _error
 
 from fastpsr.plotting.bars import metric_bars
-from fastpsr.plotting.bayes_error import ape, bayes_error
-from fastpsr.plotting.calibration_map import calibration_map
-from fastpsr.plotting.cross_entropy import empirical_cross_entropy
-from fastpsr.plotting.det import det
-from fastpsr.plotting.divergence import divergence_curve
-from fastpsr.plotting.histogram import score_histogram
-from fastpsr.plotting.pav import pav_map
-from fastpsr.plotting.reliability import reliability
-from fastpsr.plotting.reliability_bins import reliability_bins
-from fastpsr.plotting.risk import risk_curve
-from fastpsr.plotting.roc import roc
-from fastpsr.plotting.rules import rule_losses
+from fastpsr.plotting.error_rates import det, roc
+from fastpsr.plotting.priors import ape, bayes_error, empirical_cross_entropy
+from fastpsr.plotting.reliability import reliability, reliability_bins
 from fastpsr.plotting.sample_size import sample_size
-from fastpsr.plotting.tippett import tippett
+from fastpsr.plotting.scores import calibration_map, pav_map, score_histogram, tippett
+from fastpsr.plotting.scoring_rules import divergence_curve, risk_curve, rule_losses
 
 __all__ = [
     "ape",

@@ -1,7 +1,8 @@
-"""Common parts of all figures: axes, colors, systems by name, notes, legends."""
+"""Common parts of all figures: axes, colors, bands, limits, legends and notes."""
 
+import hashlib
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
@@ -12,12 +13,10 @@ from matplotlib.colors import same_color
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import StepPatch
-from matplotlib.transforms import ScaledTranslation, Transform
 
+from fastpsr.bootstrap import Band
 from fastpsr.data import Floats, Predictions
 from fastpsr.errors import ArgumentError
-from fastpsr.plotting.limits import common_end, common_span
-from fastpsr.plotting.notes import INDENT, write_notes
 from fastpsr.plotting.systems import as_mapping, check_system
 
 #: Okabe and Ito's colors, told apart with any kind of color vision, then three of Tol's.
@@ -30,15 +29,19 @@ GRAY = "0.45"
 #: Lines of the first series of systems, and of the second, as often as all colors were used.
 _LINES = (("-", "--"), ("-.", ":"))
 _ROUNDS = {"-.": 1, "dashdot": 1, ":": 1, "dotted": 1}  # all other lines are of the first round
-_LEGEND_WIDTH = 20  # characters of a legend to an inch
+_LEGEND_WIDTH = 15  # characters of a legend to an inch of the figure
 _NOTE_WIDTH = 17  # characters of a note
 _LABEL_WIDTH = 13.5  # characters of the label of an axis
 _HANDLE_WIDTH = 6  # characters that a handle and the space around it take
 _BELOW = 36.0  # points from the axes down to what is below the label of the x axis
 _TILTED_HEIGHT = 2.5  # points of a character at 30 degrees
-_LEGEND_ROW = 13.0  # points
 _LABEL_ROW = 12.0  # points
-_GUIDE = "fastpsr guide"
+_MOST = 3.0  # times what is usual: wider systems do not stretch the axes
+_INDENT = "  "  # of the lines that continue a note
+_GUIDE, _LEGEND, _NOTES = "fastpsr guide", "fastpsr legend", "fastpsr notes"
+
+#: A band of a single system, or bands by the names of the systems.
+Bands = Band | Mapping[str, Band] | None
 
 Result = TypeVar("Result")
 
@@ -64,22 +67,13 @@ class Canvas(Generic[Result]):
         self.options: dict[str, Any] = normalize_kwargs(dict(options), artist)
         self._ax = ax
         kept = ax is not None and bool(ax.lines)
-        self._kept_bottom, self._kept_top = ax.get_ylim() if ax is not None and kept else (1.0, 0.0)
+        self.kept_bottom, self.kept_top = ax.get_ylim() if ax is not None and kept else (1.0, 0.0)
         drawn = [] if ax is None else [line for line in ax.lines if not is_guide(line)]
         self._had_some = ax is not None and bool(drawn or ax.patches)
         self._notes: list[str] = []
         self._n_given = 1
+        self.bands: dict[str, Band] = {}
         self._begins: list[tuple[str, int, int]] = []  # systems, and the artists before theirs
-
-    @property
-    def kept_top(self) -> float:
-        """Upper end of axes that other systems were drawn on before, else 0."""
-        return self._kept_top
-
-    @property
-    def kept_bottom(self) -> float:
-        """Lower end of axes that other systems were drawn on before, else 1."""
-        return self._kept_bottom
 
     @property
     def ax(self) -> Axes:
@@ -187,6 +181,48 @@ class Canvas(Generic[Result]):
                 self.note(name, f"{what} reaches {end:.3g}, beyond the axes")
         self.ax.set_ylim(0.0, top or None)
 
+    def take_bands(self, given: Bands, systems: Any, curve: Callable[..., Any]) -> None:
+        """Take bands by the names of the systems, which must be of a curve."""
+        if given is None:
+            return
+        named = as_mapping(systems)
+        self.bands = dict(given) if isinstance(given, Mapping) else {"": given}
+        for name, band in self.bands.items():
+            if not isinstance(band, Band) or band.curve != curve.__name__:
+                found = band.curve if isinstance(band, Band) else type(band).__name__
+                raise ArgumentError(
+                    "band",
+                    f"must be made by fp.band(fp.{curve.__name__}, predictions), or be a mapping "
+                    f"of names of systems to these, not {found}",
+                )
+            if name not in named:
+                known = ", ".join(map(repr, named)) if any(named) else "a single one without a name"
+                raise ArgumentError("band", f"must have names of systems ({known}), not {name!r}")
+
+    def shade(
+        self, name: str, artist: Any, x: Callable[[Any], Floats], y: Callable[[Any], Floats],
+    ) -> None:  # fmt: skip
+        """Fill the band of a system if it has one, in the color of its line."""
+        if name in self.bands:
+            band = self.bands[name]
+            self.fill(name, artist, band, x(band.low), y(band.low), y(band.high))
+
+    def fill(
+        self, name: str, artist: Any, band: Band, x: Floats, low: Floats, high: Floats
+    ) -> None:
+        """Fill a band, and note how many replicates it leaves out.
+
+        Where it is infinite it is filled to the ends of the axes as they are.
+        """
+        bottom, top = self.ax.get_ylim()
+        order = np.argsort(x, kind="stable")
+        low, high = (np.nan_to_num(side[order], nan=np.nan, posinf=top, neginf=bottom)
+                     for side in (low, high))  # fmt: skip
+        color = artist.get_color()
+        self.ax.fill_between(x[order], low, high, color=color, alpha=self.alpha, linewidth=0.0)
+        if band.n_undefined:
+            self.note(name, f"a class is missing in {band.n_undefined} replicates of the band")
+
     def note(self, name: str, words: str) -> None:
         """Add a note about a system, to be written into the figure."""
         note = f"{name}: {words}" if name else words
@@ -207,7 +243,7 @@ class Canvas(Generic[Result]):
         self.guide(name, [], [], **style)
 
     def finish(self, x_label: str, y_label: str, *, tilted: str = "") -> Axes:
-        """Label the axes, and add a legend and the notes below.
+        """Label the axes, and add the notes below, and the legend of the figure.
 
         `tilted` is the longest label of a tick if these are tilted.
         """
@@ -216,30 +252,13 @@ class Canvas(Generic[Result]):
         self.ax.set_xlabel(x_label)
         self.ax.set_ylabel(y_label)
         self._note_equal_curves()
-        handles, labels = self.ax.get_legend_handles_labels()
-        below = _BELOW + _LABEL_ROW * x_label.count("\n") + _TILTED_HEIGHT * len(tilted)
-        if handles:
-            order = sorted(range(len(labels)), key=lambda place: _is_of_guide(handles[place]))
-            n_columns = legend_columns(labels, self.width)
-            shown = self.ax.legend(
-                [handles[at] for at in order], [labels[at] for at in order],
-                loc="upper center", bbox_to_anchor=(0.5, 0.0), borderaxespad=0.0, ncols=n_columns,
-                bbox_transform=_below(self.ax, below), fontsize="small", frameon=False,
-                columnspacing=1.2,
-            )  # fmt: skip
-            below += _LEGEND_ROW * -(-len(labels) // n_columns) + 4.0
-            for text in shown.get_texts():
-                text.set_parse_math(False)
+        _write_legend(self.ax.figure)
         alone = not self._begins and not self._had_some
-        lines = [
-            textwrap.fill(note, max(int(_NOTE_WIDTH * self.width), 24), break_on_hyphens=False,
-                          subsequent_indent=INDENT)
-            for note in self._notes
-        ]  # fmt: skip
-        write_notes(self.ax, lines, below=None if alone else below)
+        below = _BELOW + _LABEL_ROW * x_label.count("\n") + _TILTED_HEIGHT * len(tilted)
+        _write_notes(self.ax, self._notes, self.width, below=None if alone else below)
         figure = self.ax.figure
         if isinstance(figure, Figure) and figure.get_layout_engine() is None:
-            figure.set_layout_engine("constrained")  # else what is below the axes is cut off
+            figure.set_layout_engine("constrained")  # which makes room for what is below
         return self.ax
 
     def _note_equal_curves(self) -> None:
@@ -251,8 +270,10 @@ class Canvas(Generic[Result]):
             drawn += [np.asarray(patch.get_path().vertices)
                       for patch in self.ax.patches[begin[1] : end[1]]
                       if isinstance(patch, StepPatch)]  # fmt: skip
-            curves = b"|".join(each.tobytes() for each in drawn)
-            if curves and name and (other := first.setdefault(curves, name)) != name:
+            if not name or not any(each.size for each in drawn):
+                continue
+            curves = hashlib.sha256(b"|".join(each.tobytes() for each in drawn)).digest()
+            if (other := first.setdefault(curves, name)) != name:
                 self.note(name, f"the same curve as {other}")
 
     def _n_artists(self) -> tuple[int, int]:
@@ -270,19 +291,9 @@ def _wrapped(label: str, inches: float) -> str:
     return textwrap.fill(label, max(int(_LABEL_WIDTH * inches), 12), break_long_words=False)
 
 
-def _below(ax: Axes, points: float) -> Transform:
-    """Return the coordinates of axes, from 0 to 1, moved down."""
-    return ax.transAxes + ScaledTranslation(0.0, -points / 72.0, ax.figure.dpi_scale_trans)
-
-
-def legend_columns(labels: Sequence[str], width: float) -> int:
-    """Return how many columns a legend has room for, in a width in inches."""
-    return max(1, int(_LEGEND_WIDTH * width) // (max(map(len, labels)) + _HANDLE_WIDTH))
-
-
-def is_guide(line: Line2D) -> bool:
-    """Whether a line is a guide or a key of the legend, not a system's."""
-    return (line.get_gid() or "").startswith(_GUIDE)
+def is_guide(artist: Any) -> bool:
+    """Whether an artist is a guide or a key of the legend, not a system's."""
+    return isinstance(artist, Line2D) and (artist.get_gid() or "").startswith(_GUIDE)
 
 
 def reaches(values: Floats, most: float) -> float:
@@ -290,5 +301,80 @@ def reaches(values: Floats, most: float) -> float:
     return min(1.05 * float(values[np.isfinite(values)].max(initial=0.0)), most)
 
 
-def _is_of_guide(handle: Any) -> bool:
-    return isinstance(handle, Line2D) and is_guide(handle)
+def common_end(ends: Collection[float]) -> float:
+    """Return the highest of the ends that is at most 3 times the lower median.
+
+    Examples
+    --------
+    >>> common_end([1.0, 2.0, 40.0]), common_end([40.0])
+    (2.0, 40.0)
+    """
+    usual = sorted(ends)[(len(ends) - 1) // 2]
+    return max(end for end in ends if end <= max(_MOST * usual, usual))
+
+
+def common_span(spans: Mapping[str, tuple[float, float]]) -> tuple[float, float, list[str]]:
+    """Return the range of the systems at most 3 times as wide as usual, and the names of others.
+
+    Examples
+    --------
+    >>> common_span({"A": (-4.0, 5.0), "B": (-80.0, 90.0), "C": (-6.0, 4.0)})
+    (-6.0, 5.0, ['B'])
+    """
+    widths = {name: high - low for name, (low, high) in spans.items()}
+    widest = common_end(widths.values())
+    kept = [spans[name] for name, width in widths.items() if width <= widest]
+    low, high = min(low for low, _ in kept), max(high for _, high in kept)
+    return low, high, [name for name, (a, b) in spans.items() if a < low or b > high]
+
+
+def take_notes(ax: Axes) -> str:
+    """Return what a figure says in words, a line each, and remove it from the figure."""
+    said = ""
+    for text in [text for text in ax.texts if text.get_gid() == _NOTES]:
+        said = text.get_text()
+        text.remove()
+    return said.replace(f"\n{_INDENT}", " ")
+
+
+def _write_notes(ax: Axes, notes: list[str], width: float, *, below: float | None) -> None:
+    """Add notes to those of the axes, so many points below; None: within, where nothing else is."""
+    said = take_notes(ax).splitlines()
+    said += [note for note in notes if note not in said]
+    if not said:
+        return
+    lines = [
+        textwrap.fill(note, max(int(_NOTE_WIDTH * width), 24), break_on_hyphens=False,
+                      subsequent_indent=_INDENT)
+        for note in said
+    ]  # fmt: skip
+    place: dict[str, Any] = {"xytext": (0.0, 0.0), "ha": "center", "va": "center"}
+    if below is not None:
+        place = {"xytext": (0.0, -below), "ha": "left", "va": "top"}
+    ax.annotate(
+        "\n".join(lines), (0.5, 0.5) if below is None else (0.0, 0.0), xycoords="axes fraction",
+        textcoords="offset points", fontsize="small", color="0.2", gid=_NOTES, parse_math=False,
+        annotation_clip=False, **place,
+    )  # fmt: skip
+
+
+def _write_legend(figure: Any) -> None:
+    """Give a figure one legend of the systems, then the guides, of all its axes, below these."""
+    for before in [legend for legend in figure.legends if legend.get_gid() == _LEGEND]:
+        before.remove()
+    entries: list[tuple[Any, str]] = []
+    for ax in figure.axes:
+        known = {label for _, label in entries}  # panels show the same systems
+        drawn = zip(*ax.get_legend_handles_labels(), strict=True)
+        entries += [(handle, label) for handle, label in drawn if label not in known]
+    if not entries:
+        return
+    handles, labels = zip(*sorted(entries, key=lambda entry: is_guide(entry[0])), strict=True)
+    width = int(_LEGEND_WIDTH * figure.bbox.width / figure.dpi)
+    legend = figure.legend(
+        handles, labels, loc="outside lower center", fontsize="small", frameon=False,
+        ncols=max(1, width // (max(map(len, labels)) + _HANDLE_WIDTH)), columnspacing=1.2,
+    )  # fmt: skip
+    legend.set_gid(_LEGEND)
+    for text in legend.get_texts():
+        text.set_parse_math(False)

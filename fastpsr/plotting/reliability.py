@@ -1,4 +1,4 @@
-"""Reliability diagrams by isotonic regression."""
+"""Reliability diagrams, by isotonic regression and by bins."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -6,19 +6,21 @@ from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
 
 from fastpsr import checks, curves
 from fastpsr.bootstrap import Band
 from fastpsr.bootstrap import band as band_of
 from fastpsr.bootstrap.resampling import Resampling
+from fastpsr.counts.bins import BinTotals
 from fastpsr.curves import PavSteps
 from fastpsr.data import Floats, Predictions
 from fastpsr.errors import ArgumentError
+from fastpsr.metrics import ECE
 from fastpsr.options import with_hints
-from fastpsr.plotting.canvas import Canvas
-from fastpsr.plotting.events import On, events_of
-from fastpsr.plotting.shading import Bands, bands_of, shade
-from fastpsr.plotting.systems import as_mapping, is_multiclass
+from fastpsr.plotting.canvas import Bands, Canvas
+from fastpsr.plotting.systems import On, as_mapping, events_of, is_multiclass
 
 _POINTS = np.arange(1, 200) / 200
 
@@ -106,7 +108,7 @@ def reliability(
     if classes is not None and not (several and on == "class"):
         raise ArgumentError("classes", 'are for on="class" and more than 2 classes')
     given = events_of(named, on, classes)
-    bands = {} if isinstance(band, str) else bands_of(band, given, curves.pav_steps)
+    canvas.take_bands(None if isinstance(band, str) else band, given, curves.pav_steps)
     for name, steps in canvas.systems(given, PavSteps, curves.pav_steps, calibrated=True):
         if np.isnan(steps.score_log_odds):
             raise ArgumentError(
@@ -117,34 +119,39 @@ def reliability(
         y = np.repeat(steps.posterior, 2)
         kept = np.concatenate([[True], (np.diff(x) != 0.0) | (np.diff(y) != 0.0)])
         (line,) = canvas.ax.plot(x[kept], y[kept], **canvas.style(name))
-        samples, points, color = given[name], _points(x), line.get_color()
+        samples, points = given[name], _points(x)
         if band == "consistency" and isinstance(samples, Predictions):
             found = curves.consistency_band(
                 samples, points, n_resamples=n_resamples, confidence_level=confidence_level,
                 seed=seed,
             )  # fmt: skip
-            canvas.ax.fill_between(points, found.low, found.high, color=color,
+            canvas.ax.fill_between(points, found.low, found.high, color=line.get_color(),
                                    alpha=canvas.alpha, linewidth=0.0)  # fmt: skip
         elif band == "confidence" and isinstance(samples, Predictions):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)  # said in words
-                bands[name] = band_of(
+                canvas.bands[name] = band_of(
                     curves.pav_steps, samples, steps.score_of(points), n_resamples=n_resamples,
                     confidence_level=confidence_level, resampling=resampling, seed=seed,
                 )  # fmt: skip
-        if name in bands:
-            own = bands[name]
-            shade(canvas, name, own, own.low.forecast, *_confidence(steps, own), color)
-    canvas.guide("calibrated", [0.0, 1.0], [0.0, 1.0], linestyle=":")
-    canvas.ax.set_xlim(-0.01, 1.01)
-    canvas.ax.set_ylim(-0.01, 1.01)
-    canvas.ax.set_aspect("equal")
+        if name in canvas.bands:
+            own = canvas.bands[name]
+            canvas.fill(name, line, own, own.low.forecast, *_confidence(steps, own))
     if on == "confidence":
         labels = "Largest posterior", "Frequency of the true class after PAV"
     else:
         which = "the class" if several else "class 1"
         labels = f"Posterior of {which}", f"Frequency of {which} after PAV"
-    return canvas.finish(*labels)
+    return _finished(canvas, *labels)
+
+
+def _finished(canvas: Canvas[Any], x_label: str, y_label: str, zorder: float = 1.0) -> Axes:
+    """Finish a diagram of frequencies against posteriors, both from 0 to 1."""
+    canvas.guide("calibrated", [0.0, 1.0], [0.0, 1.0], linestyle=":", zorder=zorder)
+    canvas.ax.set_xlim(-0.01, 1.01)
+    canvas.ax.set_ylim(-0.01, 1.01)
+    canvas.ax.set_aspect("equal")
+    return canvas.finish(x_label, y_label)
 
 
 def _points(forecasts: Floats) -> Floats:
@@ -177,3 +184,119 @@ def _clopper_pearson(steps: PavSteps, confidence_level: float) -> tuple[Floats, 
     prior = np.log(hits.sum()) - np.log(misses.sum())  # of the data
     odds = np.exp(steps.prior_log_odds - prior)
     return low * odds / (low * odds + 1.0 - low), high * odds / (high * odds + 1.0 - high)
+
+
+_GAP = "#D55E00"
+
+
+@with_hints
+def reliability_bins(
+    systems: Predictions | Mapping[str, Predictions],
+    *,
+    ece: ECE | None = None,
+    ax: Axes | None = None,
+    **kwargs: Any,
+) -> Axes:
+    """Draw frequency against mean posterior in bins, whose differences the ECE averages.
+
+    A single system is drawn as bars with the gaps between mean posterior and frequency; several
+    are drawn as lines. Above are the numbers of samples in the bins, on a log scale. Prefer
+    :func:`reliability`, which needs no bins.
+
+    Parameters
+    ----------
+    systems : Predictions, or mapping of names to these
+        Labeled posteriors or likelihoods.
+    ece : ECE, optional
+        Says what is binned, and how; by default ``ECE()``, or ``ECE(on="confidence")`` for more
+        than 2 classes.
+    ax : Axes, optional
+        By default a new figure's.
+    **kwargs
+        For the bars (``Axes.bar``), or the lines (``Axes.plot``) of several systems.
+
+    Returns
+    -------
+    Axes
+        Bins without samples are empty. A system that cannot be drawn is named in a text. The axes
+        of the counts are ``ax.child_axes[0]``; weighted samples count with their weights.
+
+    Raises
+    ------
+    ValueError
+        For raw scores and other types.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> from matplotlib.figure import Figure
+    >>> data = fp.Predictions.from_posteriors([0, 1, 0, 1], [0.1, 0.3, 0.3, 0.9])
+    >>> ax = fp.plotting.reliability_bins(data, ece=fp.ECE(bins=5), ax=Figure().subplots())
+    >>> [float(bar.get_height()) for bar in ax.containers[0]]
+    [0.0, 0.5, 1.0]
+    """
+    if ece is not None and not isinstance(ece, ECE):
+        raise ArgumentError("ece", f"must be an ECE, not {type(ece).__name__}")
+    named = as_mapping(systems)
+    for value in named.values():
+        if not isinstance(value, Predictions):
+            raise ArgumentError("systems", f"must be Predictions, or a mapping of names to these, "
+                             f"not {type(value).__name__}")  # fmt: skip
+        value.require_posteriors("reliability diagrams")
+        if value.y_true is None:
+            raise ArgumentError("systems", "must be labeled predictions")
+    if ece is None:
+        many = any(value.n_classes > 2 for value in named.values())
+        ece = ECE(on="confidence" if many else "class")
+    single = len(named) == 1
+    canvas: Canvas[BinTotals] = Canvas(ax, kwargs, Rectangle if single else Line2D)
+    for name, value in named.items():
+        try:
+            bins = ece.total(value)
+            shares, hits, posteriors = bins.shares
+        except ValueError as error:
+            canvas.note(name, str(error))
+            continue
+        used = shares > 0.0
+        frequency, mean = hits[used] / shares[used], posteriors[used] / shares[used]
+        if single:
+            color = _draw_bars(canvas, name, bins, used, frequency, mean)
+        else:
+            style = canvas.style(name, marker="o", markersize=4.0)
+            (line,) = canvas.ax.plot(mean, frequency, **style)
+            color = line.get_color()
+        _draw_counts(canvas.ax, bins, color, weighted=value.weights.size > 0)
+    if ece.on == "class":
+        labels = "Posterior of class 1", "Frequency of class 1"
+    else:
+        labels = "Largest posterior", "Frequency of the true class"
+    return _finished(canvas, *labels, zorder=3.0)
+
+
+def _draw_bars(
+    canvas: Canvas[BinTotals], name: str, bins: BinTotals, used: Any, frequency: Any, mean: Any
+) -> Any:
+    """Draw bars with gaps, and return their color."""
+    left, width = bins.edges[:-1][used], np.diff(bins.edges)[used]
+    style = canvas.style(name or "frequency", align="edge", edgecolor="white", linewidth=0.5)
+    bars = canvas.ax.bar(left, frequency, width=width, **style)
+    canvas.ax.bar(
+        left, mean - frequency, width=width, bottom=frequency, align="edge", facecolor="none",
+        edgecolor=_GAP, hatch="////", linewidth=0.8, label="gap to the mean posterior",
+    )  # fmt: skip
+    return bars.patches[0].get_facecolor()
+
+
+def _draw_counts(ax: Axes, bins: BinTotals, color: Any, *, weighted: bool) -> None:
+    """Draw the number of samples in each bin above the axes."""
+    above: Any = ax.child_axes[0] if ax.child_axes else None
+    if above is None:
+        above = ax.inset_axes((0.0, 1.04, 1.0, 0.24), sharex=ax)
+        above.set_yscale("log")
+        above.tick_params(labelbottom=False, labelsize="small")
+        above.grid(visible=False, axis="x")
+        above.set_ylabel("Weight" if weighted else "Samples", fontsize="small")
+    counts = bins.weight.sum(axis=0)
+    floor = 0.5 * min(1.0, counts[counts > 0.0].min())  # a log scale has no 0
+    drawn = np.where(counts > 0.0, counts, np.nan)
+    above.stairs(drawn, bins.edges, baseline=floor, color=color, linewidth=1.2)

@@ -1,8 +1,12 @@
-"""Input of figures: a result, predictions, or a mapping of names to these."""
+"""Input of figures: results or predictions by name, events of classes, spoofed trials."""
 
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, cast
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fastpsr.counts.bins import Events
 from fastpsr.data import Predictions
 from fastpsr.data.one_class import one_against_rest
 from fastpsr.errors import ArgumentError
@@ -66,3 +70,78 @@ def is_multiclass(value: Any) -> bool:
 def percent(share: float) -> str:
     """Return a share in percent, in few digits, never 0 for what is not."""
     return f"{100.0 * share:.3g} %"
+
+
+On = Literal["class", "confidence"]
+
+
+def events_of(systems: Mapping[str, Any], on: On, classes: Sequence[int] | None) -> dict[str, Any]:
+    """Return binary systems as they are, and others as predictions of events, by name.
+
+    The events are that a sample is of a class, for each of the `classes`, or that its most
+    probable class is the true one.
+    """
+    return {
+        name: event
+        for system, value in systems.items()
+        for name, event in _events(system, value, on, classes)
+    }
+
+
+def _events(
+    system: str, value: Any, on: On, classes: Sequence[int] | None
+) -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, Predictions) or value.y_true is None:
+        yield system, value  # refused later, by its name
+    elif on == "confidence":
+        value.require_posteriors("figures of posteriors")
+        posteriors, came_true = Events(on)(value)
+        yield system, _binary(value, posteriors, came_true)
+    elif not is_multiclass(value):
+        yield system, value
+    else:
+        value.require_posteriors("figures of posteriors")
+        for k in range(value.n_classes) if classes is None else classes:
+            if not 0 <= k < value.n_classes:
+                raise ArgumentError(
+                    "classes", f"must lie in 0 to {value.n_classes - 1}, and there is {k}"
+                )
+            called = f"{system}, class {k}" if system else f"class {k}"
+            yield called, _binary(value, value.posteriors[:, k], value.labels == k)
+
+
+def _binary(value: Predictions, posteriors: Any, came_true: Any) -> Predictions:
+    """Return predictions of whether an event came true, with weights at the given priors."""
+    weights = value.balanced_weights()
+    return Predictions.from_posteriors(
+        came_true, posteriors, sample_weight=weights if weights.size else None
+    )
+
+
+#: Line of spoofed trials.
+SPOOFED = (0.0, (1.0, 1.5))
+#: Which trials of a system are spoofed, or of systems by name.
+Spoof = ArrayLike | Mapping[str, ArrayLike] | None
+
+
+def spoofed_apart(systems: Any, spoof: Spoof) -> tuple[Any, dict[str, Predictions]]:
+    """Return systems without their spoofed trials, and by name targets with the spoofed trials."""
+    if spoof is None:
+        return systems, {}
+    named = as_mapping(systems)
+    spoofed: dict[str, Predictions] = {}
+    for name, mask in (spoof if isinstance(spoof, Mapping) else {"": spoof}).items():
+        data, called = named.get(name), f"spoof[{name!r}]" if name else "spoof"
+        if not isinstance(data, Predictions) or data.y_true is None:
+            raise ArgumentError(called, "must be of a system of labeled Predictions")
+        is_spoof = np.asarray(mask)
+        if is_spoof.shape != (len(data),) or is_spoof.dtype != np.bool_:
+            raise ArgumentError(called, f"must be bool, of shape ({len(data)},), not "
+                                f"{is_spoof.dtype}, of shape {is_spoof.shape}")  # fmt: skip
+        is_target = np.asarray(data.labels) == 1
+        if (is_spoof & is_target).any():
+            at = int(np.flatnonzero(is_spoof & is_target)[0])
+            raise ArgumentError(called, f"must be False for targets, and is True at index {at}")
+        if is_spoof.any():
+            named[name], spoofed[name] = data[~is_spoof], data[is_target | is_spoof]
+    return named if isinstance(systems, Mapping) else named[""], spoofed

@@ -40,14 +40,6 @@ class Result:
     group: Group
 
     @property
-    def counts(self) -> dict[str, int]:
-        """Numbers of samples by kind; of two classes of a named system, targets and others."""
-        if self.group.n_classes == 2 and self.group.system is not None:
-            non_targets, targets = self.group.class_sizes
-            return {"targets": targets, "non-targets": non_targets}
-        return {"samples": self.group.n_samples, "classes": self.group.n_classes}
-
-    @property
     def best_calibrator(self) -> BestCalibrator | None:
         """The calibrator that would save most."""
         return self.group.best_calibrator
@@ -138,17 +130,22 @@ class Report:
             raise ArgumentError("predictions", "must all be binary or none")
 
     @cached_property
+    def named(self) -> Evaluation:
+        """The evaluation, whose systems all have a name."""
+        names = {each.system: each.system for each in self.evaluation.groups if each.system}
+        return self.evaluation.renamed({"": next(iter(self.predictions), UNNAMED), **names})
+
+    @cached_property
     def results(self) -> list[Result]:
         """The metrics of each system and condition."""
-        unnamed = next(iter(self.predictions), UNNAMED)
         return [
             Result(
-                unnamed if group.system is None else group.system,
+                group.system or "",
                 (group.group or POOLED) if self.has_conditions else "",
-                self.evaluation.of(group),
+                self.named.of(group),
                 group,
             )
-            for group in self.evaluation.groups
+            for group in self.named.groups
         ]
 
     @property

@@ -1,7 +1,7 @@
 """Which figures a report has, by the kind of the data."""
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,12 +16,12 @@ from fastpsr.bootstrap import Band, band
 from fastpsr.evaluation import Row
 from fastpsr.evaluation.task import Progress
 from fastpsr.metrics import ActDCF
-from fastpsr.plotting.events import events_of
-from fastpsr.plotting.notes import take_notes
+from fastpsr.plotting.canvas import take_notes
+from fastpsr.plotting.systems import events_of
 from fastpsr.report.content import Report
-from fastpsr.report.fusion import gains
 from fastpsr.report.names import by_column, shorten
-from fastpsr.report.svg import inline_svg, legend_above, new_axes
+from fastpsr.report.sections import Part, Section, gains
+from fastpsr.report.svg import inline_svg, make_room, new_axes
 
 _MOST_SYSTEMS = 20  # in a figure: as many as differ in color or line
 _MOST_CURVES = 6  # of the classes of a system in a figure
@@ -38,13 +38,8 @@ class Drawn:
 
     title: str
     caption: str
-    svg: str
+    svg: Markup
     notes: str
-
-    @property
-    def markup(self) -> Markup:
-        """The figure, as part of a page."""
-        return Markup(self.svg)
 
 
 @dataclass(frozen=True)
@@ -170,10 +165,10 @@ _CHARTS = (
 )  # fmt: skip
 
 
-def figures(report: Report, progress: Progress | None = None) -> Mapping[str, Any] | None:
+def figures(report: Report, progress: Progress | None = None) -> Section | None:
     """Return the section of figures, None if nothing can be drawn."""
     drawn = draw(report, progress)
-    return {"figures": drawn} if drawn else None
+    return Section("figures", "Figures", [Part("figures", drawn)]) if drawn else None
 
 
 def draw(report: Report, progress: Progress | None = None) -> list[Drawn]:
@@ -192,12 +187,10 @@ def draw(report: Report, progress: Progress | None = None) -> list[Drawn]:
         for chart in (each.adapted(report) for each in _CHARTS if what in each.of):
             for part, some in _parts(list(report.drawn)):
                 shown = {name: names[name] for name in some}
-                pen.begin(chart.title + part)
                 options, shaded = bands.around(chart, shown)
                 systems = {names[name]: report.drawn[name] for name in some}
-                with new_axes() as ax:
-                    chart.draw(systems, ax=ax, **_renamed(options, shown))
-                    pen.keep(ax, chart.title + part, chart.caption + shaded, list(systems))
+                draw_systems = partial(chart.draw, systems, **_renamed(options, shown))
+                pen.draw(chart.title + part, chart.caption + shaded, systems, draw_systems)
             if chart.draw is plotting.det:
                 _det_by_condition(pen, report, names, chart)
         if n_classes > 2:
@@ -264,16 +257,23 @@ class _Pen:
         if self.progress is not None:
             self.progress(title, done, total)
 
-    def keep(self, ax: Axes, title: str, caption: str, systems: Sequence[str]) -> None:
-        """Add a figure, with words for those who cannot see it."""
-        notes = take_notes(ax)
-        legend_above(ax)
-        x_label, y_label = (" ".join(label.split()) for label in (ax.get_xlabel(), ax.get_ylabel()))
-        what = f"{title} of {', '.join(systems)}: {y_label or 'value'}"
-        if x_label:
-            what += f" against {x_label}"
-        said = " ".join(notes.split()) or "The metrics tell the same in numbers."
-        svg = inline_svg(ax, f"figure{len(self.drawn)}", f"{what}. {said}")
+    def draw(
+        self, title: str, caption: str, systems: Iterable[str], function: Callable[..., Axes]
+    ) -> None:
+        """Add what a function draws on axes, with words for those who cannot see it."""
+        self.begin(title)
+        with new_axes() as ax:
+            function(ax=ax)
+            notes = take_notes(ax)
+            make_room(ax)
+            x_label, y_label = (
+                " ".join(text.split()) for text in (ax.get_xlabel(), ax.get_ylabel())
+            )
+            what = f"{title} of {', '.join(systems)}: {y_label or 'value'}"
+            if x_label:
+                what += f" against {x_label}"
+            said = " ".join(notes.split()) or "The metrics tell the same in numbers."
+            svg = Markup(inline_svg(ax, f"figure{len(self.drawn)}", f"{what}. {said}"))
         self.drawn.append(Drawn(title, caption, svg, notes))
 
 
@@ -314,10 +314,9 @@ def _det_by_condition(pen: _Pen, report: Report, names: Mapping[str, str], chart
         }
     for title, curves_in in curves_of.items():
         for part, some in _parts(list(curves_in), "curves"):
-            pen.begin(title + part)
-            with new_axes() as ax:
-                chart.draw({name: curves_in[name] for name in some}, ax=ax, **chart.options)
-                pen.keep(ax, title + part, chart.caption, list(some))
+            curves_shown = {name: curves_in[name] for name in some}
+            draw_curves = partial(chart.draw, curves_shown, **chart.options)
+            pen.draw(title + part, chart.caption, some, draw_curves)
 
 
 def _classes(pen: _Pen, report: Report, names: Mapping[str, str], n_classes: int) -> None:
@@ -331,10 +330,10 @@ def _classes(pen: _Pen, report: Report, names: Mapping[str, str], n_classes: int
         for first in range(0, len(classes), _MOST_CURVES):
             some = classes[first : first + _MOST_CURVES]
             title = f"Reliability of {names[system]}, classes {', '.join(map(str, some))}"
-            pen.begin(title)
-            with new_axes() as ax:
-                plotting.reliability(samples, on="class", classes=some, band=None, ax=ax)
-                pen.keep(ax, title, caption, [f"class {k}" for k in some])
+            draw_classes = partial(
+                plotting.reliability, samples, on="class", classes=some, band=None
+            )
+            pen.draw(title, caption, [f"class {k}" for k in some], draw_classes)
 
 
 def _metrics(pen: _Pen, report: Report, names: Mapping[str, str], part: str) -> None:
@@ -353,25 +352,22 @@ def _metrics(pen: _Pen, report: Report, names: Mapping[str, str], part: str) -> 
     )
     if report.evaluation.intervals is not None:
         caption += " Whiskers are the intervals."
-    pen.begin("Normalized metrics" + part)
-    with new_axes() as ax:
-        plotting.metric_bars(systems, reference=1.0, ax=ax)
-        pen.keep(ax, "Normalized metrics" + part, caption, list(systems))
+    draw_bars = partial(plotting.metric_bars, systems, reference=1.0)
+    pen.draw("Normalized metrics" + part, caption, systems, draw_bars)
 
 
 def _gains(pen: _Pen, report: Report) -> None:
     """Draw what each system adds to a fusion, as bars."""
     found = gains(report)
     names = shorten([*found])
+    caption = (
+        "The fusion of all minus that without a system, or without the quality measures. Below 0 "
+        "these add something, where whiskers do not reach 0."
+    )
     for part, some in _parts([*found]):
-        pen.begin(f"Gains of the fusion{part}")
-        with new_axes() as ax:
-            plotting.metric_bars({names[name]: found[name] for name in some}, ax=ax)
-            caption = (
-                "The fusion of all minus that without a system, or without the quality measures. "
-                "Below 0 these add something, where whiskers do not reach 0."
-            )
-            pen.keep(ax, f"Gains of the fusion{part}", caption, [names[name] for name in some])
+        systems = {names[name]: found[name] for name in some}
+        title = f"Gains of the fusion{part}"
+        pen.draw(title, caption, systems, partial(plotting.metric_bars, systems))
 
 
 def _conditions(pen: _Pen, report: Report, names: Mapping[str, str], part: str) -> None:
@@ -388,10 +384,15 @@ def _conditions(pen: _Pen, report: Report, names: Mapping[str, str], part: str) 
                 bar = replace(row, metric=conditions[result.condition], group=None)
                 systems.setdefault(names[result.system], []).append(bar)
         if systems:
-            pen.begin(f"{metric} by condition{part}")
-            with new_axes() as ax:
-                plotting.metric_bars(systems, ax=ax)
-                unit = f" ({ax.get_ylabel().lower()})" if ax.get_ylabel() != "Value" else ""
-                ax.set_ylabel(f"{metric}{unit}")
-                ax.set_xlabel(column, parse_math=False)
-                pen.keep(ax, f"{metric} by condition{part}", "Lower is better.", list(systems))
+            draw_bars = partial(_draw_by_condition, systems, metric, column)
+            pen.draw(f"{metric} by condition{part}", "Lower is better.", systems, draw_bars)
+
+
+def _draw_by_condition(
+    systems: Mapping[str, Sequence[Row]], metric: str, column: str, *, ax: Axes
+) -> Axes:
+    plotting.metric_bars(systems, ax=ax)
+    unit = f" ({ax.get_ylabel().lower()})" if ax.get_ylabel() != "Value" else ""
+    ax.set_ylabel(f"{metric}{unit}")
+    ax.set_xlabel(column, parse_math=False)
+    return ax

@@ -1,11 +1,22 @@
-"""Names of systems and conditions as figures and tables have room for them."""
+"""Text as a page can hold it, and names as figures and tables have room for them."""
 
+import re
 from collections.abc import Sequence
-
-from fastpsr.report.svg import clean
 
 _LONGEST = 32  # characters of a name in a legend
 _LONGEST_CONDITION = 24  # characters of a condition: a column with a bin
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def clean(text: str) -> str:
+    r"""Return text with a replacement character for each that no page can hold.
+
+    Examples
+    --------
+    >>> clean("a\x00b")
+    'a\ufffdb'
+    """
+    return _NOT_IN_XML.sub("\ufffd", text)
 
 
 def by_column(conditions: Sequence[str]) -> tuple[str, dict[str, str]]:

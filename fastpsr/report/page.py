@@ -3,8 +3,7 @@
 import base64
 import hashlib
 import os
-from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -15,13 +14,9 @@ from fastpsr import __version__
 from fastpsr.evaluation.task import Progress
 from fastpsr.files import check_place, write_text
 from fastpsr.report.content import Report
-from fastpsr.report.differences import differences
 from fastpsr.report.drawing import figures
-from fastpsr.report.fusion import fusion
-from fastpsr.report.origin import made, read
-from fastpsr.report.overview import overview
-from fastpsr.report.svg import clean
-from fastpsr.report.tables import metrics
+from fastpsr.report.names import clean
+from fastpsr.report.sections import differences, fusion, made, metrics, overview, read
 from fastpsr.report.verdict import calibration
 
 
@@ -76,12 +71,13 @@ def render(report: Report, progress: Progress | None = None) -> str:
         shown as text.
     """
     script = _text("script.js")
-    sections = dict(_SECTIONS)
-    sections["figures"] = partial(figures, progress=progress)
-    found = {name: section(report) for name, section in sections.items()}
+    sections = [
+        overview(report), read(report), fusion(report), calibration(report), metrics(report),
+        differences(report), figures(report, progress), made(report),
+    ]  # fmt: skip
     page: str = _template().render(
         report=report,
-        sections={name: content for name, content in found.items() if content is not None},
+        sections=[section for section in sections if section is not None],
         version=__version__,
         style=Markup(_text("style.css")),
         script=Markup(script),
@@ -106,16 +102,3 @@ def _shown(value: Any) -> Any:
 
 def _text(name: str) -> str:
     return files("fastpsr.report").joinpath(name).read_text("utf-8")
-
-
-#: What returns the content of each section, None to leave it out, for the template of that name.
-_SECTIONS: Mapping[str, Callable[[Report], Mapping[str, Any] | None]] = {
-    "overview": overview,
-    "read": read,
-    "fusion": fusion,
-    "calibration": calibration,
-    "metrics": metrics,
-    "differences": differences,
-    "figures": figures,
-    "made": made,
-}

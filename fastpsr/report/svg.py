@@ -12,8 +12,6 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fastpsr.plotting.canvas import legend_columns
-
 _LOOK: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],
@@ -29,23 +27,9 @@ _LOOK: dict[Any, Any] = {
     "text.usetex": False,
 }
 _INCHES = (4.7, 3.5)  # so small that text stays legible at the width of a phone
-_LEGEND_WIDTH = 3.4  # inches
-_LEGEND_ROW = 0.19  # inches
 _CHILD = 0.7  # inches, of axes above the axes
-_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
-
-
-def clean(text: str) -> str:
-    r"""Return text with a replacement character for each that no page can hold.
-
-    Examples
-    --------
-    >>> clean("a\x00b")
-    'a\ufffdb'
-    """
-    return _NOT_IN_XML.sub("\ufffd", text)
 
 
 @contextmanager
@@ -57,25 +41,12 @@ def new_axes() -> Iterator[Axes]:
         yield Figure(_INCHES, layout="constrained").subplots()
 
 
-def legend_above(ax: Axes) -> None:
-    """Move the legend from the axes, where it may hide something, above them."""
-    legend = ax.get_legend()
-    if legend is None:
-        return
-    labels = [text.get_text() for text in legend.get_texts()]
-    columns = legend_columns(labels, _LEGEND_WIDTH)
-    rows = -(-len(labels) // columns)
-    highest = ax.child_axes[0] if ax.child_axes else ax
-    legend = ax.legend(
-        [handle for handle in legend.legend_handles if handle is not None], labels,
-        loc="lower center", bbox_to_anchor=(0.5, 1.03), bbox_transform=highest.transAxes,
-        ncols=columns, fontsize="small", frameon=False, borderaxespad=0.0, columnspacing=1.2,
-    )  # fmt: skip
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+def make_room(ax: Axes) -> None:
+    """Make the figure higher by its legend, and by axes above the axes."""
     assert isinstance(ax.figure, Figure)
     width, height = _INCHES
-    height += rows * _LEGEND_ROW + len(ax.child_axes) * _CHILD
+    height += _CHILD * len(ax.child_axes)
+    height += sum(each.get_window_extent().height for each in ax.figure.legends) / ax.figure.dpi
     ax.figure.set_size_inches(width, height)
 
 

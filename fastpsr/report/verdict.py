@@ -3,16 +3,15 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fastpsr.calibration import TrainOnTest
 from fastpsr.calibration.pav import PAV
 from fastpsr.data import Predictions
 from fastpsr.evaluation import Intervals, Row
-from fastpsr.evaluation.layout import counted_if_many, number
+from fastpsr.evaluation.layout import Cell, Grid, counted_if_many, number, value_cell
 from fastpsr.metrics import CalibrationLoss
 from fastpsr.report.content import Report, Result
-from fastpsr.report.tables import Cell, Table, value_cell, without_conditions
+from fastpsr.report.sections import Part, Section
 from fastpsr.rules import Log
 
 _SLIGHT = 1.0  # percent of the cross-entropy: less is hardly worth a calibrator
@@ -37,12 +36,19 @@ class Verdict:
     words: tuple[str, ...]
 
 
-def calibration(report: Report) -> Mapping[str, Any] | None:
+def calibration(report: Report) -> Section | None:
     """Return the section on calibration: of all samples in words, and a table of all results."""
     found = verdicts(report)
     first = {result.place for result in report.pooled}
-    said = [verdict for verdict in found if verdict.result.place in first]
-    return {"verdicts": said, "table": verdict_table(found)} if said else None
+    of_systems = [verdict for verdict in found if verdict.result.place in first]
+    if not of_systems:
+        return None
+    n = len(of_systems)
+    parts = [Part("verdicts", of_systems, folded=f"{n} systems in words" if n > 3 else "")]
+    table = verdict_table(found)
+    if len(table.lines) > 1:
+        parts.append(Part("table", table))
+    return Section("calibration", "Is it calibrated, and what would calibration buy?", parts)
 
 
 def verdicts(report: Report) -> list[Verdict]:
@@ -58,20 +64,18 @@ def verdicts(report: Report) -> list[Verdict]:
     return found
 
 
-def verdict_table(verdicts: Sequence[Verdict]) -> Table | None:
-    """Return the calibration loss by system and condition, None if there is too little to tell."""
+def verdict_table(verdicts: Sequence[Verdict]) -> Grid:
+    """Return the calibration loss by system and condition."""
     lines = []
     for verdict in verdicts:
         row = verdict.result.of_role("RCL")
         if row is not None:
             names = [Cell(verdict.result.system), Cell(verdict.result.condition)]
             best = verdict.result.best_calibrator
-            found = "" if best is None else f"{best.name}, {number(best.saving, best.unit)}"
-            lines.append([*names, value_cell(row), Cell(verdict.short), Cell(found)])
-    if len(lines) < 2:
-        return None
+            text = "" if best is None else f"{best.name}, {number(best.saving, best.unit)}"
+            lines.append([*names, value_cell(row), Cell(verdict.short), Cell(text)])
     header = ["system", "condition", "relative calibration loss", "in words", "best calibrator"]
-    return without_conditions(Table("Relative calibration loss", header, lines))
+    return Grid(header, lines, 2, "Relative calibration loss").without("")
 
 
 def _judge(result: Result, rcl: Row, bound: float | None, intervals: Intervals | None) -> Verdict:

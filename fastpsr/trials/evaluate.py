@@ -16,7 +16,8 @@ from fastpsr.calibration import CrossFit
 from fastpsr.data import Bins, Kind, Predictions, Scale, SharedTargets
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.evaluation import Evaluation, GroupPairs, Pairs, evaluate_systems
-from fastpsr.evaluation.evaluate import Metrics, as_steps, named_metrics
+from fastpsr.evaluation.evaluate import as_steps
+from fastpsr.evaluation.specification import Metrics, Specification, named_metrics
 from fastpsr.evaluation.task import Progress
 from fastpsr.metrics import ActADCF, CalibrationLoss, MinADCF
 from fastpsr.metrics.base import AnyMetric
@@ -188,11 +189,12 @@ def _evaluate(
         predictions: Mapping[Any, Predictions], metrics: Mapping[str, AnyMetric], by: Any,
         group_differences: GroupPairs | None = None, *, with_all: bool = True,
     ) -> Evaluation:  # fmt: skip
+        specification = Specification(
+            metrics, intervals, by, bins if by else None, differences, group_differences
+        )
         return evaluate_systems(
-            predictions, metrics, by=by, bins=bins if by else None, intervals=intervals,
-            differences=differences, group_differences=group_differences, progress=progress,
-            with_all=with_all, always_named=first is not None,
-        )  # fmt: skip
+            predictions, specification, progress, with_all=with_all, always_named=first is not None
+        )
 
     of_groups = named
     if groups is not None and any(isinstance(each, SharedTargets) for each in groups.values()):

@@ -119,7 +119,7 @@ class MeasureOptions:
 
     def of_kinds(self, kinds: "Iterable[Kind]", n_classes: int, **options: Any) -> Metrics:
         """Return the requested metrics by name, by default those of scores of these kinds."""
-        from fastpsr.evaluation.evaluate import named_metrics
+        from fastpsr.evaluation.specification import named_metrics
 
         names = None if self.metrics is None else self.metrics.split(",")
         try:

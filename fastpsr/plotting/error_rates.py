@@ -1,10 +1,16 @@
-"""The DET: error rates of detectors on probit axes."""
+"""The DET and the ROC: error rates of detectors, on probit and on linear axes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib import rcParams
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.font_manager import FontProperties
+from matplotlib.scale import ScaleBase
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.transforms import Transform
 
 from fastpsr.curves import Roc
 from fastpsr.curves import roc as roc_of
@@ -12,12 +18,8 @@ from fastpsr.data import Floats, Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import ActDCF, MinDCF
 from fastpsr.options import with_hints
-from fastpsr.plotting.canvas import GRAY, Canvas
-from fastpsr.plotting.probit import LEAST, TICKS, ProbitScale
-from fastpsr.plotting.roc import all_equal
-from fastpsr.plotting.shading import Bands, bands_of, shade
+from fastpsr.plotting.canvas import GRAY, Bands, Canvas, common_end
 from fastpsr.plotting.systems import as_mapping, of_class
-from fastpsr.plotting.thinning import rate_grid, thin
 
 _LOWEST = 1e-5  # of the axes' lower ends, however many samples there are
 _TOP, _TOP_OF_CHANCE = 0.5, 0.99  # upper ends of the axes
@@ -105,8 +107,8 @@ def det(
             raise ArgumentError("operating_points", f"must be MinDCF or ActDCF, not {point!r}")
     systems = of_class(systems, class_)
     given = as_mapping(systems)
-    bands = bands_of(band, given, roc_of)
     canvas: Canvas[Roc] = Canvas(ax, kwargs)
+    canvas.take_bands(band, systems, roc_of)
     curves = list(canvas.systems(systems, Roc, roc_of, problem=all_equal))
     fresh = canvas.ax.get_xscale() != "probit"
     if fresh:
@@ -115,12 +117,9 @@ def det(
     limits = [] if fresh else [canvas.ax.get_xlim() + canvas.ax.get_ylim()]
     marked: list[tuple[str, str, float, float]] = []
     for name, curve in curves:
-        kept = thin(curve.p_fa, curve.p_miss, rate_grid(), rate_grid())
         style = canvas.style(name)
-        (line,) = canvas.ax.plot(curve.p_fa[kept], curve.p_miss[kept], **style)
-        if name in bands:
-            low, high = bands[name].low, bands[name].high
-            shade(canvas, name, bands[name], low.p_fa, low.p_miss, high.p_miss, line.get_color())
+        (line,) = canvas.ax.plot(curve.p_fa, curve.p_miss, **style)
+        canvas.shade(name, line, lambda of: of.p_fa, lambda of: of.p_miss)
         marked += _mark(canvas, name, curve, given[name], operating_points, style)
         if not ((curve.p_fa > 0.0) & (curve.p_miss > 0.0)).any():
             canvas.note(name, "a threshold parts the classes: no errors to draw")
@@ -205,3 +204,177 @@ def _low(rates: Floats, top: float) -> float:
         return 1e-3
     below = [tick for tick in TICKS if _LOWEST <= tick <= 0.999 * inner.min()]
     return max(below, default=_LOWEST)
+
+
+_ENDS = (0.05, 0.1, 0.2, 0.5, 1.0)  # of the false-alarm rates that are drawn
+
+
+@with_hints
+def roc(
+    systems: Roc | Predictions | Mapping[str, Roc | Predictions],
+    *,
+    hull: bool = False,
+    band: Bands = None,
+    class_: int | None = None,
+    ax: Axes | None = None,
+    **kwargs: Any,
+) -> Axes:
+    """Draw the hit rate against the false-alarm rate.
+
+    Parameters
+    ----------
+    systems : Roc, Predictions, or mapping of names to these
+        Results of :func:`fastpsr.roc`, or binary predictions that are given to it.
+    hull : bool
+        Whether to add the convex hull, dashed.
+    band : Band, or mapping of names to Band, optional
+        Results of ``fp.band(fp.roc, predictions)``, drawn as shaded areas.
+    class_ : int, optional
+        Of predictions of several classes: the class that is told from the rest.
+    ax : Axes, optional
+        By default a new figure's.
+    **kwargs
+        For the lines (``Axes.plot``).
+
+    Returns
+    -------
+    Axes
+        A system that cannot be drawn is named in a text, with the reason. Of good systems the
+        corner is drawn that they are told apart in: rates up to 5, 10, 20 or 50 %, at least 4 times
+        the equal error rate of most systems.
+
+    Raises
+    ------
+    ValueError
+        For anything that is not labeled and binary.
+
+    Notes
+    -----
+    Curves keep the vertices that can be told apart on any screen, on linear, log or probit axes.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> from matplotlib.figure import Figure
+    >>> data = fp.Predictions.from_raw_scores([0, 1, 0, 1], [1.0, 2.0, 3.0, 4.0])
+    >>> ax = fp.plotting.roc({"A": fp.roc(data)}, ax=Figure().subplots())
+    >>> ax.lines[0].get_xydata().tolist()
+    [[1.0, 1.0], [0.5, 1.0], [0.5, 0.5], [0.0, 0.5], [0.0, 0.0]]
+    """
+    systems = of_class(systems, class_)
+    canvas: Canvas[Roc] = Canvas(ax, kwargs)
+    canvas.take_bands(band, systems, roc_of)
+    rates = {}
+    for name, curve in canvas.systems(systems, Roc, roc_of, problem=all_equal):
+        rates[name] = float(np.maximum(curve.p_fa, curve.p_miss).min())
+        (line,) = canvas.ax.plot(curve.p_fa, 1.0 - curve.p_miss, **canvas.style(name))
+        canvas.shade(name, line, lambda of: of.p_fa, lambda of: 1.0 - of.p_miss)
+        if hull:
+            corners = curve.hull
+            canvas.ax.plot(curve.p_fa[corners], 1.0 - curve.p_miss[corners], linestyle="--",
+                           linewidth=1.0, color=line.get_color())  # fmt: skip
+            canvas.key("convex hull", linestyle="--")
+    usual = common_end(rates.values()) if rates else 1.0
+    least = min(max(4.0 * usual, 0.98 * (1.0 - canvas.kept_bottom)), 1.0)
+    end = min(end for end in _ENDS if end >= least)
+    if end < 1.0:
+        canvas.note("", f"the corner of rates up to {100.0 * end:g} %")
+    else:
+        canvas.guide("chance", [0.0, 1.0], [0.0, 1.0], linestyle=":")
+    for name, rate in rates.items():
+        if rate > end:
+            canvas.note(name, "beyond the axes")
+    canvas.ax.set_xlim(-0.01 * end, 1.01 * end)
+    canvas.ax.set_ylim(1.0 - 1.01 * end, 1.0 + 0.01 * end)
+    canvas.ax.set_aspect("equal")
+    return canvas.finish("False-alarm rate", "Hit rate (1 - miss rate)")
+
+
+def all_equal(curve: Roc) -> str:
+    """Say what is wrong with a curve of one step."""
+    return "" if curve.threshold.size > 2 else "all scores are equal, which is no curve"
+
+
+LEAST = 1e-12  # rates nearer to 0 or 1 lie here
+_LOW = (1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
+_HIGH = tuple(1.0 - rate for rate in reversed(_LOW) if rate not in (0.005, 0.02))  # less crowded
+TICKS = (*_LOW, *_HIGH)
+_WIDTH = 0.42  # of half a character of a label and what is between labels, in sizes of the font
+_HEIGHT = 1.3  # of a label, in sizes of the font
+
+
+class ProbitScale(ScaleBase):
+    """Rates from 0 to 1 drawn at their probit; both ends lie beyond what can be shown."""
+
+    name = "probit"
+
+    def __init__(self, axis: Axis | None = None) -> None:
+        pass  # the base class wants an axis in some versions of matplotlib, and none in others
+
+    def get_transform(self) -> Transform:
+        return _Probit()
+
+    def set_default_locators_and_formatters(self, axis: Axis) -> None:
+        axis.set_major_locator(_Ticks(TICKS))
+        axis.set_major_formatter(FuncFormatter(lambda rate, _: _percent(rate)))
+        axis.set_minor_locator(NullLocator())
+
+    def limit_range_for_scale(self, vmin: float, vmax: float, minpos: float) -> tuple[float, float]:
+        return max(vmin, LEAST), min(vmax, 1.0 - LEAST)
+
+
+class _Ticks(FixedLocator):
+    """Fixed ticks without those whose labels would touch that of the tick before."""
+
+    def __call__(self) -> Any:
+        axis: Any = self.axis
+        first, last = np.sort(axis.get_view_interval())
+        shown = [tick for tick in super().__call__() if first <= tick <= last]
+        places = _Probit().transform_non_affine([first, *shown, last])
+        unit = _font_size(axis) * (places[-1] - places[0])
+        kept: list[tuple[float, float]] = []
+        for tick, place in zip(shown, places[1:-1], strict=True):
+            n_characters = len(_percent(tick)) + (len(_percent(kept[-1][0])) if kept else 0)
+            room = _WIDTH * n_characters if axis.axis_name == "x" else _HEIGHT
+            if not kept or place - kept[-1][1] >= room * unit:
+                kept.append((tick, place))
+        return np.array([tick for tick, _ in kept])
+
+
+def _font_size(axis: Any) -> float:
+    """Return the size of labels as a share of the length of their axis."""
+    usual = rcParams["xtick.labelsize" if axis.axis_name == "x" else "ytick.labelsize"]
+    size = axis.get_tick_params().get("labelsize", usual)
+    box = axis.axes.bbox
+    length = 72.0 / axis.axes.figure.dpi * (box.width if axis.axis_name == "x" else box.height)
+    return float(FontProperties(size=size).get_size_in_points() / max(length, 1.0))
+
+
+def _percent(rate: float) -> str:
+    return f"{round(100.0 * rate, 8):g}"
+
+
+class _Probit(Transform):
+    input_dims = output_dims = 1
+    is_separable = True
+
+    def transform_non_affine(self, values: Any) -> Any:
+        from scipy.special import ndtri
+
+        return ndtri(np.clip(values, LEAST, 1.0 - LEAST))
+
+    def inverted(self) -> Transform:
+        return _InvertedProbit()
+
+
+class _InvertedProbit(Transform):
+    input_dims = output_dims = 1
+    is_separable = True
+
+    def transform_non_affine(self, values: Any) -> Any:
+        from scipy.special import ndtr
+
+        return ndtr(values)
+
+    def inverted(self) -> Transform:
+        return _Probit()
