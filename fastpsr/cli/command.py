@@ -60,6 +60,8 @@ class Command(TyperCommand):
             new = OLD.get(old, "")
             if new.partition(" ")[0] in own and (old != name or name not in own):
                 ctx.fail(f"{old} is now {new}")
+            if new.startswith("--output FILE") and name not in own and "--json" in own:
+                ctx.fail(f"{old} is gone: --json FILE writes the result")
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         for option in self.params:
             n_given = order.count(option)

@@ -3,12 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr import trials
 from fastpsr.bootstrap import IID, Resampling
 from fastpsr.bootstrap.resampling import names_of_ids, with_ids
 from fastpsr.cli.options.files import check_written_ending
@@ -16,15 +15,15 @@ from fastpsr.cli.options.intervals import IntervalOptions
 from fastpsr.cli.options.sources import kind_of, parse_columns
 from fastpsr.cli.options.training import TrainingOptions
 from fastpsr.cli.show import console
-from fastpsr.cli.trial_files import TrialReader
 from fastpsr.cli.wording import in_options
 from fastpsr.data import Predictions, Scale
 from fastpsr.errors import ArgumentError
 from fastpsr.files import whole_file
 from fastpsr.tables import Table, open_table
-from fastpsr.trials import TrialSet
-from fastpsr.trials.conditions import grouping
-from fastpsr.trials.evaluate import predictions_of, units_of
+
+if TYPE_CHECKING:  # which loads trials
+    from fastpsr.cli.trial_files import TrialReader
+    from fastpsr.trials import TrialSet
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +123,7 @@ class TableScores:
 class TrialScores:
     """Reads score files of trials."""
 
-    reader: TrialReader
+    reader: "TrialReader"
     scale: Scale
     drawn: IntervalOptions | None = None
     conditions: Sequence[str] = ()
@@ -147,8 +146,12 @@ class TrialScores:
         return self._scores(path, self.reader.read_unlabeled(path), prior)
 
     def _scores(
-        self, path: Path, made: TrialSet, prior: float | None, groups: Any = None
+        self, path: Path, made: "TrialSet", prior: float | None, groups: Any = None
     ) -> LabeledScores:
+        from fastpsr import trials
+        from fastpsr.trials.conditions import grouping
+        from fastpsr.trials.evaluate import predictions_of, units_of
+
         console.print(f"scores taken as {self.scale}")
         by = {name: grouping(made, name) for name in self.conditions}
         predictions = predictions_of(made, path, self.scale, prior=prior)

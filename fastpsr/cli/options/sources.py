@@ -1,5 +1,6 @@
 """Where scores, labels, speakers and conditions are, what they are, and how files are read."""
 
+import glob
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -304,6 +305,16 @@ class SpeakerOptions:
         if len(pair) != 2 or not all(pair):
             raise ValueError(
                 f"--speakers must name two columns of the key, {_COLUMNS}ENROLL,TEST, not "
+                f"{self.speakers!r}"
+            )
+        try:
+            re.compile(self.pattern or "")
+        except re.error as error:
+            message = f"--speakers {_PATTERN} must be a regular expression, not {self.pattern!r}"
+            raise ValueError(f"{message}: {error}") from None
+        if self.file is not None and glob.has_magic(str(self.file)) and not self.file.exists():
+            raise ValueError(
+                f"--speakers must be a file, or {_PATTERN}REGEX for a regular expression, not "
                 f"{self.speakers!r}"
             )
 
