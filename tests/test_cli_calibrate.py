@@ -112,7 +112,7 @@ def test_trials(trials, scores_are):
         Path("a.txt").write_text(text, "utf-8")
     predictions = fp.Predictions.of(kind, trials.y_true, scores)
     run = [*TRIALS, "--scores-are", scores_are, "--output", "o"]
-    succeed(*run, "--speaker-pattern", "^[^/]+", "--folds", "4")
+    succeed(*run, "--speakers", "pattern:^[^/]+", "--folds", "4")
     ids = [line.split()[:2] for line in Path("key").read_text("utf-8").splitlines()]
     groups = tuple([pair[side].split("/")[0] for pair in ids] for side in (0, 1))
     crossed = fp.cross_fit(fp.DirectionPreserving(), predictions, fp.CrossFit(4, groups=groups))
@@ -172,14 +172,14 @@ def test_formats_of_trials(trials):
 def test_scores_of_targets_and_of_nontargets(trials):
     y = trials.y_true == 1
     rows = np.concatenate([np.flatnonzero(y), np.flatnonzero(~y)])
-    succeed("calibrate", "--targets", "tar.txt", "--nontargets", "non.txt", "--output", "o")
+    succeed("calibrate", "--key", "target=tar.txt", "--key", "nontarget=non.txt", "--output", "o")
     llrs = fp.Predictions.from_llrs(trials.y_true[rows], trials.score[rows])
     assert np.loadtxt("o") == pytest.approx(fp.cross_fit(fp.DirectionPreserving(), llrs).llrs)
 
 
 # By condition
 
-SETTINGS = ("--by", "gender,seconds", "--bins", "seconds=2", "--min-per-class", "12")
+SETTINGS = ("--by", "gender,seconds:2", "--min-per-class", "12")
 MAKER = fp.ByCondition(min_per_class=12, bins={"seconds": 2})
 
 
@@ -233,7 +233,7 @@ def test_tables_by_condition(trials, conditions):
     y, llrs = trials.y_true, trials.score
     write("t.csv", y_true=y, llr=llrs, **conditions)
     run = ["calibrate", "t.csv", "--columns", "llr", "--scores-are", "llr"]
-    run += [*SETTINGS[2:], "--by", "gender", "--by", "seconds"]
+    run += [*SETTINGS[2:], "--by", "gender", "--by", "seconds:2"]
     succeed(*run, "--output", "o.csv")
     predictions = fp.Predictions.from_llrs(y, llrs)
     expected = fp.cross_fit(MAKER, predictions, by=conditions).llrs

@@ -25,8 +25,8 @@ from tests.commands import (
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 TRIALS = ("compare", "--key", "key", "a", "b")
-FEW = ("--resamples", "40", "--interval", "percentile")
-SPEAKERS = ("--speaker-columns", "by,of")
+FEW = ("--resamples", "40", "--ci", "percentile")
+SPEAKERS = ("--speakers", "columns:by,of")
 
 
 @pytest.fixture(autouse=True)
@@ -85,16 +85,27 @@ def test_trials(scheme):
 def test_three_systems_by_condition():
     trials = write_trials(100, 500)
     write_third()
-    run = ["compare", "--key", "key", "a", "second=b", "c", "--by", "session", "--all-pairs"]
+    run = [
+        "compare",
+        "--key",
+        "key",
+        "a",
+        "second=b",
+        "c",
+        "--by",
+        "session",
+        "--differences",
+        "pairs",
+    ]
     run += [
         "--metrics",
         "eer,cllr",
         *FEW,
         "--json",
         "t.json",
-        "--csv",
+        "--output",
         "t.csv",
-        "--markdown",
+        "--output",
         "t.md",
     ]
     out = succeed(*run)
@@ -128,8 +139,8 @@ def test_trials_that_not_all_systems_score():
     write_third()
     keep_lines(a=slice(2, None), b=slice(0, -5), c=slice(0, -4))  # b is the other way round
     run = ["compare", "--key", "key", "a", "b", "c", "--metrics", "Cllr", *FEW, "--json", "t.json"]
-    check_refusal({}, run, ["key and a do not fit", "2 trials", "--missing drop"])
-    out = succeed(*run, "--missing", "drop")
+    check_refusal({}, run, ["key and a do not fit", "2 trials", "--allow missing"])
+    out = succeed(*run, "--allow", "missing")
     assert "591 trials have all scores; left out: 7 of a, 4 of b, 5 of c\n" in out
     check_rows(
         fp.evaluate(
@@ -140,7 +151,7 @@ def test_trials_that_not_all_systems_score():
     )  # fmt: skip
     keep_lines(a=slice(0, 250), b=slice(0, 250))
     words = ["a and b have a score for no trial in"]
-    check_refusal({}, [*TRIALS, "--missing", "drop"], words)
+    check_refusal({}, [*TRIALS, "--allow", "missing"], words)
 
 
 def test_what_has_no_value():

@@ -98,8 +98,8 @@ def test_columns_of_systems(name, in_parts, monkeypatch):
     polars.DataFrame(columns).write_parquet("t.parquet")
     if in_parts:
         monkeypatch.setenv("FASTPSR_MEMORY", "1KB")
-    run = ["compare", "t.parquet", "--score", "q", "--score", column, "--scores-are", "llr"]
-    outcome = fastpsr(*run, "--csv", "out.csv")
+    run = ["compare", "t.parquet", "--columns", "q", "--columns", column, "--scores-are", "llr"]
+    outcome = fastpsr(*run, "--output", "out.csv")
     assert outcome.code == 2
     message = outcome.err.splitlines()[-1]  # others say that the file is read in parts
     assert message.startswith("error: ")
@@ -130,7 +130,7 @@ USAGE = {
     "evaluate s.npz --folds two": "--folds",
     "evaluate s.npz --scores-are tea": "--scores-are': 'tea' is ",
     "evaluate s.npz --color red": "--color",
-    "evaluate s.npz --transpose --no-transpose": "--transpose must be given once, not 2 times",
+    "evaluate s.npz --format csv --format nist": "--format must be given once, not 2 times",
     "evaluate s.npz --folds=2 --folds 2": "--folds must be given once, not 2 times",
     "simulate nothing": "nothing",
     "simulate trials": "'output'",
@@ -140,15 +140,21 @@ USAGE = {
     "calibrate s.npz --scores t --output o": "--scores takes one file: s.npz is one too many",
     "calibrate s.npz --load m --apply t --output o": "--load leaves nothing to train",
     "calibrate s.npz --load m --output o": "--apply with the scores to calibrate, not s.npz to tr",
-    "calibrate s.npz --targets t --nontargets n --output o": "s.npz is one file too many",
+    "calibrate s.npz --key target=t --key nontarget=n --output o": "s.npz is one file too many",
     "calibrate s.npz --save o --folds 3": "--folds is for cross-fitting: --output without --apply",
-    "calibrate s.npz --output o.npz --nan drop": "--nan is for trials",
+    "calibrate s.npz --output o.npz --allow nan": "--allow nan is for trials",
     "compare": "FILE must name two systems or more, not none",
     "compare s.npz b": "b must end in .npz, .npy, .csv or .parquet to be a table",
     "compare --key key --scores a": "--scores must name two systems or more, not a alone",
-    "evaluate --score a": "--score needs one FILE without a name, a table, not none",
-    "evaluate s.npz --bins 2 --bins 3 --by a": "--bins must be given once, or once for each",
-    "evaluate s.npz --bins a=2 --bins a=3 --by a": "--bins must be given once, or once for each",
+    "evaluate --columns x=a": "--columns of several systems need one FILE without a name",
+    "evaluate s.npz --by a:2 --by a:3,b": "--by must give the bins of a once",
+    "evaluate s.npz --allow nope": "--allow must be among missing, extra, duplicates, nan",
+    "evaluate s.npz --differences all": "--differences must be among first, pairs, pooled",
+    "evaluate s.npz --output o.txt": "--output must end in .csv, .json, .md, .tex or .html, as o.t",
+    "evaluate s.npz --output -": "--json - writes to standard output",
+    "evaluate s.npz --ci bootstrap": "--ci must be a level, a method among auto",
+    "evaluate --scores a --columns score=x": "those of trials are named by --format ROLE=COLUMN",
+    "evaluate --key target=a --scores b": "--key target=FILE and --key nontarget=FILE go together",
     "evaluate s.npz --dcf .01,.05": "give --dcf once for each operating point",
 }
 

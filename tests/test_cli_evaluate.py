@@ -25,7 +25,7 @@ from tests.golden.files import write_files
 # small samples: intervals say that few clusters hold the values, or are none
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
-FEW = ("--resamples", "40", "--interval", "percentile")
+FEW = ("--resamples", "40", "--ci", "percentile")
 KINDS = {  # what the library calls kinds of scores, and such scores from logits
     "posteriors": ("posteriors", lambda z: np.exp(reference.log_softmax(z))),
     "log-posteriors": ("log-posteriors", reference.log_softmax),
@@ -172,8 +172,8 @@ def test_intervals(scheme, method):
     write(path, label=y, s=z, g=CLUSTERS)
     run = ["evaluate", path, "--scores-are", "logits", "--metrics", "NCE,ECE,EER"]
     run += ["--labels", "label.npy"] if path == "s.npy" else ["--columns", "s_0,s_1"]
-    drawn = ["--ci", 0.9, "--resamples", 60, "--resample", scheme, "--seed", 5]
-    out = succeed(*run, *drawn, "--interval", method, "--json", "t.json")
+    drawn = ["--ci", f"0.9:{method}", "--resamples", 60, "--resample", scheme, "--seed", 5]
+    out = succeed(*run, *drawn, "--json", "t.json")
     evaluation = fp.evaluate(
         fp.Predictions.from_logits(y, z), ["NCE", "ECE", "EER"], n_resamples=60,
         confidence_level=0.9, resampling=SCHEMES[scheme], method=method, seed=5,
@@ -210,7 +210,7 @@ def test_replicates_without_a_class_are_counted_and_warned_of():
     y = (np.arange(60) < 2).astype(int)
     write("s.npz", y_true=y, llr=np.random.default_rng(0).normal(size=60))
     run = ["evaluate", "s.npz", "--scores-are", "raw", "--resamples", 100, "--json", "t.json"]
-    outcome = fastpsr(*run, "--interval", "percentile")
+    outcome = fastpsr(*run, "--ci", "percentile")
     first, *others = strict_json("t.json")["rows"]
     assert 2 <= first["n_undefined"] <= 40  # (58 / 60)**60 = 13 %
     (line,) = [line for line in outcome.err.splitlines() if "is undefined in" in line]
@@ -232,7 +232,7 @@ def test_speakers_of_a_table():
     for scheme in ("speaker", "iid", "test_speaker", "nested:test_speaker"):
         succeed(*run, "--resample", scheme, "--json", "t.json")
         assert strict_json("t.json")["intervals"]["resampling"] == scheme
-    for scheme, words in (("speaker --interval bca", "--interval must not be bca"),
+    for scheme, words in (("speaker --ci bca", "--ci must not be bca"),
                           ("nested:speaker", "must name one column")):  # fmt: skip
         check_refusal({}, [*run, "--resample", *scheme.split()], [words])
 
@@ -252,7 +252,7 @@ COLUMNS = {
     "who": RNG.integers(0, 40, N),
 }
 SYSTEMS = {"a": "col_a", "b": "col_b"}
-BOTH = ("--score", "a=col_a", "--score", "b=col_b", "--scores-are", "llr")
+BOTH = ("--columns", "a=col_a", "--columns", "b=col_b", "--scores-are", "llr")
 
 
 def table(how, monkeypatch, **columns):
@@ -274,7 +274,7 @@ def table(how, monkeypatch, **columns):
 @pytest.mark.parametrize("how", ["npz", "csv", "large", "folder"])
 def test_systems_in_columns_are_those_of_the_library(command, how, monkeypatch):
     path = table(how, monkeypatch)
-    options = ["--by", "room,snr", "--by", "room", "--bins", "snr=0,9", "--resample", "who"]
+    options = ["--by", "room,snr:0:9", "--by", "room", "--resample", "who"]
     options += ["--metrics", "EER,NCE", *FEW, "--json", "t.json"]
     succeed(command, path, *BOTH, *options)
     systems = fp.read_table(path, columns=SYSTEMS, kind="llrs")
@@ -301,7 +301,7 @@ def test_kinds_of_systems_in_columns(monkeypatch):
     for name, kind in (("a", "llrs"), ("b", "raw scores")):
         check_rows(fp.evaluate(fp.read_table(path, columns=SYSTEMS[name], kind=kind)), system=name)
     write("t.csv", label=Y, one=COLUMNS["col_a"], q0=1.0 - Y / 2, q1=Y / 4, q2=Y / 4)
-    run = ["compare", "t.csv", "--score", "x=q0,q1,q2", "--score", "y=one"]
+    run = ["compare", "t.csv", "--columns", "x=q0,q1,q2", "--columns", "y=one"]
     kinds = ["--scores-are", "posteriors", "--scores-are", "logits"]
     check_refusal({}, [*run, *kinds], ["systems must have the same classes, but x has 3, y has 2"])
 
@@ -357,7 +357,7 @@ def test_a_floor_leaves_other_scores_as_they_are():
     succeed(*run, "--json", "t.json")
     assert notes()["NCE"] == "infinite: 1 sample has posterior 0 for the true class"  # no remedy
     write("t.csv", label=Y, q=np.where(np.arange(N) == 5, 1.0 - Y, 0.5 + 0.2 * Y), z=a)
-    run = ["evaluate", "t.csv", "--score", "q", "--score", "z", "--metrics", "NCE,NBS"]
+    run = ["evaluate", "t.csv", "--columns", "q", "--columns", "z", "--metrics", "NCE,NBS"]
     kinds = ["--scores-are", "posteriors", "--scores-are", "llr"]
     succeed(*run, *kinds, "--floor", 0.05, "--json", "t.json")
     q = fp.Predictions.from_posteriors(Y, polars.read_csv("t.csv")["q"], floor=0.05)
@@ -379,13 +379,13 @@ def trials():
 
 @pytest.mark.parametrize(
     "source",
-    [["--speakers", "speakers.txt"], ["--speaker-pattern", "^id([0-9]+)/"],
-     ["--speaker-columns", "by,of"]],
+    [["--speakers", "speakers.txt"], ["--speakers", "pattern:^id([0-9]+)/"],
+     ["--speakers", "columns:by,of"]],
 )  # fmt: skip
 def test_speakers_are_kept_apart_and_drawn(trials, source):
     rows = [line.split() for line in Path("key").read_text("utf-8").splitlines()]
     sides = [[row[side].split("/")[0] for row in rows] for side in (0, 1)]
-    if source[0] == "--speaker-columns":
+    if source[1].startswith("columns:"):
         lines = ("\t".join([*row, e, t]) for row, e, t in zip(rows, *sides, strict=True))
         head = "modelid\tsegmentid\ttargettype\tby\tof"
         Path("key").write_text("\n".join([head, *lines]) + "\n", "utf-8")
@@ -407,10 +407,11 @@ def test_speakers_are_kept_apart_and_drawn(trials, source):
 @pytest.mark.parametrize(("pairs", "n_pairs"), [("pooled", 4), ("all", 6)])
 def test_differences_of_conditions(pairs, n_pairs):
     trials = write_trials(100, 400, 4)
-    run = ["evaluate", "--key", "key", "--scores", "a", "--metrics", "EER", "--ci", 0.5, *FEW]
-    run += ["--group-differences", pairs]
-    check_refusal({}, run, ["--group-differences", "--by NAME"])
-    succeed(*run, "--by", "session", "--json", "t.json", "--csv", "t.csv")
+    run = ["evaluate", "--key", "key", "--scores", "a", "--metrics", "EER"]
+    run += ["--ci", "0.5:percentile", "--resamples", 40]
+    run += ["--differences", {"pooled": "pooled", "all": "conditions"}[pairs]]
+    check_refusal({}, run, ["--differences", "--by NAME"])
+    succeed(*run, "--by", "session", "--json", "t.json", "--output", "t.csv")
     evaluation = fp.evaluate(
         {"a": trials.predictions("a")}, ["EER"], by={"session": trials.session},
         group_differences=pairs, n_resamples=40, seed=0, confidence_level=0.5,
@@ -421,7 +422,7 @@ def test_differences_of_conditions(pairs, n_pairs):
     kinds = polars.read_csv("t.csv")["row"].to_list()
     assert kinds == ["value"] * 5 + ["difference"] * n_pairs
     if pairs == "pooled":
-        words = ["--group-differences must not be pooled with --equalize"]
+        words = ["--differences must not be pooled with --equalize"]
         check_refusal({}, [*run, "--by", "session", "--equalize", "session"], words)
 
 
@@ -446,14 +447,14 @@ def test_a_condition_of_one_class_says_so(trials):
     (note,) = found
     reason = "not computed: part=a has no samples of class 1: group by a column whose "
     assert note.startswith(reason)
-    assert note.endswith("(of trials as --key, with --extra ignore)")
+    assert note.endswith("(of trials as --key, with --allow extra)")
     assert out.count(f"a.txt, part=a: {reason}") == 1
 
 
 def test_latex_and_markdown_have_the_numbers_of_json(trials):
     run = ["nist.tsv" if word == "key" else word for word in TRIALS]
-    files = ["--latex", "t.tex", "--markdown", "t.md", "--csv", "t.csv"]
-    run += ["--metrics", "EER,Cllr", "--by", "seconds", "--bins", "5,20", *FEW, *files]
+    files = ["--output", "t.tex", "--output", "t.md", "--output", "t.csv"]
+    run += ["--metrics", "EER,Cllr", "--by", "seconds:5:20", *FEW, *files]
     succeed(*run)
     rows = strict_json("t.json")["rows"]
     frame = polars.read_csv("t.csv")
@@ -488,7 +489,7 @@ def test_latex_and_markdown_have_the_numbers_of_json(trials):
 def test_spoofed_trials(trials):
     run = ["spoof.key" if word == "key" else word for word in TRIALS]
     costs = "0.2:0.3:1:1:5"
-    run += ["--adcf", costs, "--metrics", f"EER,minADCF({costs}),actADCF({costs})", *FEW]
+    run += ["--dcf", costs, "--metrics", f"EER,minADCF({costs}),actADCF({costs})", *FEW]
     succeed(*run)
     kinds = np.array(
         [line.split()[3] for line in Path("spoof.key").read_text("utf-8").splitlines()]

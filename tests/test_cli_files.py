@@ -73,7 +73,7 @@ def test_results_and_errors_have_streams_of_their_own():
 
 @needs_posix
 @pytest.mark.parametrize(
-    "arguments", [RUN, pytest.param((*RUN, "--csv", "-"), marks=pytest.mark.slow)]
+    "arguments", [RUN, pytest.param((*RUN, "--json", "-"), marks=pytest.mark.slow)]
 )
 def test_a_reader_that_leaves_is_no_error(arguments):
     """As `| head -1` does: nothing is said, and the exit status is that of other programs."""
@@ -176,7 +176,7 @@ WRITERS = {  # what to run, and what writes
     ".parquet": ([*CAL, "--output", "o.parquet"], "polars.DataFrame.write_parquet"),
     "--save": ([*CAL, "--save", "o.json"], "pathlib.Path.write_text"),
     "--json": ([*RUN, "--json", "o.json"], "pathlib.Path.write_text"),
-    "--markdown": ([*RUN, "--markdown", "o.md"], "pathlib.Path.write_text"),
+    "--output": ([*RUN, "--output", "o.md"], "pathlib.Path.write_text"),
 }
 FULL = OSError(errno.ENOSPC, "No space left on device")
 
@@ -315,7 +315,7 @@ def test_a_bar_of_steps_is_removed(command, n_steps):
     """The key, two files read and joined, and tables are steps; the table stays."""
     write_files()
     run = [command, "--key", "key", "--scores", "a.txt", "b.txt", "--speakers", "speakers.txt"]
-    run += ["--resamples", "100", "--metrics", "EER,Cllr", "--interval", "percentile"]
+    run += ["--resamples", "100", "--metrics", "EER,Cllr", "--ci", "percentile"]
     piped = program(*run, COLUMNS="100").stdout
     shown, _ = shown_on_a_terminal(*run)
     assert "━" in shown

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 RUN = ("fuse", "--key", "key", "--scores", "a.txt", "--scores", "b.txt")
 LOAD = ("fuse", "--load", "m", "--apply", "a.txt", "--output", "o")
-QUICK = ("--metrics", "Cllr", "--resamples", "40", "--interval", "percentile")
+QUICK = ("--metrics", "Cllr", "--resamples", "40", "--ci", "percentile")
 
 
 @pytest.fixture(autouse=True)
@@ -77,10 +77,10 @@ def test_fits_can_be_repeated():
 def test_options_reach_the_library():
     succeed(
         "fuse", "--key", "nist.tsv", "--scores", "a.txt", "b.txt", "--prior", "0.1", "--folds", "3",
-        "--ci", "0.9", "--speakers", "speakers.txt", "--quality",
-        "duration=durations.txt:log:cap=9", "--quality-columns", "session,seconds",
+        "--ci", "0.9:percentile", "--speakers", "speakers.txt", "--quality",
+        "duration=durations.txt:log:cap=9", "--quality", "session,seconds",
         "--quality-terms", "bilinear", "--seed", "5", "--metrics", "EER,Cllr", "--resamples", "40",
-        "--interval", "percentile", "--json", "t.json",
+        "--json", "t.json",
     )  # fmt: skip
     trials = fp.trials.read("nist.tsv", "a.txt").with_speakers("speakers.txt")
     parts = systems() | {
@@ -99,7 +99,7 @@ def test_options_reach_the_library():
 
 
 def test_detection_costs():
-    run = [*RUN, "--resamples", 40, "--interval", "percentile", "--json", "t.json"]
+    run = [*RUN, "--resamples", 40, "--ci", "percentile", "--json", "t.json"]
     succeed(*run, "--dcf", "0.3", "--dcf", "0.1:10:1")
     rows = strict_json("t.json")["rows"]
     costs = {
@@ -159,9 +159,9 @@ def test_scores_that_hold_labels_and_trials_that_are_dropped():
     rows = {row["system"]: row["value"] for row in strict_json("t.json")["rows"]}
     assert rows["fused"] == pytest.approx(expected, rel=1e-12)
     run = ["fuse", "--scores", "a.labeled", "b.few", *QUICK, "--output", "f"]
-    words = ["b.few has no score of ", "which a.labeled has (3 in all)", "--missing drop"]
+    words = ["b.few has no score of ", "which a.labeled has (3 in all)", "--allow missing"]
     check_refusal({}, run, words)
-    out = succeed(*run, "--missing", "drop")
+    out = succeed(*run, "--allow", "missing")
     assert "189 trials have all scores; left out: 3 of a.labeled" in out
     assert scores_in("f").size == 189
     Path("other").write_text("".join(rows_with_another_label("a.labeled", 4)), "utf-8")
@@ -196,7 +196,10 @@ def test_what_scores_look_like():
 
 
 REFUSED = {
-    "option of keys": (["fuse", "--scores", "labeled.txt", "--extra", "ignore"], "--extra needs"),
+    "option of keys": (
+        ["fuse", "--scores", "labeled.txt", "--allow", "extra"],
+        "--allow extra needs",
+    ),
     "posteriors": ([*RUN, "--scores-are", "posteriors"], "--scores-are must be llr, log10-llr or"),
     "name of a row": (["fuse", "--key", "key", "--scores", "fused=a.txt", "b.txt"], "--scores"),
     "no output": ([*RUN, "--apply", "a.txt"], "--apply needs --output"),
@@ -210,12 +213,12 @@ REFUSED = {
     "log twice": ([*RUN, "--quality", "durations.txt:log:log"], "'durations.txt:log:log'"),
     "cap": ([*RUN, "--quality", "durations.txt:cap=a"], "--quality must have a number as cap=N"),
     "measure twice": (
-        [*RUN, "--quality", "q=durations.txt", "--quality-columns", "q=a,b"],
+        [*RUN, "--quality", "q=durations.txt", "--quality", "q=a,b"],
         "--quality must give each measure a name of its own, not q",
     ),
     "name of a system": ([*RUN, "--quality", "a.txt=durations.txt"], "name that no system has"),
     "measure of few": ([*RUN, "--quality", "few.dur"], "few.dur gives none to 11 enroll ids"),
-    "no column": ([*RUN, "--quality-columns", "by,x"], "--quality-columns must be one of"),
+    "no column": ([*RUN, "--quality", "by,x"], "--quality must be one of"),
     "terms of nothing": ([*RUN, "--quality-terms", "bilinear"], "--quality-terms is for --quality"),
 }
 
@@ -228,7 +231,7 @@ def test_what_is_refused(name):
 
 # By condition
 
-SETTINGS = ("--by", "seconds,gender", "--bins", "seconds=2", "--min-per-class", "12")
+SETTINGS = ("--by", "seconds:2,gender", "--min-per-class", "12")
 FUSION = fp.ByCondition(fp.LinearFusion(), min_per_class=12, bins={"seconds": 2})
 
 

@@ -27,7 +27,7 @@ def _files(tmp_path, monkeypatch):
 
 def test_join_says_what_it_did():
     out = succeed(
-        *JOIN, "a.txt", "b.txt", "--output", "o.parquet", "--speaker-pattern", "^id[0-9]+"
+        *JOIN, "a.txt", "b.txt", "--output", "o.parquet", "--speakers", "pattern:^id[0-9]+"
     )
     trials = fp.trials.read("key", "b.txt").with_speakers(pattern="^id[0-9]+")
     assert out.splitlines() == [
@@ -46,7 +46,7 @@ def test_join_says_what_it_did():
         scores = fp.trials.read("key", f"{name}.txt").score
         assert frame[name].to_numpy().tobytes() == scores.tobytes()
     few = ["--metrics", "EER,Cllr", "--resamples", "40", "--resample", "iid", "--json"]
-    columns = ["--score", "a", "--score", "b", "--scores-are", "llr"]
+    columns = ["--columns", "a", "--columns", "b", "--scores-are", "llr"]
     succeed("compare", "o.parquet", *columns, *few, "o.json")
     succeed("compare", "--key", "key", "a=a.txt", "b=b.txt", *few, "t.json")
     assert strict_json("o.json")["differences"] == strict_json("t.json")["differences"]
@@ -66,7 +66,7 @@ def test_several_keys_and_lists_of_targets():
     succeed("join", "--key", "one", "--key", "two", *JOIN[3:], "x=a.txt", "y=b.txt", "--output",
             "o.parquet")  # fmt: skip
     assert polars.read_parquet("o.parquet").equals(whole)
-    both = ("--targets", "target", "--nontargets", "nontarget")
+    both = ("--key", "target=target", "--key", "nontarget=nontarget")
     succeed("join", *both, *JOIN[3:], "x=a.txt", "y=b.txt", "--output", "o.parquet")
     order = whole.sort("target", descending=True, maintain_order=True)
     assert polars.read_parquet("o.parquet").equals(order)
@@ -80,10 +80,11 @@ def test_policies_are_options():
     Path("a.txt").write_text("\n".join([*lines[1:], lines[5], "x y 1.0"]) + "\n", "utf-8")
     refused = fastpsr(*JOIN, "a.txt", "--output", "o.parquet")
     assert refused.err == fastpsr("evaluate", "--key", "key", "--scores", "a.txt").err
-    options = ("--duplicates first", "--missing drop", "--extra ignore")
-    assert all(option in refused.err.split(": pass ")[1] for option in options)
-    out = succeed(*JOIN, "a.txt", "--output", "o.parquet", *" ".join(options).split())
-    assert all(f"): {option}\n" in out for option in options)
+    remedy = refused.err.rstrip("\n").split(": pass ")[1]
+    words = remedy.removeprefix("--allow ").split(",")
+    assert {*words} == {"missing", "extra", "duplicates"}
+    out = succeed(*JOIN, "a.txt", "--output", "o.parquet", *remedy.split())
+    assert all(f"): --allow {word}\n" in out for word in words)
     assert polars.read_parquet("o.parquet").height == 191
 
 
@@ -92,14 +93,16 @@ def test_policies_are_options():
     [
         ("a.txt --output none/o.parquet", "No such folder for the file: none/o.parquet"),
         ("key --output o.parquet", "are key and scores swapped?"),
-        ("a.txt --output o.parquet --key-columns label=x", "--key-columns is for files"),
+        ("a.txt --output o.parquet --key-format label=x", "--key-format is for files"),
         ("a.txt a.txt --output o.parquet", "--scores must name each file once"),
         ("x=a.txt x=b.txt --output o.parquet", "each file a name of its own, not x twice"),
     ],
 )
 def test_what_is_refused(arguments, words):
     check_refusal({}, [*JOIN, *arguments.split()], [words])
-    check_refusal({}, ["join", "--scores", "a.txt", "--output", "o.parquet"], ["give --key, or"])
+    check_refusal(
+        {}, ["join", "--scores", "a.txt", "--output", "o.parquet"], ["give --key KEY, or"]
+    )
 
 
 STOPPED = """
@@ -135,7 +138,7 @@ def test_stopped_it_leaves_nothing(number):
 
 def write_parts():
     """Join, and split the file into several with small row groups."""
-    succeed(*JOIN, "a.txt", "--output", "whole.parquet", "--speaker-pattern", "^id[0-9]+")
+    succeed(*JOIN, "a.txt", "--output", "whole.parquet", "--speakers", "pattern:^id[0-9]+")
     frame = polars.read_parquet("whole.parquet")
     Path("parts").mkdir()
     for k, rows in enumerate(np.array_split(np.arange(frame.height), 3)):
@@ -175,7 +178,7 @@ def test_patterns_and_folders_give_the_table_of_memory(path, options, monkeypatc
         ("parts --columns nope", "parts has no column 'nope'; it has target, llr"),
         ("parts --labels nope", "parts has no column 'nope'"),
         ("parts --scores-are llr --resample x --ci 0.9", "a column of parts"),
-        ("parts --scores-are llr --report r.html", "--report draws all scores"),
+        ("parts --scores-are llr --output r.html", "a report draws all scores"),
         ("parts/0.parquet parts/1.parquet", "quote a pattern"),
     ],
 )

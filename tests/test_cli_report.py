@@ -1,4 +1,4 @@
-"""`--report`: the page that each command writes, and what is refused before any work."""
+"""`--output FILE.html`: the page that each command writes, and what is refused before any work."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ sys.meta_path.insert(0, Missing())
 import fastpsr.cli
 fastpsr.cli.main()
 """
-FEW = ("--ci", "0.9", "--resamples", "40", "--interval", "percentile")
+FEW = ("--ci", "0.9:percentile", "--resamples", "40")
 
 
 @pytest.fixture(autouse=True)
@@ -44,15 +44,15 @@ def page(path="r.html"):
      pytest.param("matplotlib", ["demo"], marks=pytest.mark.slow)],
 )  # fmt: skip
 def test_what_reports_need_is_said_before_any_work(missing, command):
-    done = program(missing, *command, "--report", "r.html", code=WITHOUT)
-    words = f'error: --report: reports need {missing}: pip install "fastpsr[report]"\n'
+    done = program(missing, *command, "--output", "r.html", code=WITHOUT)
+    words = f'error: --output r.html: reports need {missing}: pip install "fastpsr[report]"\n'
     assert (done.returncode, done.stderr) == (2, words)
 
 
 def test_a_table():
     run = ["evaluate", "unweighted.csv", "--columns", "z", "--scores-are", "llr", *FEW]
     printed = succeed(*run)
-    assert succeed(*run, "--report", "r.html") == f"{printed}written: r.html\n"
+    assert succeed(*run, "--output", "r.html") == f"{printed}written: r.html\n"
     shown = page()
     assert shown.headings[0] == "Evaluation of unweighted.csv"
     assert len(shown.all("svg")) == 8
@@ -69,7 +69,7 @@ def test_a_table():
 
 def test_classes_and_costs():
     run = ["evaluate", "t.npz", "--scores-are", "logits", "--costs", "costs3.json"]
-    succeed(*run, "--report", "r.html")
+    succeed(*run, "--output", "r.html")
     assert len(page().all("svg")) == 4
     assert "bands" not in page().text
     assert "0, 1, 2; 1, 0, 1; 3, 1, 0" in page().text
@@ -79,8 +79,8 @@ def test_classes_and_costs():
 def test_trials_by_condition():
     lines = Path("b.txt").read_text("utf-8").splitlines(keepends=True)
     Path("b.txt").write_text("".join(lines[5:]), "utf-8")
-    run = ["evaluate", "--key", "nist.tsv", "--scores", "a.txt", "b.txt", "--missing", "drop"]
-    succeed(*run, "--metrics", "EER,Cllr", "--by", "gender", "--report", "r.html")
+    run = ["evaluate", "--key", "nist.tsv", "--scores", "a.txt", "b.txt", "--allow", "missing"]
+    succeed(*run, "--metrics", "EER,Cllr", "--by", "gender", "--output", "r.html")
     shown = page()
     assert shown.headings[0] == "Evaluation of a.txt and b.txt"
     assert {"Overview", "EER by condition", "Cllr by condition"} <= {*shown.headings}
@@ -96,7 +96,7 @@ def test_trials_by_condition():
 
 def test_spoofed_trials_are_apart():
     run = ["evaluate", "--key", "spoof.key", "--scores", "a.txt", "--metrics", "EER"]
-    succeed(*run, "--report", "r.html")
+    succeed(*run, "--output", "r.html")
     assert "kind=spoof" in page().text
     assert page().text.count("Spoofed trials are apart") == 2
 
@@ -105,7 +105,7 @@ def test_spoofed_trials_are_apart():
 def test_a_comparison(kinds):
     kinds = [word for kind in kinds for word in ("--scores-are", kind)]
     run = ["compare", "--key", "key", "a.txt", "second=b.txt", "--metrics", "EER", *FEW, *kinds]
-    succeed(*run, "--report", "r.html")
+    succeed(*run, "--output", "r.html")
     headings = page().headings
     assert headings[0] == "Comparison of a.txt and second"
     assert headings.index("Metrics") < headings.index("Differences") < headings.index("Figures")
@@ -117,8 +117,8 @@ def test_a_comparison(kinds):
 
 def test_differences_of_conditions():
     run = ["compare", "--key", "nist.tsv", "a.txt", "b.txt", "--by", "gender", "--metrics", "EER"]
-    run += ["--ci", "0.5", *FEW[2:], "--group-differences", "all", "--scores-are", "raw"]
-    succeed(*run, "--report", "r.html")
+    run += ["--ci", "0.5", *FEW[2:], "--differences", "conditions", "--scores-are", "raw"]
+    succeed(*run, "--output", "r.html")
     for words in ("Differences by condition", "Differences between conditions",
                   "gender=f - gender=m"):  # fmt: skip
         assert words in page().text
@@ -126,7 +126,7 @@ def test_differences_of_conditions():
 
 def test_a_fusion():
     run = ["fuse", "--key", "key", "--scores", "a.txt", "b.txt", "--metrics", "Cllr", *FEW]
-    succeed(*run, "--report", "r.html")
+    succeed(*run, "--output", "r.html")
     shown = page()
     assert shown.headings[0] == "Fusion of a.txt, b.txt"
     assert "Gains of the fusion" in shown.headings
@@ -138,14 +138,14 @@ def test_a_fusion():
 
 def test_wrong_places_are_refused_before_any_work():
     Path("s.npz").write_bytes(b"cannot be read")
-    check_refusal({}, ["evaluate", "s.npz", "--report", "s.npz"], ["--report must not be an input"])
-    words = ["--report must not be --json too: t"]
-    check_refusal({}, ["evaluate", "s.npz", "--report", "t", "--json", "t"], words)
+    check_refusal({}, ["evaluate", "s.npz", "--output", "s.npz"], ["--output must end in"])
+    words = ["--output must not be --json too: t.html"]
+    check_refusal({}, ["evaluate", "s.npz", "--output", "t.html", "--json", "t.html"], words)
 
 
 @pytest.mark.slow
 def test_the_demo():
-    succeed("demo", "--report", "r.html")
+    succeed("demo", "--output", "r.html")
     for words in ("721,788 simulated trials", "uncalibrated not calibrated", "Cimb",
                   "calibrated calibrated", "resampling speaker"):  # fmt: skip
         assert words in page().text
@@ -157,5 +157,5 @@ def test_a_condition_without_targets_is_said():
     part = np.where(y | (np.arange(90) % 2 == 0), "b", "a")
     write("s.csv", y_true=y.astype(int), s=np.arange(90) % 17 / 20 + 0.1 * y, part=part)
     run = ["evaluate", "s.csv", "--scores-are", "raw", "--columns", "s", "--by", "part"]
-    assert fastpsr(*run, "--report", "r.html").code == 0
+    assert fastpsr(*run, "--output", "r.html").code == 0
     assert "part=a has no samples of class 1" in page().text

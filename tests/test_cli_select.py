@@ -92,7 +92,7 @@ def test_candidates_by_default(arguments, expected, left_out):
 
 def test_by_condition():
     run = ["select", "--key", "nist.tsv", "--scores", "a.txt", "--calibrators", "none,dp"]
-    run += ["--by", "gender,seconds", "--bins", "seconds=2", "--min-per-class", "12"]
+    run += ["--by", "gender,seconds:2", "--min-per-class", "12"]
     out = succeed(*run, "--json", "r.json")
     frame = polars.read_csv("nist.tsv", separator="\t")
     by = {name: frame[name].to_numpy() for name in ("gender", "seconds")}

@@ -134,5 +134,5 @@ def test_demo():
 
 
 def test_demo_refuses_places_before_any_work():
-    check_refusal({}, ["demo", "--report", "none/r.html"], ["No such folder for the file: none/r"])
+    check_refusal({}, ["demo", "--output", "none/r.html"], ["No such folder for the file: none/r"])
     assert [*Path().iterdir()] == []

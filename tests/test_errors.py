@@ -6,8 +6,11 @@ import pickle
 import pytest
 
 import fastpsr as fp
-from fastpsr.cli import app, wording
+from fastpsr.cli import app
+from fastpsr.cli.command import OLD
+from fastpsr.cli.options.declaration import KNOWN, USAGE
 from fastpsr.cli.wording import in_options, worded
+from tests.commands import fastpsr
 
 
 def error(argument="q", rule="must lie in 0 to 1", **fields):
@@ -60,49 +63,57 @@ def test_rows_carry_the_error():
 # In the words of the command line
 
 
-def test_options_exist():
-    known = {
-        option
-        for name in app.COMMANDS
-        for parameter in app.load(name).params
-        for option in parameter.opts
-    }
-    assert set(wording._OPTIONS.values()) | set(wording._OF_KEY.values()) <= known
+for name in app.COMMANDS:
+    app.load(name)
+
+
+def test_declared_usages_are_options():
+    names = {usage.split()[0] for usage in USAGE.values()}
+    assert {name for name in names if name.startswith("--")} <= KNOWN
+
+
+def test_old_spellings_name_options():
+    for old, new in OLD.items():
+        assert new.split()[0] in KNOWN
+        assert fastpsr("evaluate", *old.split()).err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
-    ("made", "of_key", "words"),
+    ("made", "words"),
     [
-        (error("folds", "must be 2"), False, "--folds must be 2"),
-        (error("seed", "must be 2", remedy="pass seed=None"), False, "--seed must be 2"),
-        (error("columns", "must be 2"), False, "--columns must be 2"),
-        (error("columns", "must be 2"), True, "--key-columns must be 2"),
-        (error("score_columns", "must be 2"), True, "--columns must be 2"),
-        (error("y_true", "must be 2"), False, "y_true must be 2"),
-        (error("path", "is unclear", name="k:"), False, "k: is unclear"),
+        (error("folds", "must be 2"), "--folds must be 2"),
+        (error("seed", "must be 2", remedy="pass seed=None"), "--seed must be 2"),
+        (error("columns", "must be 2"), "--columns must be 2"),
+        (error("key_columns", "must be 2"), "--key-format must be 2"),
+        (error("score_columns", "must be 2"), "--format must be 2"),
+        (error("n_resamples", "must be 2"), "--resamples must be 2"),
+        (error("speaker_columns", "must be 2"), "--speakers columns must be 2"),
+        (error("y_true", "must be 2"), "y_true must be 2"),
+        (error("path", "is unclear", name="k:"), "k: is unclear"),
         (
             error("scores", "do not fit", pass_={"missing": "drop", "nan": "drop"}),
-            False,
-            "scores do not fit: pass --missing drop --nan drop",
+            "scores do not fit: pass --allow missing,nan",
         ),
         (
-            error("path", "is unclear", pass_={"columns": {"score": ...}}),
-            True,
-            "path is unclear: pass --key-columns score=NAME",
+            error("path", "is unclear", pass_={"key_columns": {"score": ...}}),
+            "path is unclear: pass --key-format score=NAME",
         ),
         (
             error("path", "is unclear", pass_={"transpose": bool}),
-            False,
-            "path is unclear: pass --transpose or --no-transpose",
+            "path is unclear: pass --format transpose or no-transpose",
         ),
-        (error(pass_={"normalize": True}), False, "q must lie in 0 to 1: pass --normalize"),
-        (error(pass_={"n_bins": 3}), False, "q must lie in 0 to 1"),  # no option does that
-        (error(pass_={"n_bins": 3, "nan": "drop"}), False, "q must lie in 0 to 1"),
-        (ValueError("seed must be 2: pass seed=2"), False, "seed must be 2: pass seed=2"),
+        (
+            error("by", "has many", name="by['a']", pass_={"bins": 4}),
+            "--by a has many: pass --by a:4",
+        ),
+        (error(pass_={"normalize": True}), "q must lie in 0 to 1: pass --allow unnormalized"),
+        (error(pass_={"n_bins": 3}), "q must lie in 0 to 1"),  # no option does that
+        (error(pass_={"n_bins": 3, "nan": "drop"}), "q must lie in 0 to 1"),
+        (ValueError("seed must be 2: pass seed=2"), "seed must be 2: pass seed=2"),
     ],
 )
-def test_in_options(made, of_key, words):
-    assert in_options(made, of_key=of_key) == words
+def test_in_options(made, words):
+    assert in_options(made) == words
 
 
 def test_names_of_a_place():

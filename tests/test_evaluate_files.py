@@ -13,7 +13,7 @@ from tests import reports
 from tests.commands import succeed, surroundings, write, write_trials
 from tests.reports import Page
 
-OPTIONS = {".json": "--json", ".csv": "--csv", ".md": "--markdown", ".tex": "--latex"}
+ENDINGS = (".json", ".csv", ".md", ".tex")
 FEW = ["--metrics", "EER,Cllr", "--resamples", 40, "--seed", 0, "--resample", "iid"]
 SAME = {"n_resamples": 40, "seed": 0}
 
@@ -36,15 +36,15 @@ def of_differences_of_groups():
     command = ["evaluate", "--key", "key", "--scores", "a", "--by", "session", "--metrics", "Cllr"]
     options = {"by": {"session": trials.session}, "group_differences": "pooled"}
     evaluation = fp.evaluate({"a": trials.predictions("a")}, ["Cllr"], **options)
-    return [*command, "--group-differences", "pooled"], evaluation
+    return [*command, "--differences", "pooled"], evaluation
 
 
 @pytest.mark.parametrize("make", [of_differences, of_differences_of_groups])
 def test_each_ending_is_what_the_command_writes(make):
     command, evaluation = make()
-    files = [word for ending, name in OPTIONS.items() for word in (name, f"command{ending}")]
+    files = [word for ending in ENDINGS for word in ("--output", f"command{ending}")]
     succeed(*command, *files)
-    for ending in OPTIONS:
+    for ending in ENDINGS:
         evaluation.write(f"python{ending}")
         if ending != ".json":
             assert Path(f"python{ending}").read_bytes() == Path(f"command{ending}").read_bytes()

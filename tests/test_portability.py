@@ -47,7 +47,7 @@ def test_commands_without_what_is_of_posix_alone():
     write_trials()
     evaluate = ["--key", "key", "--scores", "a", "--metrics", "EER,Cllr"]
     commands = [
-        ["evaluate", *evaluate, "--report", "r.html", "--json", "t.json"],
+        ["evaluate", *evaluate, "--output", "r.html", "--json", "t.json"],
         ["join", "--key", "key", "--scores", "b", "--output", "b.parquet"],
         ["evaluate", "b.parquet", "--scores-are", "llr"],
     ]

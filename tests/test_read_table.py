@@ -165,16 +165,22 @@ def test_labels_in_words_and_posteriors_that_are_normalized():
         assert metric(in_parts) == pytest.approx(metric(floored), rel=1e-12)
     expected = fp.CrossEntropy()(fp.Predictions.from_posteriors(labels, counts, **options))
     for path in ("s.npz", "s.csv", "s.parquet", "parts"):
-        words = ["--classes", "no,yes,maybe", "--normalize", "--metrics", "NCE"]
+        words = ["--classes", "no,yes,maybe", "--allow", "unnormalized", "--metrics", "NCE"]
         succeed("evaluate", path, *words, "--json", "t.json")
         assert written_values("t.json")["NCE"] == pytest.approx(expected)
     with pytest.raises(fp.ArgumentError, match="labels in words need classes="):
         fp.read_table("s.csv", normalize=True)
     for arguments, message in (
-        (["--normalize"], "labels in words need --classes"),
-        (["--normalize", "--classes", "no,yes"], "--classes must list 3 different labels"),
-        (["--normalize", "--classes", "no,yes,never"], "label must be one of classes"),
-        (["--scores-are", "logits", "--normalize"], "--normalize is for posteriors"),
+        (["--allow", "unnormalized"], "labels in words need --classes"),
+        (
+            ["--allow", "unnormalized", "--classes", "no,yes"],
+            "--classes must list 3 different labels",
+        ),
+        (["--allow", "unnormalized", "--classes", "no,yes,never"], "label must be one of classes"),
+        (
+            ["--scores-are", "logits", "--allow", "unnormalized"],
+            "--allow unnormalized is for posteriors",
+        ),
     ):
         assert message in fastpsr("evaluate", "s.csv", *arguments).err
     for option in ({"normalize": True}, {"floor": 0.1}):
@@ -279,11 +285,11 @@ def test_errors_of_several_files():
 
 @pytest.mark.parametrize(
     ("scale", "kind", "ending"),
-    [("posteriors", "posteriors", "npz"), ("posterior", "posteriors", "csv"),
+    [("posteriors", "posteriors", "npz"), ("posteriors", "posteriors", "csv"),
      ("log-posteriors", "log-posteriors", "parquet"), ("logits", "logits", "pq"),
      ("log-likelihoods", "log-likelihoods", "csv"), ("llr", "llrs", "parquet"),
      ("log10-llr", "log10 llrs", "npz"), ("raw", "raw scores", "csv"),
-     ("cosine", "raw scores", "pq")],
+     ("raw", "raw scores", "pq")],
 )  # fmt: skip
 def test_commands_read_the_same(scale, kind, ending):
     scores = 1.0 / (1.0 + np.exp(-LLR)) if kind == "posteriors" else LLR

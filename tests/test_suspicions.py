@@ -263,7 +263,7 @@ def test_trials_are_warned_of_once_per_system_and_in_the_report():
     words = np.where(Y, "target", "nontarget")
     for name, column in {"key": words, "a": COSINES, "b": Q, "c": 2.0 * X}.items():
         Path(name).write_text("".join(f"m{i} s{i} {x}\n" for i, x in enumerate(column)), "utf-8")
-    options = ["--metrics", "EER", "--report", "r.html"]
+    options = ["--metrics", "EER", "--output", "r.html"]
     outcome = fastpsr("evaluate", "--key", "key", "--scores", "a", "b", "c", *options)
     assert outcome.code == 0, outcome.err
     lines = outcome.err.splitlines()

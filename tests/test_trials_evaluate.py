@@ -111,7 +111,7 @@ def test_systems_with_unlike_scores_are_compared_by_metrics_of_both(scale, n_met
 
 
 def test_speakers_are_drawn_and_kept_apart():
-    speakers = ("--speaker-columns", "by,of", "--resamples", "40", "--metrics", "Cllr,RCL")
+    speakers = ("--speakers", "columns:by,of", "--resamples", "40", "--metrics", "Cllr,RCL")
     content = of_command("evaluate", "--key", "key", "--scores", "a", *speakers)
     trials, options = read("a")["a"], {**FEW, "metrics": ["Cllr", "RCL"]}
     with_speakers = trials.with_speakers(column=("by", "of"))
@@ -131,7 +131,7 @@ def test_differences_are_on_common_trials(by):
     lines = {name: Path(name).read_text("utf-8").splitlines() for name in "ab"}
     Path("a").write_text("\n".join(lines["a"][:700]), "utf-8")
     Path("b").write_text("\n".join(lines["b"][::-1][10:]), "utf-8")
-    arguments = ("--missing", "drop", "--resamples", "40", "--metrics", "EER,Cllr")
+    arguments = ("--allow", "missing", "--resamples", "40", "--metrics", "EER,Cllr")
     content = of_command(
         "compare", "--key", "key", "a", "b", *arguments, *(["--by", by] if by else [])
     )
@@ -167,7 +167,7 @@ def test_conditions_of_several_columns_and_bins():
     level = np.random.default_rng(0).normal(size=len(read("a")["a"])).round(2)
     append_column("snr", level.tolist())
     sets = read("a", "b")
-    conditions = "--by session,snr --by snr --bins snr=0,1 --bins session=each --metrics EER"
+    conditions = "--by session:each,snr:0:1 --by snr --metrics EER"
     content = of_command("evaluate", "--key", "key", "--scores", "a", "b", *conditions.split())
     by, bins = [("session", "snr"), "snr"], {"snr": [0.0, 1.0], "session": "each"}
     require_same(fp.trials.evaluate(sets, ["EER"], by=by, bins=bins), content)

@@ -10,8 +10,6 @@ import typer
 
 import fastpsr as fp
 from fastpsr.cli.command import in_groups
-from fastpsr.cli.modes import FOR_RCL, SPEAKERS, refuse, refuse_for_mode
-from fastpsr.cli.options.conditions import CONDITIONS, ConditionOptions
 from fastpsr.cli.options.files import (
     check_inputs,
     check_outputs,
@@ -20,15 +18,15 @@ from fastpsr.cli.options.files import (
     to_stdout,
 )
 from fastpsr.cli.options.measures import CalibratorOptions
-from fastpsr.cli.options.scores import ScoresAre
-from fastpsr.cli.options.sources import KeyOptions
+from fastpsr.cli.options.modes import FOR_RCL, refuse, refuse_for_mode
+from fastpsr.cli.options.sources import ConditionOptions, KeyOptions, ScoresAre
 from fastpsr.cli.options.training import TrainingOptions
 from fastpsr.cli.show import console, print_suspicions, warnings_as_lines
 from fastpsr.cli.wording import worded
 
 if TYPE_CHECKING:
     from fastpsr.calibration.base import Calibrator
-    from fastpsr.cli.training_scores import LabeledScores
+    from fastpsr.cli.score_files import LabeledScores
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,7 @@ def calibrate(
     one = _untrained(chosen, options.scores_are, files.prior)
     untrained: Any = conditions.of(one) if conditions.columns else one
     inputs = [train, *options.files, files.others, files.load]
-    check_outputs({"--output": files.output, "--save": files.save}, inputs)
+    check_outputs([("--output", files.output), ("--save", files.save)], inputs)
     source = options.source(of_trials=of_trials, conditions=conditions.columns)
     if not of_trials and files.output is not None:
         check_written_ending(files.output)
@@ -211,13 +209,16 @@ def _check_options(
     if files.output is None and files.save is None:
         raise ValueError("nothing to do: give --output, --save or both")
     if files.load is not None and files.others is not None:
-        of_trials = options.trials.format is not None or not is_table(files.others)
-        trained = ("--save", "--prior", *FOR_RCL, *CONDITIONS)
+        of_trials = options.trials.of_scores.format is not None or not is_table(files.others)
+        trained = ("--save", "--prior", *FOR_RCL, "--by", "--min-per-class")
         refuse(context, trained, "has no use with --load: the calibrator is trained")
     has_key = options.keys.has_key(options.systems)
-    refuse_for_mode(context, of_trials=of_trials, has_key=has_key)
+    refuse_for_mode(
+        context, of_trials=of_trials, has_key=has_key, allowed=options.allowed,
+        trials=options.trials,
+    )  # fmt: skip
     if files.apply is not None or files.output is None:
-        refuse(context, ("--folds", *SPEAKERS), "is for cross-fitting: --output without --apply")
+        refuse(context, ("--folds", "--speakers"), "is for cross-fitting: --output without --apply")
     return of_trials
 
 
@@ -227,7 +228,7 @@ def _untrained(
     """Return the calibrator; raise if scores are not for it."""
     with worded(prior="--prior"):
         untrained = chosen.untrained(prior)
-    if scores_are in (ScoresAre.RAW, ScoresAre.COSINE) and untrained.needs_posteriors:
+    if scores_are is ScoresAre.RAW and untrained.needs_posteriors:
         *names, last = (
             name for name, each in fp.calibration.NAMED.items() if not each.needs_posteriors
         )
@@ -247,7 +248,7 @@ def _check_files(
 ) -> None:
     """Raise unless there is one training file, or a saved calibrator and a file to apply it to."""
     if load is not None:
-        given = {"--key": keys.key, "--targets": keys.targets, "--scores": scores}
+        given = {"--key": keys.key, "--scores": scores}
         for option, path in given.items():
             if path is not None:
                 raise ValueError(
@@ -265,11 +266,13 @@ def _check_files(
     elif scores is not None:
         if train is not None:
             raise ValueError(f"--scores takes one file: {train} is one too many beside {scores}")
+    elif keys.classes is not None:
+        if train is not None:
+            raise ValueError(
+                f"--key target=FILE and nontarget=FILE are scores: {train} is one file too many"
+            )
     elif keys.key is not None:
         table = "" if train is None else f": without it {train} is a table, which has no key"
         raise ValueError(f"--key needs --scores FILE{table}")
-    elif keys.classes is not None:
-        if train is not None:
-            raise ValueError(f"--targets and --nontargets are scores: {train} is one file too many")
     elif train is None:
         raise ValueError("give a file to train on, or --key and --scores, or --load with --apply")

@@ -8,12 +8,60 @@ from typing import Any, get_type_hints
 
 from typer.core import TyperCommand
 
+from fastpsr.cli.options.declaration import KNOWN
+
+#: Options of former versions, and what is given instead.
+OLD = {
+    "--csv": "--output FILE.csv",
+    "--markdown": "--output FILE.md",
+    "--latex": "--output FILE.tex",
+    "--report": "--output FILE.html",
+    "--missing": "--allow missing",
+    "--extra": "--allow extra",
+    "--duplicates": "--allow duplicates",
+    "--nan": "--allow nan",
+    "--normalize": "--allow unnormalized",
+    "--score": "--columns [NAME=]COLUMN,...",
+    "--speaker-columns": "--speakers columns:ENROLL,TEST",
+    "--speaker-pattern": "--speakers pattern:REGEX",
+    "--key-columns": "--key-format ROLE=COLUMN,...",
+    "--key-transpose": "--key-format transpose",
+    "--no-key-transpose": "--key-format no-transpose",
+    "--transpose": "--format transpose",
+    "--no-transpose": "--format no-transpose",
+    "--in-order": "--format in-order",
+    "--targets": "--key target=FILE",
+    "--nontargets": "--key nontarget=FILE",
+    "--adcf": "--dcf PNON:PSPOOF:CMISS:CFA:CFASPOOF",
+    "--bins": "--by COLUMN:N, COLUMN:EDGE:EDGE... or COLUMN:each",
+    "--interval": "--ci METHOD or LEVEL:METHOD",
+    "--group-differences": "--differences pooled or conditions",
+    "--all-pairs": "--differences pairs",
+    "--quality-columns": "--quality ENROLL,TEST",
+    "--scores-are posterior": "--scores-are posteriors",
+    "--scores-are cosine": "--scores-are raw",
+}
+
 
 class Command(TyperCommand):
     """A command that refuses repeated options, except those that take several values."""
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        KNOWN.update(name for option in self.params for name in option.opts)
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse, after a check for repeated options, of which only the last would be used."""
+        """Parse, after a check for old spellings, and for options of which only one is used."""
+        own = {name for option in self.params for name in option.opts}
+        for place, word in enumerate(args):
+            name, _, value = word.partition("=")
+            with_value = f"{name} {value or ''.join(args[place + 1 : place + 2])}"
+            old = with_value if with_value in OLD else name
+            new = OLD.get(old, "")
+            if new.partition(" ")[0] in own and (old != name or name not in own):
+                ctx.fail(f"{old} is now {new}")
+            if new.startswith("--output FILE") and name not in own and "--json" in own:
+                ctx.fail(f"{old} is gone: --json FILE writes the result")
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         for option in self.params:
             n_given = order.count(option)

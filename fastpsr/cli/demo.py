@@ -8,8 +8,8 @@ import typer
 from rich.table import Table
 
 import fastpsr as fp
-from fastpsr.cli.options.files import Report, check_outputs
-from fastpsr.cli.reports import require_report, write_report
+from fastpsr.cli.options.declaration import option
+from fastpsr.cli.options.files import check_outputs
 from fastpsr.cli.show import Steps, console, off_the_bar, steps
 
 if TYPE_CHECKING:
@@ -29,14 +29,15 @@ def demo(
     seed: Annotated[
         int, typer.Option(help="Seed of the simulation; the same seed gives the same table.")
     ] = 0,
-    to_report: Report = None,
+    output: Annotated[Path | None, option("Also write an HTML report to this file.")] = None,
 ) -> None:
     """Simulate a speaker-verification test the size of SITW, evaluate it, and explain the table."""
     import numpy as np
 
-    check_outputs({"--report": to_report}, [])
-    require_report(to_report)
-    with steps(6 + (to_report is not None)) as begin:
+    if output is not None and output.suffix != ".html":
+        raise ValueError(f"--output must end in .html, as {output} does not")
+    check_outputs([("--output", output)], [])
+    with steps(6 + (output is not None)) as begin:
         begin("simulating 721,788 trials")
         trials = fp.simulate.trial_list(seed=seed)
         raw = fp.Predictions.from_llrs(trials.y_true, trials.llr)
@@ -68,9 +69,9 @@ def demo(
             console.print()
             _print_intervals(by_trial, by_speaker)
             console.print(said, soft_wrap=False)
-        if to_report is not None:
+        if output is not None:
             _write_report(
-                to_report,
+                output,
                 rows,
                 by_speaker,
                 {"uncalibrated": raw, "calibrated": cal},
@@ -105,6 +106,8 @@ def _write_report(
     begin: Steps,
 ) -> None:
     """Write what was printed as an HTML report, with intervals by speaker for the first system."""
+    from fastpsr.cli.results import write_report
+
     assert by_speaker.intervals is not None
     name = next(iter(predictions))
     intervals = {(name, row.metric): row for row in by_speaker.renamed({"": name}).rows}

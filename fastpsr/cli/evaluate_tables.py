@@ -1,6 +1,6 @@
 """Tables of scores with labels: a table of metrics, or differences on the same samples."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +14,7 @@ from fastpsr.calibration import CrossFit
 from fastpsr.cli.options.evaluation import EvaluationOptions
 from fastpsr.cli.options.intervals import check_method, drawn_name
 from fastpsr.cli.options.measures import parse_priors
-from fastpsr.cli.options.scores import OF_POSTERIORS
-from fastpsr.cli.options.sources import parse_columns
+from fastpsr.cli.options.sources import OF_POSTERIORS
 from fastpsr.cli.results import show_evaluation, shown_names
 from fastpsr.cli.score_files import ReadTable, read_scores
 from fastpsr.cli.show import (
@@ -24,6 +23,7 @@ from fastpsr.cli.show import (
     print_line,
     print_written,
     recorded_lines,
+    size_of,
     steps,
     warnings_as_lines,
 )
@@ -34,7 +34,7 @@ from fastpsr.data import Data, PartitionedPredictions, Predictions
 from fastpsr.data.budget import memory_budget
 from fastpsr.data.reading import Progress, watched
 from fastpsr.errors import ArgumentError, counted
-from fastpsr.evaluation import Evaluation, Pairs, Row, evaluate_systems
+from fastpsr.evaluation import Evaluation, Row, evaluate_systems
 from fastpsr.evaluation.specification import Specification
 from fastpsr.tables.table import Table
 
@@ -48,19 +48,19 @@ def evaluate_tables(
     intervals: Intervals | None,
     inputs: Sequence[Path | None],
     *,
-    pairs: Pairs | None,
     folds: int | None,
 ) -> None:
     """Compute, print and write the table of a file or of systems, or also their differences.
 
     Systems are files, or columns of a file by name.
     """
-    columns = options.score_columns
+    columns, pairs = options.system_columns, options.differences.pairs
+    reports = options.outputs.reports
     is_named = pairs is not None or columns is not None
-    with steps(len(systems) + 1 + (options.to_report is not None)) as begin:
+    with steps(len(systems) + 1 + len(reports)) as begin:
         with recorded_lines() as lines:
             in_parts = False if pairs and columns is None else None
-            with worded(columns=_columns_option(options, systems)):
+            with worded(columns="--columns"):
                 read = _read(options, systems, scales, intervals, in_parts, begin)
                 name, *others = read
                 first = next((each for each in read.values() if each.table.ids), read[name])
@@ -83,10 +83,10 @@ def evaluate_tables(
                 print_line(f"{first.table.path}: {n_files}, read in {counted(one.n_parts, 'part')}")
                 if intervals is not None and first.table.n_bytes:
                     print_error(_too_large(first.table, one))
-            by, bins = _conditions(options, read[name]), options.conditions["bins"]
+            by, bins = _conditions(options, read[name]), options.conditions.bins
             with warnings_as_lines(), _rows_shown(one, begin) as progress:
                 specification = Specification(
-                    metrics, intervals, by, bins, pairs, options.pairs_of_groups
+                    metrics, intervals, by, bins, pairs, options.differences.group_pairs
                 )
                 if is_named:
                     evaluation = _evaluation(options, read, data, specification, progress)
@@ -96,7 +96,7 @@ def evaluate_tables(
             lambda row: _with_floor(row, read[row.system or name].scale)
         )
         shown: Mapping[Any, str | None] = {each: each for each in columns} if columns else systems
-        figures = _figures(data, shown_names(shown), by, bins) if options.to_report else {}
+        figures = _figures(data, shown_names(shown), by, bins) if reports else {}
         show_evaluation(evaluation, shown, scales, options, inputs, figures, lines, begin)
     print_written(options.written)
 
@@ -123,8 +123,6 @@ def _evaluation(
 
 def _too_large(table: Table, data: PartitionedPredictions) -> str:
     """Return why a file is read in parts, for each batch of replicates, and how to load it."""
-    from fastpsr.cli.larger_than_memory import size_of  # which loads trials
-
     n_rows, unit = data.source.n_rows, 10**6 if table.n_bytes > 10**6 else 10**3
     needed = f"{-(-table.n_bytes // unit):,}".replace(",", "") + {10**6: "MB", 10**3: "KB"}[unit]
     return (
@@ -132,13 +130,6 @@ def _too_large(table: Table, data: PartitionedPredictions) -> str:
         f"since {needed} in memory are more than the budget of {size_of(memory_budget())}: set "
         f"FASTPSR_MEMORY={needed} to load them, if they fit"
     )
-
-
-def _columns_option(options: EvaluationOptions, files: Sized) -> str:
-    """Return the option that names columns of scores; both if none is given for one file."""
-    if options.systems is not None:
-        return "--score"
-    return "--columns or --score" if options.columns is None and len(files) == 1 else "--columns"
 
 
 def _read(
@@ -151,17 +142,18 @@ def _read(
 ) -> dict[str, ReadTable]:
     """Read systems by name: each from its file, or all from columns of one."""
     drawn = None if intervals is None else options.drawn
-    where = (options.tables.labels, options.tables.weights, drawn, options.columns_of_conditions)
+    where = (options.tables.labels, options.tables.weights, drawn, options.conditions.columns)
     kinds = {str(name): scale for name, scale in scales.items()}
     found: dict[str, ReadTable] = {}
     for path in systems:
         begin(f"reading {path}")
-        own: Mapping[str, list[str] | None] = {str(path): parse_columns(options.columns)}
-        columns = options.score_columns or own
+        own: Mapping[str, list[str] | None] = {str(path): options.columns}
+        columns = options.system_columns or own
         found |= read_scores(path, kinds, columns, *where, in_parts=in_parts)
-        if options.to_report is not None and any(each.table.files for each in found.values()):
+        if options.outputs.reports and any(each.table.files for each in found.values()):
             raise ValueError(
-                f"--report draws all scores, and {path} is read part by part: take a sample"
+                f"--output {options.outputs.reports[0]}: a report draws all scores, and {path} is "
+                "read part by part: take a sample"
             )
     return found
 
@@ -169,11 +161,15 @@ def _read(
 def _predictions(options: EvaluationOptions, name: str, read: ReadTable, folds: int | None) -> Any:
     """Return the labeled predictions of a system; print how its columns were interpreted."""
     table = read.table
-    print_line(f"{f'{name}: ' if options.systems else ''}{table.notes}; taken as {read.scale}")
+    print_line(
+        f"{f'{name}: ' if options.system_columns else ''}{table.notes}; taken as {read.scale}"
+    )
     table.require_labels()
     priors = parse_priors(options.measures.priors, read.scale)
     floor = options.loss.floor_of(read.scale)
-    predictions = table.predictions(priors, **options.tables.of_scores, floor=floor)
+    predictions = table.predictions(
+        priors, **options.tables.of_scores(options.allowed), floor=floor
+    )
     if folds is not None and isinstance(predictions, Predictions):
         CrossFit(folds=folds).folds_of(predictions)  # raises where there are too few samples
     return predictions
@@ -199,7 +195,7 @@ def _drawing(intervals: Intervals, read: ReadTable, checked: Data | None) -> Int
 
 def _conditions(options: EvaluationOptions, read: ReadTable) -> Any:
     """Return the conditions as groups of the library: ids, or names of columns of parts."""
-    by = options.conditions["by"]
+    by = options.conditions.by
     if by is None:
         return None
     ids = read.table.others

@@ -22,7 +22,7 @@ from fastpsr.cli.show import (
 from fastpsr.cli.trial_files import TrialReader
 from fastpsr.counts.groups import groups_of
 from fastpsr.data import Scale, SharedTargets
-from fastpsr.evaluation import Evaluation, Pairs
+from fastpsr.evaluation import Evaluation
 from fastpsr.metrics import EER
 from fastpsr.trials import TrialSet
 from fastpsr.trials.common import common_trials
@@ -40,12 +40,12 @@ def evaluate_trials(
     intervals: Intervals | None,
     inputs: Sequence[Path | None],
     *,
-    pairs: Pairs | None,
     folds: int | None,
 ) -> None:
     """Read, evaluate, print and write."""
+    pairs = options.differences.pairs
     together = ([path] for path in systems) if pairs is None else [[*systems]]
-    with steps(_n_steps(options, reader, [*systems], pairs)) as begin:
+    with steps(_n_steps(options, reader, [*systems])) as begin:
         found: list[Evaluation] = []
         names = shown_names(systems)
         figures: dict[str, dict[str, Any]] = {of: {} for of in _OF_FIGURES}
@@ -68,12 +68,12 @@ def evaluate_trials(
                 with reader.clock.on("metrics"):
                     evaluation = trials.evaluate(
                         sets, metrics, scores_are=own, prior=_prior(options),
-                        **options.conditions, equalize=options.measures.equalized,
-                        differences=pairs, group_differences=options.pairs_of_groups,
+                        **options.conditions.arguments, equalize=options.measures.equalized,
+                        differences=pairs, group_differences=options.differences.group_pairs,
                         progress=begin, **arguments(intervals, options.drawn, made),
                     )  # fmt: skip
                 found.append(evaluation)
-                if options.to_report is not None:
+                if options.outputs.reports:
                     _add_figures(figures, options, names, sets, own, evaluation)
         drawn = drawn_name(options.drawn.scheme, has_speakers=options.speakers.are_known)
         show_evaluation(
@@ -84,14 +84,12 @@ def evaluate_trials(
     print_written(options.written)
 
 
-def _n_steps(
-    options: EvaluationOptions, reader: TrialReader, systems: Sequence[Path], pairs: Pairs | None
-) -> int:
+def _n_steps(options: EvaluationOptions, reader: TrialReader, systems: Sequence[Path]) -> int:
     """Return how many files are read and joined, tables of metrics computed, reports written."""
     has_key = reader.keys.has_key(systems if reader.has_scores else [])
     n_read = 2 * len(systems) + 1 if has_key else len(systems)
-    n_tables = len(systems) if pairs is None else 1
-    return n_read + n_tables + (options.to_report is not None)
+    n_tables = len(systems) if options.differences.pairs is None else 1
+    return n_read + n_tables + len(options.outputs.reports)
 
 
 def _prior(options: EvaluationOptions) -> float | None:
@@ -112,7 +110,7 @@ def _print_shared_targets(
 ) -> None:
     """Print where conditions of spoofed trials share the targets."""
     has_eer = any(isinstance(each, EER) for each in metrics.values())
-    for name, each in (conditions(made, **options.conditions) or {}).items():
+    for name, each in (conditions(made, **options.conditions.arguments) or {}).items():
         if isinstance(each, SharedTargets) and options.by is None:
             both = f"{name}=nontarget and {name}=spoof"
             if has_eer:
@@ -146,7 +144,7 @@ def _add_figures(
             weighted = predictions_of(made, name, scales[name], prior=prior, weights=weights)
         figures["predictions"][names[name]] = weighted
         groups = groups_of(
-            alike, conditions(made, **options.conditions), options.conditions["bins"]
+            alike, conditions(made, **options.conditions.arguments), options.conditions.bins
         )
         is_spoof = spoofed_trials(made)
         if is_spoof is not None:

@@ -7,18 +7,15 @@ from typing import Annotated
 import typer
 
 from fastpsr.cli.command import in_groups
-from fastpsr.cli.modes import NEED_KEY, given, refuse
 from fastpsr.cli.options.files import check_outputs, named_files
-from fastpsr.cli.options.fusion import FusionOptions
-from fastpsr.cli.options.scores import Scores
-from fastpsr.cli.reports import require_report
+from fastpsr.cli.options.fusion import FusionOptions, FusionOutputs
+from fastpsr.cli.options.modes import given, refuse
+from fastpsr.cli.options.sources import Scores
 
 #: Options that are of use with a saved fusion.
 _WITH_LOAD = {
-    "--load", "--apply", "--output", "--scores-are", "--quality", "--quality-columns",
-    "--columns", "--format", "--transpose", "--missing", "--duplicates", "--nan",
+    "--load", "--apply", "--output", "--scores-are", "--quality", "--format", "--allow",
 }  # fmt: skip
-_NOT_OF_KEY = {"--missing"}  # scores that hold their labels may lack trials that others have
 
 
 @in_groups
@@ -41,25 +38,24 @@ def fuse(
     systems = named_files([*(scores or []), *(files or [])])
     measures = options.measures.parse(context)
     _check_options(context, options, systems)
-    intervals = options.drawn.parse(context, of_trials=True, speakers=options.speakers)
+    outputs = options.outputs(next(iter(systems or options.applied), None))
+    _check_outputs(options, outputs)
+    intervals = options.drawn.parse(context, of_trials=True, speakers=options.speakers, always=True)
     inputs = [
-        *systems, *options.keys.files, *options.applied, options.load, options.speakers.speakers,
+        *systems, *options.keys.files, *options.applied, options.load, options.speakers.file,
         *(each.source for each in measures.values() if isinstance(each.source, Path)),
     ]  # fmt: skip
-    check_outputs(options.written_by_option, inputs)
-    require_report(options.to_report)
+    check_outputs(outputs.files, inputs)
     if options.load is None:
-        train_fusion(options, systems, measures, intervals, inputs)
+        train_fusion(options, outputs, systems, measures, intervals, inputs)
     else:
-        apply_fusion(options, options.load, measures, inputs)
+        apply_fusion(options, outputs, options.load, measures, inputs)
 
 
 def _check_options(
     context: typer.Context, options: FusionOptions, systems: Mapping[Path, str | None]
 ) -> None:
     """Raise if options do not go together."""
-    if options.apply is not None and options.output is None:
-        raise ValueError("--apply needs --output FILE for the fused scores")
     if options.load is not None:
         if options.apply is None:
             raise ValueError("--load needs --apply with the scores of each system")
@@ -71,4 +67,19 @@ def _check_options(
     elif not systems:
         raise ValueError("give --scores FILE, once for each system, or --load with --apply")
     elif not options.keys.files:
-        refuse(context, {*NEED_KEY} - _NOT_OF_KEY, "needs --key")
+        refuse(context, ["--key-format"], "needs --key")
+        if options.trials.of_scores.in_order:
+            raise ValueError("--format in-order needs --key")
+    # scores that hold their labels may lack trials that others have
+    has_key = bool(options.keys.files) or "extra" not in options.allowed.words
+    options.allowed.check(of_trials=True, has_key=has_key)
+
+
+def _check_outputs(options: FusionOptions, outputs: FusionOutputs) -> None:
+    """Raise if files are not of use."""
+    if options.apply is not None and outputs.scores is None:
+        raise ValueError("--apply needs --output FILE for the fused scores")
+    if options.load is not None:
+        for path in [*(path for _, path in outputs.tables), *outputs.reports]:
+            if path is not None:
+                raise ValueError(f"--output {path} has no use with --load: nothing is evaluated")

@@ -13,12 +13,16 @@ from fastpsr.calibration import (
     load_calibrator,
 )
 from fastpsr.calibration.files import scales_in, write_calibrator
-from fastpsr.cli.options.files import check_inputs, to_stdout
-from fastpsr.cli.options.fusion import FusionOptions, Measure
+from fastpsr.cli.options.files import check_inputs, to_stdout, written
+from fastpsr.cli.options.fusion import FusionOptions, FusionOutputs, Measure
 from fastpsr.cli.options.intervals import arguments, drawn_name
-from fastpsr.cli.options.scores import kinds_of, trial_scale
-from fastpsr.cli.reports import write_report
-from fastpsr.cli.results import shown_names
+from fastpsr.cli.options.sources import kinds_of, trial_scale
+from fastpsr.cli.results import (
+    print_evaluation,
+    shown_names,
+    write_evaluation,
+    write_report,
+)
 from fastpsr.cli.show import (
     console,
     off_the_bar,
@@ -29,7 +33,6 @@ from fastpsr.cli.show import (
     warnings_as_lines,
 )
 from fastpsr.cli.systems import Systems, read_systems
-from fastpsr.cli.tables import print_evaluation, write_evaluation
 from fastpsr.cli.trial_files import TrialReader
 from fastpsr.cli.wording import in_words, worded
 from fastpsr.data import Scale
@@ -45,6 +48,7 @@ _FIXED = "intervals hold the fits fixed: --refits adds what other training data 
 
 def apply_fusion(
     options: FusionOptions,
+    outputs: FusionOutputs,
     load: Path,
     measures: Mapping[str, Measure],
     inputs: Sequence[Path | None],
@@ -66,14 +70,14 @@ def apply_fusion(
     conditions = fitted.columns_ if isinstance(fitted, ByCondition) else ()
     with worded(by=f"conditions of {load}"):
         others = read_systems(
-            reader, names, scales, measures, options.output, conditions, labeled=False
+            reader, names, scales, measures, outputs.scores, conditions, labeled=False
         )  # fmt: skip
     _print_fusion(fitted)
-    _write(options, fitted, others)
+    _write(outputs, fitted, others)
 
 
 def _reader(options: FusionOptions) -> TrialReader:
-    return TrialReader(options.keys, options.trials, options.columns, options.speakers)
+    return TrialReader(options.keys, options.trials, options.allowed, options.speakers)
 
 
 def _check_measures(fitted: LinearFusion, measures: Mapping[str, Measure]) -> None:
@@ -92,6 +96,7 @@ def _check_measures(fitted: LinearFusion, measures: Mapping[str, Measure]) -> No
 
 def train_fusion(
     options: FusionOptions,
+    outputs: FusionOutputs,
     systems: Mapping[Path, str | None],
     measures: Mapping[str, Measure],
     intervals: Intervals | None,
@@ -107,7 +112,7 @@ def train_fusion(
     with steps() as begin, recorded_lines() as lines:
         reader.progress = begin
         conditions = options.conditions.columns
-        where: Any = (scales, measures, options.output, conditions)
+        where: Any = (scales, measures, outputs.scores, conditions)
         with worded(by="--by"):
             read = read_systems(reader, names, *where, labeled=True)
         if applied:  # read before fitting
@@ -123,25 +128,25 @@ def train_fusion(
                 progress=begin, refits=options.refits, **read.conditions,
                 **_settings(options, intervals, made),
             )  # fmt: skip
-        evaluation = _show(options, evaluation, fitted, scales, inputs)
-        if options.to_report is not None:
+        evaluation = _show(options, outputs, evaluation, fitted, scales, inputs)
+        for path in outputs.reports:
             write_report(
-                options.to_report, evaluation, begin, read=lines, fusion=_of_all(fitted),
+                path, evaluation, begin, read=lines, fusion=_of_all(fitted),
                 title=f"Fusion of {', '.join(scales)}",
                 text=[] if options.refits else [f"The {_FIXED}."],
                 predictions=cross_fitted_rows(read.given, fusion, train, **read.conditions),
                 operating_points=options.detection or operating_points(2, "likelihoods"),
             )  # fmt: skip
     if others is not None:
-        _write(options, fitted, others)
-    elif options.output is not None:
+        _write(outputs, fitted, others)
+    elif outputs.scores is not None:
         how = ", cross-fitted" + ", speakers apart" * made.has_speakers
         fused: Any = cross_fit(fusion, read.given, train, **read.conditions)
-        read.write(options.output, fused, how)
+        read.write(outputs.scores, fused, how)
     if options.save is not None:
         with to_stdout(options.save) as target:
             write_calibrator(fitted, target, [*scales.values()])
-    print_written(options.written)
+    print_written(written([file for file in outputs.files if file[1] != outputs.scores]))
 
 
 def _metrics(options: FusionOptions) -> Mapping[str, Any]:
@@ -200,6 +205,7 @@ def _print_weights(fitted: LinearFusion, of: str) -> None:
 
 def _show(
     options: FusionOptions,
+    outputs: FusionOutputs,
     evaluation: Evaluation,
     fitted: LinearFusion | ByCondition,
     scales: Mapping[str, Scale],
@@ -219,7 +225,7 @@ def _show(
         own = zip(fitted.groups_, fitted.own_, strict=True)
         content["conditions"] = {name: each and _content(each) for name, each in own}
     kinds = ", ".join(dict.fromkeys(scales.values()))
-    write_evaluation(evaluation, kinds, options.outputs.files, inputs, fusion=content)
+    write_evaluation(evaluation, kinds, outputs.tables, inputs, fusion=content)
     return evaluation
 
 
@@ -233,7 +239,7 @@ def _content(fitted: LinearFusion) -> dict[str, Any]:
     }
 
 
-def _write(options: FusionOptions, fitted: Any, others: Systems) -> None:
+def _write(outputs: FusionOutputs, fitted: Any, others: Systems) -> None:
     """Write the fused scores of other trials."""
-    assert options.output is not None
-    others.write(options.output, fitted.transform(others.given, **others.conditions))
+    assert outputs.scores is not None
+    others.write(outputs.scores, fitted.transform(others.given, **others.conditions))

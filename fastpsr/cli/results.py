@@ -1,17 +1,28 @@
-"""What is printed and written of an evaluation."""
+"""What is printed and written of an evaluation: tables on the terminal, files, and reports."""
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.table import Table
+
 from fastpsr.cli.options.evaluation import EvaluationOptions
-from fastpsr.cli.reports import write_report
-from fastpsr.cli.show import Steps, off_the_bar, print_error, print_line, recorded_lines
-from fastpsr.cli.tables import print_evaluation, short_names, write_evaluation
+from fastpsr.cli.options.files import Outputs
+from fastpsr.cli.show import Steps, console, off_the_bar, print_error, print_line, recorded_lines
 from fastpsr.cli.wording import in_words
 from fastpsr.evaluation import Evaluation
+from fastpsr.evaluation.files import as_csv, as_latex, as_markdown
+from fastpsr.evaluation.layout import grid_of_one, remarks
+from fastpsr.files import can_be_read_again, write_text
 from fastpsr.metrics import MinDCF
 from fastpsr.metrics.defaults import common_kind, operating_points
+from fastpsr.results import as_json
+from fastpsr.tables import parquet_files
+from fastpsr.version import __version__
 
 if TYPE_CHECKING:
     from fastpsr.cli.trial_files import Clock
@@ -69,10 +80,11 @@ def show_evaluation(
             print_error(caution)
     with off_the_bar():
         print_evaluation(shown)
-        write_evaluation(written, ", ".join(kinds), options.outputs.files, inputs)
-    if options.to_report is not None:
+        tables = [file for file in options.outputs.files if file[1] in options.outputs.tables]
+        write_evaluation(written, ", ".join(kinds), tables, inputs)
+    for path in options.outputs.reports:
         write_report(
-            options.to_report, shown, begin, **figures, read=[*lines, taken, *warnings],
+            path, shown, begin, **figures, read=[*lines, taken, *warnings],
             operating_points=_operating_points(options, evaluation),
         )  # fmt: skip
 
@@ -89,3 +101,106 @@ def _warn_of_unlike_trials(evaluation: Evaluation) -> None:
     if len(set(counts.values())) > 1:
         said = ", ".join(f"{system} {sum(n):,}" for system, n in counts.items())
         print_error(f"warning: the systems are judged on different trials: {said}")
+
+
+def print_evaluation(evaluation: Evaluation) -> None:
+    """Print a line per metric with its meaning, or a column per system and condition."""
+    if evaluation.groups[0].system is not None or len(evaluation.groups) > 1:
+        console.print(evaluation.to_text(console.width), soft_wrap=True)
+        return
+    console.print(str(evaluation.all_samples))
+    header, *lines = grid_of_one(evaluation, "meaning").texts
+    if evaluation.intervals is not None:
+        console.print(evaluation.settings)
+    table = Table(box=None, pad_edge=False)
+    for name in header:
+        justify = "right" if name == "value" else "left"
+        table.add_column(name, justify=justify, no_wrap=name != "meaning")  # type: ignore[arg-type]
+    for line in lines:
+        table.add_row(*line)
+    console.print(table, soft_wrap=False)
+    for remark in remarks(evaluation):
+        console.print(remark)
+
+
+def write_evaluation(
+    evaluation: Evaluation,
+    scores_are: str,
+    files: Outputs,
+    inputs: Sequence[Path | None],
+    **more: Any,
+) -> None:
+    """Write tables by their ending; JSON also has what was read, and `more` by name."""
+    makers: Mapping[str, Callable[[Evaluation], str]] = {
+        ".csv": as_csv, ".md": as_markdown, ".tex": as_latex,
+    }  # fmt: skip
+    for option, path in files:
+        if path is None:
+            continue
+        if option == "--json" or path.suffix == ".json":
+            content = {"version": __version__, "scores_are": scores_are, **more}
+            text = as_json(content | evaluation.to_dict() | {"inputs": described(inputs)})
+        else:
+            text = makers[path.suffix](evaluation)
+        if str(path) == "-":
+            sys.stdout.write(text)
+        else:
+            write_text(path, text)
+
+
+def write_report(path: Path, evaluation: Evaluation, begin: Steps, **content: Any) -> None:
+    """Write a report that includes the command and the current time, as a step of the command."""
+    from fastpsr import report
+
+    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    content |= {"command": shlex.join(["fastpsr", *sys.argv[1:]]), "made": made}
+    begin(f"writing {path}")
+    report.write_report(
+        path,
+        report.Report(evaluation, **content),
+        lambda title, *amount: begin(f"{path}: {title}", *amount),
+    )
+
+
+def short_names(paths: Sequence[str]) -> dict[str, str]:
+    """Return for each path its shortest suffix, in whole path components, that is unique.
+
+    Examples
+    --------
+    >>> short_names(["a/dev/s.txt", "a/eval/s.txt", "a/t.txt"])
+    {'a/dev/s.txt': 'dev/s.txt', 'a/eval/s.txt': 'eval/s.txt', 'a/t.txt': 't.txt'}
+    """
+    parts = {path: Path(path).parts for path in paths}
+
+    def shortest(path: str) -> str:
+        for n in range(1, len(parts[path]) + 1):
+            end = parts[path][-n:]
+            if sum(other[-n:] == end for other in parts.values()) == 1:
+                return str(Path(*end))
+        return path
+
+    return {path: shortest(path) for path in parts}
+
+
+def described(paths: Iterable[Path | None]) -> list[dict[str, Any]]:
+    """Return path, bytes and SHA-256 of each file; of the files of folders and patterns no hash.
+
+    What can be read only once, such as a pipe, has neither.
+    """
+    found: list[dict[str, Any]] = []
+    for path in paths:
+        if path is None:
+            continue
+        if can_be_read_again(path):
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            found.append(_entry(path, path.stat().st_size, digest))
+        else:
+            files = [Path(name) for name in parquet_files(path)]
+            found += [_entry(each, each.stat().st_size, None) for each in files]
+            found += [] if files else [_entry(path, None, None)]
+    return found
+
+
+def _entry(path: Path, n_bytes: int | None, digest: str | None) -> dict[str, Any]:
+    return {"path": str(path), "n_bytes": n_bytes, "sha256": digest}

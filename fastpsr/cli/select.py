@@ -9,10 +9,10 @@ import typer
 
 import fastpsr as fp
 from fastpsr.cli.command import in_groups
-from fastpsr.cli.modes import SPEAKERS, refuse, refuse_for_mode
-from fastpsr.cli.options.conditions import ConditionOptions
-from fastpsr.cli.options.files import arrays_beside, check_inputs, check_outputs, to_stdout
+from fastpsr.cli.options.files import Json, arrays_beside, check_inputs, check_outputs, to_stdout
 from fastpsr.cli.options.intervals import IntervalOptions
+from fastpsr.cli.options.modes import refuse_for_mode
+from fastpsr.cli.options.sources import ConditionOptions
 from fastpsr.cli.options.training import TrainingOptions
 from fastpsr.cli.show import console, print_error, print_suspicions, steps, warnings_as_lines
 from fastpsr.cli.wording import worded
@@ -22,7 +22,7 @@ from fastpsr.files import write_text
 if TYPE_CHECKING:
     from fastpsr.bootstrap.settings import Intervals
     from fastpsr.calibration.base import Calibrator
-    from fastpsr.cli.training_scores import LabeledScores
+    from fastpsr.cli.score_files import LabeledScores
     from fastpsr.data import Data
 
 _NONE = "none"
@@ -72,9 +72,7 @@ class _Choice:
             help="Save the calibrator, fitted to all scores, as JSON; - for standard output."
         ),
     ] = None
-    to_json: Annotated[
-        Path | None, typer.Option("--json", help="Also write the result to this file.")
-    ] = None
+    to_json: Json = None
 
     def names(self) -> list[str] | None:
         """Return the names of candidates; raise if one, or the rule, is not known."""
@@ -111,7 +109,7 @@ def select(
     names, of_trials = choice.names(), options.of_trials
     beside = None if of_trials or intervals is None else drawn.column
     inputs = [train, *options.files, *arrays_beside(beside)]
-    check_outputs({"--save": choice.save, "--json": choice.to_json}, inputs)
+    check_outputs([("--save", choice.save), ("--json", choice.to_json)], inputs)
     source = options.source(
         of_trials=of_trials, drawn=drawn if intervals else None, conditions=conditions.columns
     )
@@ -158,11 +156,13 @@ def _check_options(
     if train is None and not of_trials:
         raise ValueError("give a table of scores with labels, or --key and --scores")
     has_key = options.keys.has_key(options.systems)
-    refuse_for_mode(context, of_trials=of_trials, has_key=has_key)
-    if not of_trials:
-        refuse(context, SPEAKERS, "is for trials (--key, --scores), not for a table of scores")
+    refuse_for_mode(
+        context, of_trials=of_trials, has_key=has_key, allowed=options.allowed,
+        trials=options.trials,
+    )  # fmt: skip
     choice.names()
-    refuse(context, ["--interval"], "has no use: differences have simultaneous intervals")
+    if (method := drawn.level_and_method[1]) != "auto":
+        raise ValueError(f"--ci {method} has no use: differences have simultaneous intervals")
     intervals = drawn.parse(context, of_trials=of_trials, speakers=options.speakers)
     if choice.simplest and intervals is None:
         raise ValueError("--simplest needs intervals: give --ci or --resamples too")

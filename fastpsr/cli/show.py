@@ -140,6 +140,14 @@ def print_suspicions(path: Path, predictions: "Data") -> None:
     _print_warnings(each.of(Subject(str(path))) for each in found)
 
 
+def size_of(n_bytes: int) -> str:
+    """Return a size as text, with three digits."""
+    for unit, size in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:.3g} {unit}"
+    return f"{n_bytes} bytes"
+
+
 class Steps:
     """A progress bar over the steps of a command, where there is a bar to show them."""
 

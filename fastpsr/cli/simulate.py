@@ -10,6 +10,7 @@ import typer
 
 import fastpsr as fp
 from fastpsr.cli.command import Command
+from fastpsr.cli.options.declaration import option
 from fastpsr.cli.options.files import check_written_ending
 from fastpsr.cli.show import console, steps
 from fastpsr.files import check_place, whole_file
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Write simulated data to files.")
 
+_SIZES = {"n_targets": "--targets {}", "n_nontargets": "--nontargets {}"}
 Output = Annotated[Path, typer.Argument(help="File to write: .npz, .csv or .parquet.")]
 Seed = Annotated[int, typer.Option(help="Random seed; the same seed gives the same data.")]
 
@@ -35,8 +37,8 @@ class System(StrEnum):
 @app.command(cls=Command)
 def trials(
     output: Output,
-    targets: Annotated[int, typer.Option(help="Number of target trials.")] = 3_658,
-    nontargets: Annotated[int, typer.Option(help="Number of non-target trials.")] = 718_130,
+    targets: Annotated[int, option("Number of target trials.", arguments=_SIZES)] = 3_658,
+    nontargets: Annotated[int, option("Number of non-target trials.")] = 718_130,
     seed: Seed = 0,
 ) -> None:
     """Write a speaker-verification trial list: labels, LLRs, models, segments and speakers."""

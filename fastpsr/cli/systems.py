@@ -75,11 +75,11 @@ def read_systems(
     for path, name in paths.items():
         sets[name] = reader.read(path) if labeled else reader.read_unlabeled(path)
         print_line(f"{path}: scores of {name}, taken as {scales[name]}")
-    format = reader.options.format or next(iter(sets.values())).source.format
+    format = reader.options.of_scores.format or next(iter(sets.values())).source.format
     if output is not None:
         check_ending("--output", output, format)
     if len(sets) > 1:
-        sets = _common(sets, drop=reader.options.missing == "drop")
+        sets = _common(sets, drop="missing" in reader.allowed.words)
     first = next(iter(sets.values()))
     given: dict[str, Predictions | Quality] = {}
     for name, made in sets.items():
@@ -98,7 +98,7 @@ def _common(sets: dict[str, TrialSet], *, drop: bool) -> dict[str, TrialSet]:
     common, left_out = common_trials(sets)
     if left_out and (lacks := lacking_trial(sets)):
         if not drop:
-            raise ValueError(f"{lacks}: pass --missing drop to fuse the trials that all have")
+            raise ValueError(f"{lacks}: pass --allow missing to fuse the trials that all have")
         print_line(left_out)
     return common
 

@@ -8,19 +8,12 @@ import typer
 
 import fastpsr as fp
 from fastpsr.cli.command import in_groups
-from fastpsr.cli.modes import given, refuse, refuse_for_mode
-from fastpsr.cli.options.files import OutputOptions, arrays_beside, check_inputs, check_outputs
+from fastpsr.cli.options.files import Json, arrays_beside, check_inputs, check_outputs, written
 from fastpsr.cli.options.intervals import IntervalOptions, drawn_name
 from fastpsr.cli.options.measures import parse_dcf
-from fastpsr.cli.options.scores import ScoresAre, table_scale, trial_scale
-from fastpsr.cli.options.sources import (
-    Columns,
-    KeyOptions,
-    SpeakerOptions,
-    TableOptions,
-    TrialOptions,
-    parse_columns,
-)
+from fastpsr.cli.options.modes import given, refuse, refuse_for_mode
+from fastpsr.cli.options.sources import parse_columns, table_scale, trial_scale
+from fastpsr.cli.options.training import TrainingOptions
 from fastpsr.cli.show import console, print_error, print_suspicions, print_written
 from fastpsr.cli.wording import in_words, worded
 
@@ -34,12 +27,6 @@ _CHOICES = ("--dcf", "--fa", "--miss")
 @in_groups
 def threshold(
     context: typer.Context,
-    keys: KeyOptions,
-    trials: TrialOptions,
-    speakers: SpeakerOptions,
-    drawn: IntervalOptions,
-    outputs: OutputOptions,
-    tables: TableOptions,
     file: Annotated[
         Path | None, typer.Argument(help="Table of scores with labels, in place of trials.")
     ] = None,
@@ -55,68 +42,53 @@ def threshold(
         float | None,
         typer.Option(metavar="P_MISS", help="Limit of the miss rate: the highest threshold."),
     ] = None,
-    scores: Annotated[
-        Path | None,
-        typer.Option(
-            help="Score file, - for standard input; without --key it must contain labels."
-        ),
-    ] = None,
-    scores_are: Annotated[
-        ScoresAre | None,
-        typer.Option(
-            "--scores-are",
-            metavar="KIND",
-            help="What scores are; by default llr, of a table posteriors.",
-        ),
-    ] = None,
-    columns: Columns = None,
+    options: TrainingOptions = TrainingOptions(),  # noqa: B008
+    drawn: IntervalOptions = IntervalOptions(),  # noqa: B008
+    to_json: Json = None,
 ) -> None:
     """Print the threshold for a prior and costs, or for a limit of an error rate.
 
     --dcf prints the threshold of calibrated LLRs, and with --scores the best one for these trials.
     Scores at or above the threshold are accepted.
     """
+    from fastpsr.cli.results import write_evaluation
     from fastpsr.cli.score_files import read_scores
-    from fastpsr.cli.tables import write_evaluation
-    from fastpsr.cli.training_scores import TableScores
-    from fastpsr.cli.trial_files import TrialReader
     from fastpsr.trials.evaluate import predictions_of, units_of
 
     metric = _metric_of(dcf, fa, miss)
-    of_trials = file is None
-    scale: Any = trial_scale(scores_are) if of_trials else table_scale(scores_are)
-    systems = [] if scores is None else [scores]
-    if file is not None and (keys.files or systems):
+    keys, systems, speakers = options.keys, options.systems, options.speakers
+    of_trials, tables = file is None, options.tables
+    scale: Any = (trial_scale if of_trials else table_scale)(options.scores_are)
+    if file is not None and options.of_trials:
         raise ValueError(f"give trials (--key, --scores) or a table, not both: {file}")
-    if of_trials and not (keys.files or systems):
+    if of_trials and not options.of_trials:
         refuse(context, set(given(context)) - {"--dcf"}, "needs --scores FILE, or a table")
-    refuse_for_mode(context, of_trials=of_trials, has_key=keys.has_key(systems))
+    refuse_for_mode(
+        context, of_trials=of_trials, has_key=keys.has_key(systems), allowed=options.allowed,
+        trials=options.trials,
+    )  # fmt: skip
     intervals = drawn.parse(context, of_trials=of_trials, speakers=speakers)
-    beside = () if of_trials else arrays_beside(tables.labels, tables.weights, drawn.column)
-    reader = (
-        TrialReader(keys, trials, columns, speakers, has_scores=bool(systems))
-        if of_trials
-        else None
-    )
-    inputs = [*keys.inputs(systems), speakers.speakers, file, *beside]
-    check_outputs(outputs.files, inputs)
+    source: Any = options.source(of_trials=of_trials, drawn=drawn if intervals else None)
+    inputs = [*options.files, file, *([] if of_trials else arrays_beside(drawn.column))]
+    outputs = [("--json", to_json)]
+    check_outputs(outputs, inputs)
     cost = metric.costs[0] if isinstance(metric, fp.MinDCF) else None
     if cost is not None:
         console.print(f"calibrated LLRs: {cost.threshold:.6g} (natural logarithm)")
     check_inputs(inputs)
     paths = keys.systems(systems) if file is None else [file]
     for path in paths:
-        if reader is not None:
-            made = reader.read(path)
+        if of_trials:
+            made = source.reader.read(path)
             predictions, ranks = predictions_of(made, path, scale), made.predictions("raw")
             units: Any = None if intervals is None else units_of(made, drawn.of_trials(made))
         else:
-            read = TableScores(scale, tables, columns, drawn if intervals else None).read(path)
+            read = source.read(path)
             predictions, units, ranks = read.predictions, read.resampling, read.predictions
             if scale in ("llr", "log10-llr"):
-                where = ({"": parse_columns(columns)}, tables.labels, tables.weights)
+                where = ({"": parse_columns(options.columns)}, tables.labels, tables.weights)
                 unscaled = read_scores(path, {"": "raw"}, *where)[""].table
-                ranks = cast("fp.Predictions", unscaled.predictions(None, **tables.of_scores))
+                ranks = cast("fp.Predictions", unscaled.predictions(None, **options.of_scores))
         print_suspicions(path, predictions)
         # thresholds in the units of the file, of posteriors with the log-odds
         ranked = predictions if predictions.kind == "posteriors" else ranks
@@ -133,8 +105,8 @@ def threshold(
         # of what the scores are, not of their ranks
         groups = (replace(group, kind=predictions.kind) for group in table.groups)
         table = replace(table, groups=tuple(groups))
-        write_evaluation(table, scale, outputs.files, inputs, operating_point=point.to_dict())
-        print_written(outputs.written)
+        write_evaluation(table, scale, outputs, inputs, operating_point=point.to_dict())
+        print_written(written(outputs))
 
 
 def _table(

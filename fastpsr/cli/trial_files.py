@@ -1,7 +1,7 @@
 """Keys and score files of trials; how their columns were interpreted is printed."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fastpsr import trials
-from fastpsr.cli.options.sources import KeyOptions, SpeakerOptions, TrialOptions
+from fastpsr.cli.options.sources import AllowOptions, KeyOptions, SpeakerOptions, TrialOptions
 from fastpsr.cli.show import print_line
 from fastpsr.cli.wording import note_in_options, worded
 from fastpsr.files import can_be_read_again
@@ -20,21 +20,6 @@ from fastpsr.trials.reading import collect, read_file
 from fastpsr.trials.request import CLASSES, Label, Request, Wanted
 from fastpsr.trials.several import open_as_one
 from fastpsr.trials.speakers import AS_SPEAKERS, taken_as_conditions
-
-_POLICIES = ("missing", "extra", "duplicates", "nan")
-
-
-def columns_by_role(option: str, text: str | None) -> dict[str, str] | None:
-    """Parse ROLE=NAME,... of an option."""
-    if text is None:
-        return None
-    pairs = [pair.partition("=") for pair in text.split(",")]
-    chosen = {role.strip(): name.strip() for role, _, name in pairs}
-    if len(chosen) < len(pairs) or not all(role and name for role, name in chosen.items()):
-        raise ValueError(
-            f"{option} must be ROLE=NAME for trials, with commas between, not {text!r}"
-        )
-    return chosen
 
 
 @dataclass(eq=False)
@@ -66,24 +51,12 @@ class TrialReader:
 
     keys: KeyOptions
     options: TrialOptions
-    columns: str | None
+    allowed: AllowOptions = field(default_factory=AllowOptions)
     speakers: SpeakerOptions = field(default_factory=SpeakerOptions)
     has_scores: bool = True  # else the classes are the scores
     clock: Clock = field(default_factory=Clock)
     progress: Callable[..., object] = _no_progress
     _of_speakers: set[str] = field(default_factory=set)  # lines that hold for several systems
-
-    def __post_init__(self) -> None:
-        self._of_key: dict[str, Any] = {
-            "format": self.options.key_format,
-            "columns": columns_by_role("--key-columns", self.options.key_columns) or {},
-            "transpose": self.options.key_transpose,
-        }
-        self._of_scores: dict[str, Any] = {
-            "format": self.options.format,
-            "columns": columns_by_role("--columns", self.columns) or {},
-            "transpose": self.options.transpose,
-        }
 
     def read(self, path: Path) -> TrialSet:
         """Read the scores of a system, with labels; add speakers."""
@@ -93,11 +66,12 @@ class TrialReader:
         else:
             self.progress(f"reading {path}")
             with self.clock.on("read"):
-                scores = self._read_file(path, "scores", self._of_scores, known=key.ids)
+                scores = self._read_file(path, "scores", known=key.ids)
             print_line(scores.notes)  # printed before the join, since it may explain an error
             self.progress(f"joining {path}")
             with self.clock.on("join"):
-                made = trials.read(key, scores, in_order=self.options.in_order, **self._policies)
+                in_order = self.options.of_scores.in_order
+                made = trials.read(key, scores, in_order=in_order, **self.allowed.policies)
             n_printed = 2
         before = {*made.notes} - {*taken_as_conditions(made.columns, AS_SPEAKERS)}
         self._print([line for line in made.notes[n_printed:] if line in before])
@@ -123,44 +97,44 @@ class TrialReader:
         if not files:
             return None
         self.progress(f"reading {' and '.join(str(path) for path, _ in files)}")
-        with self.clock.on("read"), worded(of_key=True):
-            request = Request("key", self._of_key["format"], self._of_key["columns"])
-            turns = [self._of_key["transpose"]] * len(files)
+        layout = self.options.of_key
+        transpose = "--key-format transpose or no-transpose"
+        with self.clock.on("read"), worded(transpose=transpose):
+            request = Request("key", layout.format, layout.columns, prefix="key_")
+            turns = [layout.transpose] * len(files)
             key = collect(open_as_one(files, request, turns), self.progress)
         self._print(key.notes.splitlines())
         return key
 
-    def _read_file(
-        self, path: Path, wanted: Wanted, layout: Mapping[str, Any], prefix: str = "", **more: Any
-    ) -> Reading:
+    def _read_file(self, path: Path, wanted: Wanted, **more: Any) -> Reading:
         """Read a file, and show how much of it was read."""
-        request = Request(wanted, prefix=prefix, **layout)
+        layout = self.options.of_scores
+        request = Request(wanted, layout.format, layout.columns, layout.transpose, prefix="score_")
         return read_file(path, request, self.progress, **more)
 
     def _read_alone(self, path: Path, *, labeled: bool) -> TrialSet:
+        policies = {name: self.allowed.policies[name] for name in ("duplicates", "nan")}
         if self.keys.classes is not None:
             self.progress(f"reading {' and '.join(map(str, self.keys.classes))}")
             with self.clock.on("read"), worded():
                 found = trials.read_classes(
-                    *self.keys.classes, format=self.options.format, progress=self.progress
+                    *self.keys.classes, format=self.options.of_scores.format, progress=self.progress
                 )
-            policies = {name: self._policies[name] for name in ("duplicates", "nan")}
             made = trials.read(found, **policies)
             return replace(made, notes=(*found.notes.splitlines(), *made.notes[1:]))
         self.progress(f"reading {path}")
-        policies = {name: self._policies[name] for name in ("duplicates", "nan")}
         with self.clock.on("read"):
             if not labeled:
-                found = self._read_file(path, "scores", self._of_scores, "score_")
+                found = self._read_file(path, "scores")
                 return trials.read(None, found, **policies)
             try:
-                found = self._read_file(path, "labeled scores", self._of_scores, "score_")
+                found = self._read_file(path, "labeled scores")
                 return trials.read(found, **policies)
             except ValueError as error:
                 if not can_be_read_again(path):
                     raise
                 try:
-                    has_labels = self._read_file(path, "scores", self._of_scores).y_true is not None
+                    has_labels = self._read_file(path, "scores").y_true is not None
                 except ValueError:  # which asks for ids that labeled scores need not have
                     raise error from None
                 if not has_labels:
@@ -172,21 +146,17 @@ class TrialReader:
         for line in taken:
             print_line(note_in_options(line))
 
-    @property
-    def _policies(self) -> dict[str, Any]:
-        return {name: getattr(self.options, name).value for name in _POLICIES}
-
 
 def _with_speakers(made: TrialSet, options: SpeakerOptions) -> TrialSet:
     """Return trials with their speakers, if a source of speakers was given."""
-    if options.speakers is not None:
-        return made.with_speakers(options.speakers)
+    if options.file is not None:
+        return made.with_speakers(options.file)
     if options.pair is not None:
         for name in options.pair:
             known_column(made, name, "speaker_columns")
         return made.with_speakers(column=options.pair)
-    if options.speaker_pattern is not None:
-        return made.with_speakers(pattern=options.speaker_pattern)
+    if options.pattern is not None:
+        return made.with_speakers(pattern=options.pattern)
     return made
 
 

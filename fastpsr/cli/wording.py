@@ -6,55 +6,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fastpsr.cli.options.declaration import KNOWN, USAGE
 from fastpsr.errors import ArgumentError, LooksLike, SuspicionWarning
 
 if TYPE_CHECKING:
     from fastpsr.evaluation import Evaluation
 
-#: Options of the commands for arguments of the library.
-_OPTIONS = {
-    "bins": "--bins",
-    "by": "--by",
-    "calibrator": "--calibrator",
-    "classes": "--classes",
-    "cluster_ids": "--resample",
-    "columns": "--columns",
-    "confidence_level": "--ci",
-    "duplicates": "--duplicates",
-    "enroll_speakers": "--resample",
-    "equalize": "--equalize",
-    "extra": "--extra",
-    "floor": "--floor",
-    "folds": "--folds",
-    "format": "--format",
-    "group_differences": "--group-differences",
-    "ids": "--resample",
-    "in_order": "--in-order",
-    "key_columns": "--key-columns",
-    "key_format": "--key-format",
-    "kind": "--scores-are",
-    "labels": "--labels",
-    "mapping": "--speakers",
-    "method": "--interval",
-    "metrics": "--metrics",
-    "min_per_class": "--min-per-class",
-    "missing": "--missing",
-    "n_nontargets": "--nontargets",
-    "n_resamples": "--resamples",
-    "n_targets": "--targets",
-    "nan": "--nan",
-    "normalize": "--normalize",
-    "pattern": "--speaker-pattern",
-    "prior": "--priors",
-    "priors": "--priors",
-    "score_columns": "--columns",
-    "score_format": "--format",
-    "seed": "--seed",
-    "speaker_columns": "--speaker-columns",
-    "speaker_pattern": "--speaker-pattern",
-    "speakers": "--speakers",
-    "transpose": "--transpose",
-}
 #: What to do in the commands about data that look like something else.
 _REMEDIES: dict[LooksLike, str] = {
     "posteriors": "say --scores-are posteriors, or --scores-are raw of similarities",
@@ -68,18 +25,24 @@ _REMEDIES: dict[LooksLike, str] = {
 }
 #: What to do about conditions without targets; the library's own remedy is for Python.
 _TARGETS_TOO = (
-    ", or evaluate a file of these samples and all of class 1 (of trials as --key, with --extra "
-    "ignore)"
+    ", or evaluate a file of these samples and all of class 1 (of trials as --key, with --allow "
+    "extra)"
 )
 _MENTIONED = re.compile(r"\b(\w+)=\.\.\.")  # arguments in rules
 _OF_COLUMN = re.compile(r"(\w+)\['([^']*)'\]$")
 _OF_SYSTEM = re.compile(r"^predictions\['([^']*)'\]: ")
-_OF_KEY = {"columns": "--key-columns", "format": "--key-format", "transpose": "--key-transpose"}
 
 
-def in_options(
-    error: Exception, *, of_key: bool = False, names: Mapping[str, str] | None = None
-) -> str:
+def usage_of(argument: str) -> str | None:
+    """Return how an argument is given in the commands, with {} for the value; None if it is not.
+
+    That is "--" and its name, unless the declaration of an option says otherwise.
+    """
+    option = f"--{argument.replace('_', '-')}"
+    return USAGE.get(argument) or (f"{option} {{}}" if option in KNOWN else None)
+
+
+def in_options(error: Exception, names: Mapping[str, str] | None = None) -> str:
     """Return what is wrong, with the options that arguments are in the commands.
 
     `names` are other words for arguments in this place. What to do in Python is left out, where it
@@ -87,32 +50,44 @@ def in_options(
 
     Examples
     --------
+    >>> from fastpsr.cli.app import load
+    >>> _ = load("evaluate")
     >>> fits = "the content fits more than one format"
-    >>> error = ArgumentError("path", fits, name="k:", pass_={"format": ...})
+    >>> error = ArgumentError("path", fits, name="k:", pass_={"key_format": ...})
     >>> print(error)
-    k: the content fits more than one format: pass format=...
-    >>> in_options(error, of_key=True)
+    k: the content fits more than one format: pass key_format=...
+    >>> in_options(error)
     'k: the content fits more than one format: pass --key-format NAME'
     >>> in_options(ArgumentError("labels", "has no labels: pass labels=...", name="s.csv"))
     's.csv has no labels: pass --labels'
     """
     if not isinstance(error, ArgumentError):
         return str(error)
-    options = {**_OPTIONS, **(_OF_KEY if of_key else {}), **(names or {})}
-    option = options.get(error.argument, error.argument)
+
+    def usage(argument: str) -> str | None:
+        return (names or {}).get(argument) or usage_of(argument)
+
+    def option(argument: str) -> str:
+        return (usage(argument) or argument).partition("{")[0].rstrip(" :")
+
+    column = _OF_COLUMN.search(error.name)
     name = _OF_SYSTEM.sub(r"\1: ", error.name)
-    name = _OF_COLUMN.sub(lambda of: f"{options.get(of[1], of[1])} {of[2]}", name)
+    name = _OF_COLUMN.sub(lambda of: f"{option(of[1])} {of[2]}", name)
     if name.endswith(f": {error.argument}"):  # of a file
-        name = name.removesuffix(error.argument) + option
-    renamed = error.renamed(name or option)
-    problem = _MENTIONED.sub(lambda of: options.get(of[1], of[0]), renamed.problem)
-    if not error.pass_ or not error.pass_.keys() <= options.keys():
-        return problem
-    given = [
-        _as_option(options[argument].split(" or ")[0], value)
-        for argument, value in error.pass_.items()
+        name = name.removesuffix(error.argument) + option(error.argument)
+    problem = error.renamed(name or option(error.argument)).problem
+    problem = _MENTIONED.sub(lambda of: option(of[1]) if usage(of[1]) else of[0], problem)
+    remedies = [
+        given and _with_value(given, value, column[2] if column else "")
+        for given, value in ((usage(each), value) for each, value in error.pass_.items())
     ]
-    return f"{problem}: pass {' '.join(given)}"
+    if not remedies or None in remedies:
+        return problem
+    values: dict[str, list[str]] = {}  # of an option that is given once
+    for name, _, text in (remedy.partition(" ") for remedy in remedies if remedy):
+        values.setdefault(name, []).extend([text] if text else [])
+    shown = [f"{name} {','.join(texts)}".rstrip() for name, texts in values.items()]
+    return f"{problem}: pass {' '.join(shown)}"
 
 
 def warning_in_options(warning: Warning) -> str:
@@ -130,12 +105,12 @@ def warning_in_options(warning: Warning) -> str:
 
 
 @contextmanager
-def worded(*, of_key: bool = False, **names: str) -> Iterator[None]:
+def worded(**names: str) -> Iterator[None]:
     """Errors inside are in the command's words; `names` are those for arguments in this place."""
     try:
         yield
     except ArgumentError as error:
-        raise ValueError(in_options(error, of_key=of_key, names=names)) from None
+        raise ValueError(in_options(error, names)) from None
 
 
 def in_words(evaluation: "Evaluation", drawn: str | None = None) -> "Evaluation":
@@ -153,36 +128,35 @@ def _note(state: str, error: Exception) -> str:
 
 
 def note_in_options(note: str) -> str:
-    """Return a note on what was left out, which ends in an argument, with the option instead.
+    """Return a note that ends in an argument with the option instead.
 
     Examples
     --------
+    >>> from fastpsr.cli.app import load
+    >>> _ = load("evaluate")
     >>> note_in_options("left out: 2 trials without a score ('a b', 'a c'): missing=drop")
-    "left out: 2 trials without a score ('a b', 'a c'): --missing drop"
+    "left out: 2 trials without a score ('a b', 'a c'): --allow missing"
     >>> note_in_options("columns e and t are taken as conditions; ...: speaker_columns=('e', 't')")
-    'columns e and t are taken as conditions; ...: --speaker-columns e,t'
+    'columns e and t are taken as conditions; ...: --speakers columns:e,t'
     """
-    pair = r"(?:with_speakers\(column|speaker_columns)=\('(.*)', '(.*)'\)\)?"
-    if found := re.fullmatch(rf"(.* taken as conditions.*: ){pair}", note):
-        return f"{found[1]}--speaker-columns {found[2]},{found[3]}"
-    found = re.fullmatch(r"(.*left out: .*\): )(\w+)=(\w+)", note)
-    if found is None or found[2] not in _OPTIONS:
-        return note
-    return f"{found[1]}{_OPTIONS[found[2]]} {found[3]}"
+    note = note.replace("with_speakers(column=", "speaker_columns=")
+    what, colon, last = note.rpartition(": ")
+    argument, equals, value = last.partition("=")
+    usage = usage_of(argument) if equals else None
+    words = re.findall(r"[^\s()',]+", value)
+    return note if usage is None else f"{what}{colon}{_with_value(usage, words)}"
 
 
-def _as_option(option: str, value: object) -> str:
+def _with_value(usage: str, value: object, column: str = "") -> str:
     """Return an option with its value; NAME is a placeholder for the user's choice."""
-    if value is True:
-        return option
-    if value is bool:
-        return f"{option} or --no-{option.removeprefix('--')}"
     if isinstance(value, Mapping):
-        return f"{option} {','.join(f'{role}={_word(name)}' for role, name in value.items())}"
-    return f"{option} {_word(value)}"
-
-
-def _word(value: object) -> str:
-    if isinstance(value, list):
-        return ",".join(map(str, value))
-    return "NAME" if value is ... else str(value)
+        value = ",".join(
+            f"{role}={'NAME' if name is ... else name}" for role, name in value.items()
+        )
+    elif isinstance(value, list | tuple):
+        value = ",".join(map(str, value))
+    elif value is True:
+        value = ""
+    column = column.split(", ")[0]  # of several that are crossed, the first
+    text = usage.format("NAME" if value is ... else value, column=column or "COLUMN")
+    return text.rstrip()

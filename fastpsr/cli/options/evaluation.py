@@ -1,32 +1,29 @@
-"""Options that `evaluate` and `compare` share."""
+"""Options of `evaluate` and `compare`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import fastpsr as fp
-from fastpsr.cli.options.files import OutputOptions, Report
-from fastpsr.cli.options.intervals import ComparisonOptions, IntervalOptions
+from fastpsr.cli.options.files import OutputOptions
+from fastpsr.cli.options.intervals import IntervalOptions
 from fastpsr.cli.options.measures import CalibratorOptions, MeasureOptions, Metrics
-from fastpsr.cli.options.scores import OF_POSTERIORS, KindsOfScores, kind_of
 from fastpsr.cli.options.sources import (
-    Binned,
+    OF_POSTERIORS,
+    AllowOptions,
     By,
-    Columns,
-    GroupDifferences,
+    Conditions,
+    DifferenceOptions,
     KeyOptions,
+    KindsOfScores,
     SpeakerOptions,
     SystemColumns,
     TableOptions,
     TrialOptions,
-    parse_bins,
-    parse_by,
+    kind_of,
+    parse_columns,
     parse_systems,
 )
-
-if TYPE_CHECKING:
-    from fastpsr.evaluation import GroupPairs
 
 
 @dataclass(frozen=True)
@@ -40,14 +37,12 @@ class EvaluationOptions:
     drawn: IntervalOptions = field(default_factory=IntervalOptions)
     speakers: SpeakerOptions = field(default_factory=SpeakerOptions)
     outputs: OutputOptions = field(default_factory=OutputOptions)
-    to_report: Report = None
     loss: CalibratorOptions = field(default_factory=CalibratorOptions)
-    columns: Columns = None
     systems: SystemColumns = None
     tables: TableOptions = field(default_factory=TableOptions)
     trials: TrialOptions = field(default_factory=TrialOptions)
-    bins: Binned = None
-    group_differences: GroupDifferences = None
+    allowed: AllowOptions = field(default_factory=AllowOptions)
+    differences: DifferenceOptions = field(default_factory=DifferenceOptions)
 
     def metrics(
         self,
@@ -70,38 +65,21 @@ class EvaluationOptions:
         )
 
     @property
-    def score_columns(self) -> dict[str, list[str]] | None:
-        """The columns of scores of each system of a table, if --score names them."""
+    def system_columns(self) -> dict[str, list[str]] | None:
+        """The columns of scores of each system of one table, if --columns names systems."""
         return parse_systems(self.systems)
 
     @property
-    def conditions(self) -> dict[str, Any]:
-        """The conditions, as arguments of the library."""
-        by, bins = parse_by(self.by), parse_bins(self.bins)
-        if bins is not None and by is None:
-            raise ValueError("--bins is for conditions: give --by too")
-        return {"by": by, "bins": bins}
+    def columns(self) -> list[str] | None:
+        """The columns of scores of every table."""
+        return parse_columns(self.systems[0]) if self.systems else None
 
     @property
-    def columns_of_conditions(self) -> list[str]:
-        """The columns of the conditions, each once."""
-        by = self.conditions["by"] or ()
-        found = [[each] if isinstance(each, str) else each for each in by]
-        return [*dict.fromkeys(name for names in found for name in names)]
-
-    @property
-    def pairs_of_groups(self) -> "GroupPairs | None":
-        """Which conditions are compared."""
-        return None if self.group_differences is None else self.group_differences.value
+    def conditions(self) -> Conditions:
+        """The conditions."""
+        return Conditions.parse(self.by)
 
     @property
     def written(self) -> list[Path]:
         """The files that are written, other than standard output."""
-        return [*self.outputs.written, *([] if self.to_report is None else [self.to_report])]
-
-
-@dataclass(frozen=True)
-class OptionsOfDifferences(EvaluationOptions):
-    """The same with intervals, which differences always have."""
-
-    drawn: ComparisonOptions = field(default_factory=ComparisonOptions)
+        return [path for _, path in self.outputs.files if path and str(path) != "-"]

@@ -13,60 +13,87 @@ from typing import Annotated
 
 import typer
 
-from fastpsr.cli.options.panels import FILES, of
+from fastpsr.cli.options.declaration import option
 from fastpsr.cli.show import console
 from fastpsr.files import STDIN, check_place
 
-Report = Annotated[
+#: Options with files that are written.
+Outputs = Sequence[tuple[str, Path | None]]
+Json = Annotated[
     Path | None,
     typer.Option(
-        "--report", help="Also write an HTML report with tables and figures to this file."
+        "--json",
+        help="Also write the result to this file; - for standard output, where nothing else is "
+        "then.",
     ),
 ]
-_TABLE = "Also write the table to this file; - for standard output, where nothing else is then."
+_REPORT, _TABLES = ".html", (".csv", ".json", ".md", ".tex")
 
 
 @dataclass(frozen=True)
 class OutputOptions:
     """Files that tables are also written to."""
 
-    to_json: Annotated[Path | None, typer.Option("--json", help=_TABLE)] = None
-    to_csv: Annotated[Path | None, typer.Option("--csv", help=_TABLE)] = None
-    to_markdown: Annotated[Path | None, of(FILES, _TABLE, "--markdown")] = None
-    to_latex: Annotated[Path | None, of(FILES, _TABLE, "--latex")] = None
+    to_json: Json = None
+    output: Annotated[
+        list[Path] | None,
+        option(
+            "Also write the table to this file, by its ending: .csv, .json, .md (Markdown), .tex "
+            "(LaTeX), or .html: a report with tables and figures. May be repeated."
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        for path in self.output or []:
+            if path.suffix not in (*_TABLES, _REPORT):
+                raise ValueError(
+                    f"--output must end in {', '.join(_TABLES)} or {_REPORT}, as {path} does not"
+                    + "; --json - writes to standard output" * (str(path) == "-")
+                )
 
     @property
-    def files(self) -> dict[str, Path | None]:
+    def files(self) -> list[tuple[str, Path | None]]:
         """The files by the option that names them."""
-        return {
-            "--json": self.to_json,
-            "--csv": self.to_csv,
-            "--markdown": self.to_markdown,
-            "--latex": self.to_latex,
-        }
+        return [("--json", self.to_json), *(("--output", path) for path in self.output or [])]
 
     @property
-    def written(self) -> list[Path]:
-        """The files that are written, other than standard output."""
-        return [path for path in self.files.values() if path is not None and str(path) != "-"]
+    def tables(self) -> list[Path]:
+        """The files of tables."""
+        return [path for _, path in self.files if path and path.suffix != _REPORT]
+
+    @property
+    def reports(self) -> list[Path]:
+        """The files of reports."""
+        return [path for path in self.output or [] if path.suffix == _REPORT]
 
 
-def check_outputs(outputs: dict[str, Path | None], inputs: Sequence[Path | None]) -> None:
+def written(outputs: Outputs) -> list[Path]:
+    """Return the files that are written, other than standard output."""
+    return [path for _, path in outputs if path is not None and str(path) != "-"]
+
+
+def check_outputs(outputs: Outputs, inputs: Sequence[Path | None]) -> None:
     """Raise, before any computation, if an output cannot be written or is also another file.
 
-    Standard input must not be read twice.
+    Standard input must not be read twice. For a report, its libraries must be installed.
     """
-    console.stderr = any(str(path) == "-" for path in outputs.values())  # that alone on stdout
-    if sum(path is not None and _is_stdin(path) for path in inputs) > 1:
+    console.stderr = any(str(path) == "-" for _, path in outputs)  # that alone on stdout
+    if sum(path == STDIN for path in inputs) > 1:
         raise ValueError("standard input (-) can be read once, but several files are it: save it")
-    taken = {path.resolve(): "an input" for path in inputs if path is not None}
-    for option, path in outputs.items():
+    names = {path.resolve(): "an input" for path in inputs if path is not None}
+    for name, path in outputs:
         if path is None:
             continue
         check_place(path)
-        other = taken.setdefault(path.resolve(), option)
-        if other != option:
-            raise ValueError(f"{option} must not be {other} too: {path}")
+        if path.resolve() in names:
+            raise ValueError(f"{name} must not be {names[path.resolve()]} too: {path}")
+        names[path.resolve()] = name
+    reports = [path for _, path in outputs if path is not None and path.suffix == _REPORT]
+    if reports:
+        try:
+            import fastpsr.report  # noqa: F401
+        except ImportError as error:
+            raise ValueError(f"--output {reports[0]}: {error}") from None
 
 
 def check_written_ending(path: Path) -> None:
@@ -78,7 +105,7 @@ def check_written_ending(path: Path) -> None:
 def check_inputs(inputs: Sequence[Path | None]) -> None:
     """Raise, before the first file is read, if one is not there."""
     for path in inputs:
-        if not (path is None or _is_stdin(path) or path.exists() or glob.has_magic(str(path))):
+        if not (path is None or path == STDIN or path.exists() or glob.has_magic(str(path))):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
 
 
@@ -100,27 +127,22 @@ def named_files(paths: Sequence[Path], what: str = "--scores") -> dict[Path, str
 
     `what` is the option or argument that names the files.
     """
-    found: dict[Path, str | None] = {}
+    named: dict[Path, str | None] = {}
     for path in paths:
         name, equals, file = str(path).partition("=")
         own = None if path.exists() or not (equals and name and file) else name
         place = from_stdin(path if own is None else Path(file))
-        if any(place.resolve() == other.resolve() for other in found):
+        if any(place.resolve() == other.resolve() for other in named):
             raise ValueError(f"{what} must name each file once, but names {place} again")
-        if own is not None and own in found.values():
+        if own is not None and own in named.values():
             raise ValueError(f"{what} must give each file a name of its own, not {own} twice")
-        found[place] = own
-    return found
+        named[place] = own
+    return named
 
 
 def from_stdin(path: Path) -> Path:
     """Return the path of standard input for "-"."""
     return STDIN if str(path) == "-" else path
-
-
-def _is_stdin(path: Path) -> bool:
-    """Whether a file is standard input."""
-    return path == STDIN
 
 
 def arrays_beside(*names: str | None) -> list[Path | None]:

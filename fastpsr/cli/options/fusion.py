@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import fastpsr as fp
-from fastpsr.cli.modes import refuse
-from fastpsr.cli.options.conditions import ConditionOptions
-from fastpsr.cli.options.files import OutputOptions, Report, named_files
-from fastpsr.cli.options.intervals import ComparisonOptions
-from fastpsr.cli.options.measures import Costs, Names, parse_dcf
-from fastpsr.cli.options.panels import METRICS, of
-from fastpsr.cli.options.scores import KindsOfScores
-from fastpsr.cli.options.sources import Columns, KeyOptions, SpeakerOptions, TrialOptions
+from fastpsr.cli.options.declaration import option
+from fastpsr.cli.options.files import Json, Outputs, named_files
+from fastpsr.cli.options.intervals import IntervalOptions
+from fastpsr.cli.options.measures import Costs, Folds, Names, parse_dcf
+from fastpsr.cli.options.modes import refuse
+from fastpsr.cli.options.sources import (
+    AllowOptions,
+    ConditionOptions,
+    KeyOptions,
+    KindsOfScores,
+    SpeakerOptions,
+    TrialOptions,
+)
 from fastpsr.cli.wording import worded
 from fastpsr.errors import counted
 from fastpsr.exports import QUALITY_TERMS
@@ -42,12 +47,11 @@ class Measure:
     def of(self, made: "TrialSet") -> "fp.Quality":
         """Return the measure of trials."""
         treatment: dict[str, Any] = {"cap": self.cap, "log": self.log}
-        if isinstance(self.source, Path):
-            option = f"--quality {self.source}:"
-            with worded(values=option, cap=f"{option} cap"):
-                return made.quality(self.source, **treatment)
-        with worded(column="--quality-columns", cap="--quality-columns: cap"):
-            return made.quality(column=self.source, **treatment)
+        is_file = isinstance(self.source, Path)
+        where: dict[str, Any] = {"values" if is_file else "column": self.source}
+        name = f"--quality {self.source}:" if is_file else "--quality"
+        with worded(values=name, column=name, cap=f"{name} cap"):
+            return made.quality(**where, **treatment)
 
 
 @dataclass(frozen=True)
@@ -56,61 +60,49 @@ class QualityOptions:
 
     quality: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar=f"[NAME=]FILE{_TREATED}",
-            help="Quality measure of recordings, such as durations: a file with lines `id value`, "
-            "for the ids of both sides, and of the lists of --apply. log takes logarithms, after "
-            "values above N count as N. May be repeated.",
-        ),
-    ] = None
-    quality_columns: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar=f"[NAME=]ENROLL,TEST{_TREATED}",
-            help="The same of two columns of the files, for the two sides. May be repeated.",
+        option(
+            "Quality measure of recordings, such as durations: a file with lines `id value`, for "
+            "the ids of both sides, and of the lists of --apply; or two columns of the files, for "
+            "the two sides. log takes logarithms, after values above N count as N. May be "
+            "repeated.",
+            metavar=f"[NAME=]FILE|ENROLL,TEST{_TREATED}",
         ),
     ] = None
     quality_terms: Annotated[
         str,
-        typer.Option(
-            metavar=f"[{'|'.join(QUALITY_TERMS)}]",
-            help="Columns that each measure makes of both sides: the smaller and the larger value; "
+        option(
+            "Columns that each measure makes of both sides: the smaller and the larger value; "
             "product and sum; or the first, also times each score.",
+            metavar=f"[{'|'.join(QUALITY_TERMS)}]",
         ),
     ] = QUALITY_TERMS[0]
 
     def parse(self, context: typer.Context) -> dict[str, Measure]:
         """Return the measures by name; raise where one cannot be meant."""
-        if not (self.quality or self.quality_columns):
-            refuse(context, ["--quality-terms"], "is for --quality and --quality-columns")
-        found: dict[str, Measure] = {}
-        for name, measure in [*self._of_files(), *self._of_columns()]:
-            if name + measure.treatment in found:
+        if not self.quality:
+            refuse(context, ["--quality-terms"], "is for --quality")
+        measures: dict[str, Measure] = {}
+        for name, measure in self._named():
+            if name + measure.treatment in measures:
                 raise ValueError(f"--quality must give each measure a name of its own, not {name}")
-            found[name + measure.treatment] = measure
-        return found
+            measures[name + measure.treatment] = measure
+        return measures
 
-    def _of_files(self) -> Iterator[tuple[str, Measure]]:
-        from fastpsr.cli.tables import short_names
+    def _named(self) -> Iterator[tuple[str, Measure]]:
+        from fastpsr.cli.results import short_names
 
-        treated = [_treated("--quality", text) for text in self.quality or []]
-        named = named_files([Path(text) for text, _, _ in treated], "--quality")
+        treated = [_treated(text) for text in self.quality or []]
+        files = [(text, log, cap) for text, log, cap in treated if not _columns(text)]
+        named = named_files([Path(text) for text, _, _ in files], "--quality")
         short = short_names([str(path) for path in named])
-        for (path, name), (_, log, cap) in zip(named.items(), treated, strict=True):
+        for (path, name), (_, log, cap) in zip(named.items(), files, strict=True):
             if not path.is_file():
-                raise ValueError(f"--quality must be [NAME=]FILE{_TREATED}: {path} is no file")
+                form = f"[NAME=]FILE{_TREATED} or [NAME=]ENROLL,TEST{_TREATED}"
+                raise ValueError(f"--quality must be {form}: {path} is no file")
             yield name or short[str(path)], Measure(path, log, cap)
-
-    def _of_columns(self) -> Iterator[tuple[str, Measure]]:
-        for given in self.quality_columns or []:
-            text, log, cap = _treated("--quality-columns", given)
-            name, _, columns = text.rpartition("=")
-            sides = columns.split(",")
-            if len(sides) != 2 or not all(sides):
-                raise ValueError(
-                    f"--quality-columns must be [NAME=]ENROLL,TEST{_TREATED}, not {given!r}"
-                )
-            yield name or columns, Measure((sides[0], sides[1]), log, cap)
+        for text, log, cap in treated:
+            if sides := _columns(text):
+                yield text.rpartition("=")[0] or ",".join(sides), Measure(sides, log, cap)
 
 
 @dataclass(frozen=True)
@@ -121,8 +113,8 @@ class FusionOptions:
     scores_are: KindsOfScores = None
     prior: Annotated[
         float,
-        typer.Option(
-            help="Probability of targets at which the fusion is fitted: it is best for decisions "
+        option(
+            "Probability of targets at which the fusion is fitted: it is best for decisions "
             "around this prior.",
             metavar="P",
         ),
@@ -130,41 +122,36 @@ class FusionOptions:
     measures: QualityOptions = field(default_factory=QualityOptions)
     conditions: ConditionOptions = field(default_factory=ConditionOptions)
     output: Annotated[
-        Path | None,
-        typer.Option(
-            help="File for the fused scores, which are LLRs, in the format of the first score "
-            "file: those of --apply; without, cross-fitted ones; - for standard output."
+        list[Path] | None,
+        option(
+            "File for the fused scores, which are LLRs, in the format of the first score file: "
+            "those of --apply; without, cross-fitted ones; - for standard output. Or for the "
+            "table: .md, .tex, and .csv unless the first score file ends so; or .html for a "
+            "report. May be repeated."
         ),
     ] = None
     apply: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="Score file of other trials, without labels: of each system in turn, or NAME=FILE."
-        ),
+        option("Score file of other trials, without labels: of each system in turn, or NAME=FILE."),
     ] = None
-    save: Annotated[
-        Path | None, typer.Option(help="Save the fusion as JSON; - for standard output.")
-    ] = None
-    load: Annotated[
-        Path | None, typer.Option(help="Use a saved fusion, with --apply and --output.")
-    ] = None
+    save: Annotated[Path | None, option("Save the fusion as JSON; - for standard output.")] = None
+    load: Annotated[Path | None, option("Use a saved fusion, with --apply and --output.")] = None
     dcf: Costs = None
     metrics: Names = None
-    drawn: ComparisonOptions = field(default_factory=ComparisonOptions)
+    drawn: IntervalOptions = field(default_factory=IntervalOptions)
     speakers: SpeakerOptions = field(default_factory=SpeakerOptions)
-    outputs: OutputOptions = field(default_factory=OutputOptions)
-    to_report: Report = None
+    to_json: Json = None
     refits: Annotated[
         bool,
-        typer.Option(
+        option(
+            "Fit the fusions again in each replicate, so that intervals contain what other "
+            "training data would change; slower; the default method of --ci is percentile then.",
             "--refits",
-            help="Fit the fusions again in each replicate, so that intervals contain what other "
-            "training data would change; slower; the default of --interval is percentile then.",
         ),
     ] = False
-    folds: Annotated[int, of(METRICS, "Number of folds of the cross-fitting.", min=2)] = 5
-    columns: Columns = None
+    folds: Folds = 5
     trials: TrialOptions = field(default_factory=TrialOptions)
+    allowed: AllowOptions = field(default_factory=AllowOptions)
 
     @property
     def fusion(self) -> "fp.LinearFusion | fp.ByCondition":
@@ -183,21 +170,23 @@ class FusionOptions:
         """The files of --apply, with their own names."""
         return named_files(self.apply or [], "--apply")
 
-    @property
-    def written_by_option(self) -> dict[str, Path | None]:
-        """The files that are written, by the option that names them."""
-        return {
-            "--output": self.output,
-            "--save": self.save,
-            "--report": self.to_report,
-            **self.outputs.files,
-        }
-
-    @property
-    def written(self) -> list[Path]:
-        """The files that are written, other than the fused scores and standard output."""
-        others = [path for path in (self.save, self.to_report) if path is not None]
-        return [*self.outputs.written, *(path for path in others if str(path) != "-")]
+    def outputs(self, first: Path | None) -> "FusionOutputs":
+        """Return the files that are written, if `first` is the first score file."""
+        tables: list[tuple[str, Path | None]] = [("--json", self.to_json)]
+        scores: list[Path] = []
+        reports: list[Path] = []
+        has_csv = first is not None and ".csv" in first.suffixes
+        for path in self.output or []:
+            if path.suffix == ".html":
+                reports.append(path)
+            elif path.suffix in (".md", ".tex") or (path.suffix == ".csv" and not has_csv):
+                tables.append(("--output", path))
+            else:
+                scores.append(path)
+        if len(scores) > 1:
+            listed = " and ".join(map(str, scores))
+            raise ValueError(f"--output must name one file for the fused scores, not {listed}")
+        return FusionOutputs(next(iter(scores), None), tables, reports, self.save)
 
     def names_of_applied(self, systems: Sequence[str]) -> Mapping[Path, str]:
         """Return the files of --apply with the names of the systems that they are of."""
@@ -218,7 +207,31 @@ class FusionOptions:
         return {path: str(name) for path, name in applied.items()}
 
 
-def _treated(option: str, text: str) -> tuple[str, bool, float | None]:
+@dataclass(frozen=True)
+class FusionOutputs:
+    """Files that are written of a fusion."""
+
+    scores: Path | None
+    tables: Outputs
+    reports: Sequence[Path]
+    save: Path | None
+
+    @property
+    def files(self) -> Outputs:
+        """The files by the option that names them."""
+        others = [("--output", path) for path in (self.scores, *self.reports)]
+        return [*others, ("--save", self.save), *self.tables]
+
+
+def _columns(text: str) -> tuple[str, str] | None:
+    """Return the two columns that a text names, unless it is a file."""
+    sides = text.rpartition("=")[2].split(",")
+    if _is_file(text) or len(sides) != 2 or not all(sides):
+        return None
+    return sides[0], sides[1]
+
+
+def _treated(text: str) -> tuple[str, bool, float | None]:
     """Return what is treated, whether logarithms are taken, and the largest value."""
     log, cap, rest = False, None, text
     while ":" in rest and not _is_file(rest):
@@ -226,9 +239,13 @@ def _treated(option: str, text: str) -> tuple[str, bool, float | None]:
         if last == "log" and not log:
             log = True
         elif last.startswith("cap=") and cap is None:
-            cap = _number(option, last, text)
+            try:
+                cap = float(last.removeprefix("cap="))
+            except ValueError:
+                message = f"--quality must have a number as cap=N, not {text!r}"
+                raise ValueError(message) from None
         else:
-            raise ValueError(f"{option} must end in {_TREATED}, not {text!r}")
+            raise ValueError(f"--quality must end in {_TREATED}, not {text!r}")
     return rest, log, cap
 
 
@@ -236,10 +253,3 @@ def _is_file(text: str) -> bool:
     """Whether FILE or NAME=FILE names a file as it is; a name has no colon."""
     name, _, path = text.partition("=")
     return Path(text).is_file() or (":" not in name and Path(path).is_file())
-
-
-def _number(option: str, last: str, text: str) -> float:
-    try:
-        return float(last.removeprefix("cap="))
-    except ValueError:
-        raise ValueError(f"{option} must have a number as cap=N, not {text!r}") from None

@@ -2,14 +2,13 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import fastpsr as fp
-from fastpsr.cli.modes import refuse
-from fastpsr.cli.options.panels import INTERVALS, of
+from fastpsr.cli.options.declaration import INTERVALS, option
+from fastpsr.cli.options.modes import refuse
 from fastpsr.cli.options.sources import SpeakerOptions
 
 if TYPE_CHECKING:
@@ -19,18 +18,9 @@ if TYPE_CHECKING:
     from fastpsr.trials import TrialSet
 
 _SPEAKERS, _NESTED = "speaker", "nested:"  # the latter before the name of a column of cluster ids
-_TELL_SPEAKERS = "--speakers, --speaker-columns or --speaker-pattern"
 
 
-class Method(StrEnum):
-    """Methods for intervals."""
-
-    AUTO = "auto"
-    PERCENTILE = "percentile"
-    BASIC = "basic"
-    BCA = "bca"
-    NORMAL = "normal"
-    SUBSAMPLING = "subsampling"
+_METHODS = ("auto", "percentile", "basic", "bca", "normal", "subsampling")
 
 
 @dataclass(frozen=True)
@@ -38,39 +28,59 @@ class IntervalOptions:
     """Settings of confidence intervals."""
 
     ci: Annotated[
-        float | None,
-        of(
-            None,
-            "Compute confidence intervals at this level; 0.95 if only --resamples is given.",
-            "--ci",
+        str | None,
+        option(
+            "Compute confidence intervals at this level, by default 0.95, which differences of "
+            f"systems and fusions always have; and by this method: {', '.join(_METHODS)}. By "
+            "default auto, which takes what covers best for each metric.",
+            metavar="LEVEL|METHOD|LEVEL:METHOD",
+            arguments={"confidence_level": "--ci {}", "method": "--ci {}"},
         ),
     ] = None
     resamples: Annotated[
         int | None,
-        of(INTERVALS, "Number of bootstrap replicates; 1000 if only --ci is given."),
+        option(
+            "Number of bootstrap replicates; by default 1000.",
+            panel=INTERVALS,
+            arguments={"n_resamples": "--resamples {}"},
+        ),
     ] = None
     resample: Annotated[
         str | None,
-        of(
-            INTERVALS,
+        option(
             "What is resampled: samples (iid), samples within each class (stratified), speakers "
             "of both sides of trials (speaker), or clusters: the name of a column of cluster ids "
             "(for .npy tables, a .npy file); after nested:, clusters, then samples within each. By "
             "default speakers if they are known, else samples.",
+            panel=INTERVALS,
             metavar="iid|stratified|speaker|[nested:]COLUMN",
+            arguments=dict.fromkeys(("cluster_ids", "enroll_speakers", "ids"), "--resample {}"),
         ),
     ] = None
-    interval: Annotated[
-        Method,
-        of(
-            INTERVALS,
-            "How intervals are computed; auto takes what covers best for each metric.",
-            "--interval",
-        ),
-    ] = Method.AUTO
     seed: Annotated[
-        int, of(INTERVALS, "Seed of the replicates; the same seed gives the same intervals.")
+        int,
+        option("Seed of the replicates; the same seed gives the same intervals.", panel=INTERVALS),
     ] = 0
+
+    def __post_init__(self) -> None:
+        _ = self.level_and_method  # which may be refused
+
+    @property
+    def level_and_method(self) -> tuple[float, Any]:
+        """The confidence level, and the method."""
+        level, method = 0.95, "auto"
+        for part in [] if self.ci is None else self.ci.split(":"):
+            if part in _METHODS:
+                method = part
+                continue
+            try:
+                level = float(part)
+            except ValueError:
+                raise ValueError(
+                    f"--ci must be a level, a method among {', '.join(_METHODS)}, or both, "
+                    f"LEVEL:METHOD, not {self.ci!r}"
+                ) from None
+        return level, method
 
     @property
     def scheme(self) -> "Resampling | None":
@@ -89,27 +99,30 @@ class IntervalOptions:
         return None if self.resample is None else self.resample.removeprefix(_NESTED)
 
     def parse(
-        self, context: typer.Context, *, of_trials: bool, speakers: SpeakerOptions
+        self,
+        context: typer.Context,
+        *,
+        of_trials: bool,
+        speakers: SpeakerOptions,
+        always: bool = False,
     ) -> "Intervals | None":
         """Return the settings of intervals, validated before any computation; None without.
 
         What they draw is known when the data are.
         """
-        if self.ci is None and self.resamples is None:
+        if self.ci is None and self.resamples is None and not always:
             reason = "is for intervals: give --ci or --resamples too"
-            refuse(context, ("--resample", "--interval", "--seed"), reason)
+            refuse(context, ("--resample", "--seed"), reason)
             return None
         from fastpsr.bootstrap.settings import Intervals
 
-        level = 0.95 if self.ci is None else self.ci
         n_resamples = 1000 if self.resamples is None else self.resamples
-        intervals = Intervals.of(n_resamples, level, self.interval.value, None, self.seed)
+        level, method = self.level_and_method
+        intervals = Intervals.of(n_resamples, level, method, None, self.seed)
         if of_trials:
             drawn = _by_name()[_SPEAKERS] if self._draws_known(speakers) else self.scheme
             if isinstance(drawn, fp.TwoWay) and not speakers.are_known:
-                raise ValueError(
-                    f"--resample speaker needs to know the speakers: give {_TELL_SPEAKERS}"
-                )
+                raise ValueError("--resample speaker needs to know the speakers: give --speakers")
             check_method(intervals, drawn)
         if isinstance(self.scheme, fp.Nested):
             check_method(intervals, self.scheme)
@@ -157,20 +170,12 @@ class IntervalOptions:
         if intervals is None or self.resample is not None or speakers.are_known:
             return ""
         return (
-            f"warning: intervals are too narrow if speakers repeat: give {_TELL_SPEAKERS}, or "
-            "--resample iid if none does"
+            "warning: intervals are too narrow if speakers repeat: give --speakers, or --resample "
+            "iid if none does"
         )
 
     def _draws_known(self, speakers: SpeakerOptions) -> bool:
         return self.resample is None and speakers.are_known
-
-
-@dataclass(frozen=True)
-class ComparisonOptions(IntervalOptions):
-    """Settings of confidence intervals of differences, which are always computed."""
-
-    ci: Annotated[float | None, of(None, "Confidence level of intervals.", "--ci")] = 0.95
-    resamples: Annotated[int | None, of(INTERVALS, "Number of bootstrap replicates.")] = 1000
 
 
 def arguments(
@@ -202,13 +207,12 @@ def check_method(intervals: "Intervals", drawn: "Resampling | None") -> None:
         return
     if isinstance(drawn, fp.TwoWay):
         raise ValueError(
-            "--interval must not be bca with --resample speaker (the default where speakers are "
+            "--ci must not be bca with --resample speaker (the default where speakers are "
             "known): use auto or percentile, or --resample iid"
         )
     if isinstance(drawn, fp.Nested):
         raise ValueError(
-            f"--interval must not be bca with --resample {drawn_name(drawn)}: use auto or "
-            "percentile"
+            f"--ci must not be bca with --resample {drawn_name(drawn)}: use auto or percentile"
         )
 
 

@@ -12,8 +12,8 @@ import typer
 
 import fastpsr as fp
 from fastpsr.caching import cached_property
-from fastpsr.cli.options.panels import METRICS, TABLES, TRIALS, of
-from fastpsr.cli.options.scores import OF_POSTERIORS
+from fastpsr.cli.options.declaration import METRICS, TABLES, TRIALS, option
+from fastpsr.cli.options.sources import OF_POSTERIORS
 from fastpsr.cli.wording import in_options
 from fastpsr.errors import ArgumentError
 from fastpsr.exports import CALIBRATORS, PRESETS
@@ -26,18 +26,20 @@ _OF_POINT = re.compile(r"not '(?:min|act)DCF\(([^()]+)\)'", re.IGNORECASE)
 Metrics = Mapping[str, Any]
 Costs = Annotated[
     list[str] | None,
-    typer.Option(
-        "--dcf",
-        help=f"Detection cost: {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA. May be "
+    option(
+        f"Detection cost: {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA; of lists with "
+        "spoofed trials asvspoof5 (there the default), or PNON:PSPOOF:CMISS:CFA:CFASPOOF. May be "
         "repeated. By default 0.01 for LLRs and raw scores, none for posteriors.",
+        "--dcf",
     ),
 ]
 Names = Annotated[
     str | None,
-    typer.Option(
-        "--metrics", help="Metrics of the table by name, with commas between, in this order."
-    ),
+    option("Metrics of the table by name, with commas between, in this order.", "--metrics"),
 ]
+
+
+Folds = Annotated[int, option("Number of folds of the cross-fitting.", panel=METRICS, min=2)]
 
 
 class Equal(StrEnum):
@@ -54,51 +56,53 @@ class MeasureOptions:
 
     priors: Annotated[
         str | None,
-        of(
-            METRICS,
+        option(
             "Class priors of the evaluation, which sum to 1, in the order of the classes: "
             "0.99,0.01 for non-target and target. By default the class frequencies.",
+            panel=METRICS,
+            arguments={"prior": "--priors {}"},
         ),
     ] = None
     dcf: Costs = None
     eer: Annotated[
         Equal | None,
-        of(
-            METRICS,
+        option(
             "Definition of the EER: on the convex hull of the ROC (the default), or on its "
             "steps, by interpolation or at the nearest threshold.",
+            panel=METRICS,
         ),
     ] = None
     metrics: Names = None
     costs: Annotated[
-        Path | None, of(TABLES, "Cost matrix with a row per true class: .json or .csv.")
-    ] = None
-    adcf: Annotated[
-        list[str] | None,
-        of(
-            TRIALS,
-            "Detection cost of lists with spoofed trials: asvspoof5 (the default), or "
-            "PNON:PSPOOF:CMISS:CFA:CFASPOOF. May be repeated.",
+        Path | None,
+        option(
+            "Cost matrix with a row per true class: .json or .csv.",
+            panel=TABLES,
+            arguments={"costs": "costs"},  # in messages they are numbers of the file
         ),
     ] = None
     equalize: Annotated[
         str | None,
-        of(TRIALS, "Columns of the key whose partitions get equal weight in the pooled result."),
+        option(
+            "Columns of the key whose partitions get equal weight in the pooled result.",
+            panel=TRIALS,
+        ),
     ] = None
 
     @property
     def detection(self) -> "list[fp.MinDCF] | None":
         """The requested detection costs, None for those of the kind of the scores."""
-        return [parse_dcf(text) for text in self.dcf] if self.dcf else None
+        return [parse_dcf(text) for text in self.dcf or [] if not _is_of_spoofing(text)] or None
 
     def spoofing(self, *, has_spoof: bool) -> "list[fp.MinADCF]":
         """Return the requested detection costs of a list with spoofed trials, or without."""
+        texts = [text for text in self.dcf or [] if _is_of_spoofing(text)]
         if has_spoof:
-            return [parse_adcf(text) for text in self.adcf or ["asvspoof5"]]
-        if self.adcf:
+            return [parse_adcf(text) for text in texts or [_ASVSPOOF]]
+        if texts:
             raise ValueError(
-                "--adcf is for lists with labels target, nontarget and spoof; this one has no "
-                "spoofed trials"
+                f"--dcf {texts[0]} is for lists with labels target, nontarget and spoof; this one "
+                "has no spoofed trials"
             )
         return []
 
@@ -153,24 +157,24 @@ class CalibratorOptions:
 
     calibrator: Annotated[
         str,
-        of(
-            METRICS,
+        option(
             f"Calibrator of the scores, or of the calibration loss: {', '.join(CALIBRATORS)}.",
+            panel=METRICS,
             callback=_known_calibrator,
             metavar="NAME",
         ),
     ] = "dp"
     floor: Annotated[
         float | None,
-        of(
-            METRICS,
+        option(
             "Keep posteriors within P and 1 - P: those of a table that is evaluated, those that "
             "step functions return, those that smooth maps are given. By default they may be 0 and "
             "1, which makes infinite losses and LLRs.",
+            panel=METRICS,
             metavar="P",
         ),
     ] = None
-    folds: Annotated[int, of(METRICS, "Number of folds of the cross-fitting.", min=2)] = 5
+    folds: Folds = 5
 
     def floor_of(self, scale: str) -> float:
         """Return the floor of posteriors that are read of a table."""
@@ -232,17 +236,23 @@ def parse_dcf(text: str) -> "fp.MinDCF":
         ) from None
 
 
+_ASVSPOOF = "asvspoof5"
+
+
+def _is_of_spoofing(text: str) -> bool:
+    """Whether a cost is for lists with spoofed trials."""
+    return text == _ASVSPOOF or text.count(":") == 4
+
+
 def parse_adcf(text: str) -> "fp.MinADCF":
     """Return the cost at ``asvspoof5``, or at ``PNON:PSPOOF:CMISS:CFA:CFASPOOF``."""
     try:
-        numbers = [] if text == "asvspoof5" else [float(part) for part in text.split(":")]
-        if len(numbers) not in (0, 5):
-            raise ValueError
+        numbers = [] if text == _ASVSPOOF else [float(part) for part in text.split(":")]
         return fp.MinADCF("spoof", *numbers)
     except ValueError:
         raise ValueError(
-            "--adcf must be asvspoof5, or PNON:PSPOOF:CMISS:CFA:CFASPOOF, with positive costs, and "
-            f"positive priors whose sum is below 1, not {text!r}"
+            "--dcf must be PNON:PSPOOF:CMISS:CFA:CFASPOOF for lists with spoofed trials, with "
+            f"positive costs, and positive priors whose sum is below 1, not {text!r}"
         ) from None
 
 

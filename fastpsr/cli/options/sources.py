@@ -1,70 +1,126 @@
-"""Where labels, speakers and clusters are, and how files are read and joined."""
+"""Where scores, labels, speakers and conditions are, what they are, and how files are read."""
 
+import glob
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
-import typer
-
+import fastpsr as fp
+from fastpsr.cli.options.declaration import FILES, METRICS, TABLES, TRIALS, option
 from fastpsr.cli.options.files import from_stdin, named_files
-from fastpsr.cli.options.panels import FILES, METRICS, TABLES, TRIALS, of
 from fastpsr.exports import FORMATS
+
+if TYPE_CHECKING:
+    from fastpsr.data import Scale, ScoreKind
+    from fastpsr.evaluation import GroupPairs, Pairs
+
+
+class ScoresAre(StrEnum):
+    """Kinds of scores."""
+
+    POSTERIORS = "posteriors"
+    LOG_POSTERIORS = "log-posteriors"
+    LOGITS = "logits"
+    LOG_LIKELIHOODS = "log-likelihoods"
+    LLR = "llr"
+    LOG10_LLR = "log10-llr"
+    RAW = "raw"
+
+
+#: Kinds that --floor applies to.
+OF_POSTERIORS = ("posteriors", "log-posteriors")
+_OF_KINDS: dict[str, Any] = {"metavar": "KIND", "arguments": {"kind": "--scores-are {}"}}
+_KINDS = f"What scores are: {', '.join(ScoresAre)}. By default posteriors, of trials llr (natural "
+Scores = Annotated[
+    list[Path] | None,
+    option(
+        "Score file of a system, or NAME=FILE; without --key it must contain labels. Text may come "
+        "from a pipe, - for standard input.",
+        arguments={"scores": "scores"},  # in messages they are the scores of a file
+    ),
+]
+KindsOfScores = Annotated[
+    list[ScoresAre] | None,
+    option(
+        f"{_KINDS}logarithms). Several times: of each system in turn.", "--scores-are", **_OF_KINDS
+    ),
+]
+KindOfScores = Annotated[
+    ScoresAre | None, option(f"{_KINDS}logarithms).", "--scores-are", **_OF_KINDS)
+]
+
+
+def table_scale(scores_are: ScoresAre | None) -> str:
+    """Return the kind of the scores of a table."""
+    return (scores_are or ScoresAre.POSTERIORS).value
+
+
+def trial_scale(scores_are: ScoresAre | None) -> "Scale":
+    """Return the kind of the scores of trials."""
+    from fastpsr.data import KINDS_OF_SCALES
+
+    scale = (scores_are or ScoresAre.LLR).value
+    if scale not in KINDS_OF_SCALES:
+        allowed = "llr, log10-llr, posteriors or raw"
+        raise ValueError(f"--scores-are must be {allowed} for trials, not {scale}")
+    return cast("Scale", scale)
+
+
+def kind_of(scale: str) -> "ScoreKind":
+    """Return what the library calls a kind of scores."""
+    from fastpsr.data import KINDS_OF_SCALES
+
+    return KINDS_OF_SCALES.get(scale) or cast("ScoreKind", scale)
+
+
+def kinds_of(scores_are: list[ScoresAre] | None, n_systems: int) -> list[ScoresAre | None]:
+    """Return the kind of the scores of each system, which is given once or for each."""
+    kinds: list[ScoresAre | None] = [*(scores_are or [])] or [None]
+    if len(kinds) not in (1, n_systems):
+        raise ValueError(
+            f"--scores-are must be given once, or for each of {n_systems} systems, not "
+            f"{len(kinds)} times"
+        )
+    return kinds * n_systems if len(kinds) == 1 else kinds
+
 
 Columns = Annotated[
     str | None,
-    of(
-        FILES,
-        "Columns of scores in the order of the classes, separated by commas; for trials "
-        "ROLE=NAME,... with the roles enroll, test, label, score, side.",
-    ),
+    option("Columns of scores in the order of the classes, with commas between.", panel=TABLES),
 ]
 SystemColumns = Annotated[
     list[str] | None,
-    of(
-        TABLES,
-        "Column of scores of a system, by default named after it; of several classes their columns "
-        "in order. Once for each system of the table.",
-        "--score",
+    option(
+        "Column of scores, of several classes their columns in order. Several times, or with a "
+        "name: of each system of one table, by default named after its column.",
+        "--columns",
+        panel=TABLES,
         metavar="[NAME=]COLUMN,...",
     ),
 ]
-By = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COLUMN,...",
-        help="Column of the key or table: also compute the metrics for each of its values; of "
-        "several columns, for each combination. May be repeated.",
-    ),
-]
-Binned = Annotated[
-    list[str] | None,
-    of(
-        METRICS,
-        "Bins of the numbers of --by: how many, of about the same number of samples each, or the "
-        "edges, or each (a condition for each value). May be repeated, with names.",
-        metavar="[COLUMN=]N|EDGE,EDGE...|each",
-    ),
-]
 
 
-class Compared(StrEnum):
-    """Which groups of trials are compared."""
-
-    POOLED = "pooled"
-    ALL = "all"
+def parse_columns(text: str | None) -> list[str] | None:
+    """Return columns of scores, or None where they are not given."""
+    return None if text is None else text.split(",")
 
 
-GroupDifferences = Annotated[
-    Compared | None,
-    typer.Option(
-        help="With --by, also differences of each condition to all samples (pooled), or between "
-        "all conditions (all), with simultaneous intervals. Files other than JSON hold only these.",
-        rich_help_panel=METRICS,
-    ),
-]
+def parse_systems(texts: Sequence[str] | None) -> dict[str, list[str]] | None:
+    """Return columns of scores by system, if these are several or have names."""
+    if not texts or (len(texts) == 1 and "=" not in texts[0]):
+        return None
+    systems: dict[str, list[str]] = {}
+    for text in texts:
+        name, _, columns = text.partition("=") if "=" in text else (text, "", text)
+        if not all([name, *columns.split(",")]):
+            raise ValueError(f"--columns must be COLUMN or NAME=COLUMN,..., not {text!r}")
+        if name in systems:
+            raise ValueError(f"--columns must give each system a name of its own, not {name} twice")
+        systems[name] = columns.split(",")
+    return systems
 
 
 @dataclass(frozen=True)
@@ -73,38 +129,92 @@ class TableOptions:
 
     labels: Annotated[
         str | None,
-        of(
-            TABLES,
+        option(
             "Column or array of class numbers 0 to K-1, or of --classes; a .npy file for .npy "
             "scores.",
+            panel=TABLES,
         ),
     ] = None
     classes: Annotated[
         str | None,
-        of(
-            TABLES,
+        option(
             "Labels in the order of the columns of scores, with commas between; of two classes the "
             "negative one first.",
+            panel=TABLES,
         ),
     ] = None
-    normalize: Annotated[
-        bool,
-        of(TABLES, "Divide the posteriors of each row by their sum.", "--normalize"),
-    ] = False
     weights: Annotated[
         str | None,
-        of(TABLES, "Column or array of sample weights; a .npy file for .npy scores."),
+        option("Column or array of sample weights; a .npy file for .npy scores.", panel=TABLES),
     ] = None
 
-    @property
-    def of_scores(self) -> dict[str, Any]:
-        """What labels and scores are, as arguments of the library; numbers are no words."""
+    def of_scores(self, allowed: "AllowOptions") -> dict[str, Any]:
+        """Return what labels and scores are, as arguments of the library; numbers are no words."""
         classes: list[Any] | None = (
             None if self.classes is None else [name.strip() for name in self.classes.split(",")]
         )
         if classes is not None and all(re.fullmatch(r"[+-]?\d+", name) for name in classes):
             classes = [int(name) for name in classes]
-        return {"classes": classes, "normalize": self.normalize}
+        return {"classes": classes, "normalize": UNNORMALIZED in allowed.words}
+
+
+UNNORMALIZED = "unnormalized"
+#: Mismatches of keys and scores that can be allowed, by what the library then does.
+_POLICIES = {"missing": "drop", "extra": "ignore", "duplicates": "first", "nan": "drop"}
+
+
+@dataclass(frozen=True)
+class AllowOptions:
+    """What is allowed although it is an error by default."""
+
+    allow: Annotated[
+        str | None,
+        option(
+            "Leave out trials without a score (missing), scores of trials that are not in the key "
+            "(extra), scores that are nan (nan), and trials or scores that occur twice, but for "
+            "the first (duplicates); divide the posteriors of each row of a table by their sum "
+            f"({UNNORMALIZED}). With commas between.",
+            panel=FILES,
+            metavar="WORD,...",
+            arguments={
+                **{name: f"--allow {name}" for name in _POLICIES},
+                "normalize": f"--allow {UNNORMALIZED}",
+            },
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        known = [*_POLICIES, UNNORMALIZED]
+        for word in self.words:
+            if word not in known:
+                raise ValueError(f"--allow must be among {', '.join(known)}, not {word!r}")
+
+    @property
+    def words(self) -> list[str]:
+        """What is allowed."""
+        return [] if self.allow is None else self.allow.split(",")
+
+    @property
+    def policies(self) -> dict[str, Any]:
+        """What to do about trials and scores that do not match, as arguments of the library."""
+        allowed = self.words
+        return {name: own if name in allowed else "error" for name, own in _POLICIES.items()}
+
+    def check(self, *, of_trials: bool, has_key: bool) -> None:
+        """Raise if something is allowed that cannot be."""
+        for word in self.words:
+            if word == UNNORMALIZED and of_trials:
+                reason = "is for a table of scores, not for trials (--key, --scores)"
+            elif word != UNNORMALIZED and not of_trials:
+                reason = "is for trials (--key, --scores), not for a table of scores"
+            elif word in ("missing", "extra") and of_trials and not has_key:
+                reason = "needs --key"
+            else:
+                continue
+            raise ValueError(f"--allow {word} {reason}")
+
+
+_CLASSES = ("target", "nontarget")
 
 
 @dataclass(frozen=True)
@@ -113,34 +223,39 @@ class KeyOptions:
 
     key: Annotated[
         list[Path] | None,
-        of(None, "Trial list with labels; several make one."),
-    ] = None
-    targets: Annotated[
-        Path | None,
-        of(
-            TRIALS,
-            "Scores of target trials, with --nontargets; with --scores their ids, as a key.",
+        option(
+            "Trial list with labels; several make one. Or the ids of each class, target=FILE and "
+            "nontarget=FILE; without --scores these are its scores.",
+            metavar="[CLASS=]FILE",
         ),
     ] = None
-    nontargets: Annotated[Path | None, of(TRIALS, "The same of non-targets.")] = None
 
     def __post_init__(self) -> None:
-        if (self.targets is None) != (self.nontargets is None):
-            raise ValueError("--targets and --nontargets go together: give both")
-        if self.classes is not None and self.key is not None:
-            raise ValueError("--key has labels: --targets and --nontargets take its place")
+        n_classes = len(self._by_class)
+        if n_classes == 1 or len({name for name, _ in self._by_class}) < n_classes:
+            raise ValueError("--key target=FILE and --key nontarget=FILE go together: give both")
+        if n_classes and n_classes < len(self.key or []):
+            raise ValueError("--key has labels: target=FILE and nontarget=FILE take its place")
+
+    @property
+    def _by_class(self) -> list[tuple[str, Path]]:
+        pairs = [(path, str(path).partition("=")) for path in self.key or []]
+        return [
+            (name, from_stdin(Path(file)))
+            for path, (name, _, file) in pairs
+            if file and name in _CLASSES and not path.exists()
+        ]
 
     @property
     def keys(self) -> list[Path]:
-        """The files of --key."""
-        return [from_stdin(path) for path in self.key or []]
+        """The files with labels."""
+        return [] if self._by_class else [from_stdin(path) for path in self.key or []]
 
     @property
     def classes(self) -> tuple[Path, Path] | None:
         """The files of targets and of non-targets."""
-        if self.targets is None or self.nontargets is None:
-            return None
-        return from_stdin(self.targets), from_stdin(self.nontargets)
+        files = dict(self._by_class)
+        return (files["target"], files["nontarget"]) if files else None
 
     @property
     def files(self) -> list[Path]:
@@ -162,196 +277,300 @@ class KeyOptions:
         return [*([] if self.classes and not scores else self.systems(scores)), *self.files]
 
 
+_COLUMNS, _PATTERN = "columns:", "pattern:"
+
+
 @dataclass(frozen=True)
 class SpeakerOptions:
-    """Source of the speakers of models and segments; at most one is given."""
+    """Source of the speakers of models and segments."""
 
     speakers: Annotated[
-        Path | None, of(None, "File with lines `id speaker`, for the ids of both sides.")
-    ] = None
-    speaker_columns: Annotated[
-        str | None, of(TRIALS, "Two columns of the key with the speakers: enroll,test.")
-    ] = None
-    speaker_pattern: Annotated[
         str | None,
-        of(
-            TRIALS,
-            "Regular expression that is searched in each id; its first group, or else the whole "
-            "match, is the speaker.",
+        option(
+            "Speakers of both sides of trials: a file with lines `id speaker`; two columns of the "
+            "key; or a regular expression that is searched in each id, whose first group, or else "
+            "the whole match, is the speaker.",
+            metavar=f"FILE|{_COLUMNS}ENROLL,TEST|{_PATTERN}REGEX",
+            arguments={
+                "mapping": "--speakers",
+                "pattern": f"--speakers {_PATTERN}{{}}",
+                "speaker_columns": f"--speakers {_COLUMNS}{{}}",
+                "speaker_pattern": f"--speakers {_PATTERN}{{}}",
+            },
         ),
     ] = None
 
     def __post_init__(self) -> None:
-        if sum(given is not None for given in self._all) > 1:
+        pair = (self._after(_COLUMNS) or "a,b").split(",")
+        if len(pair) != 2 or not all(pair):
             raise ValueError(
-                "give one of --speakers, --speaker-columns and --speaker-pattern, not several"
+                f"--speakers must name two columns of the key, {_COLUMNS}ENROLL,TEST, not "
+                f"{self.speakers!r}"
             )
-        if self.speaker_columns is not None and len(self.speaker_columns.split(",")) != 2:
+        try:
+            re.compile(self.pattern or "")
+        except re.error as error:
+            message = f"--speakers {_PATTERN} must be a regular expression, not {self.pattern!r}"
+            raise ValueError(f"{message}: {error}") from None
+        if self.file is not None and glob.has_magic(str(self.file)) and not self.file.exists():
             raise ValueError(
-                "--speaker-columns must be two columns of the key, enroll and test, with a comma "
-                f"between, not {self.speaker_columns!r}"
+                f"--speakers must be a file, or {_PATTERN}REGEX for a regular expression, not "
+                f"{self.speakers!r}"
             )
 
     @property
     def are_known(self) -> bool:
         """Whether a source of speakers was given."""
-        return any(given is not None for given in self._all)
+        return self.speakers is not None
+
+    @property
+    def file(self) -> Path | None:
+        """The file, if it was given."""
+        if self.speakers is None or self.pair is not None or self.pattern is not None:
+            return None
+        return Path(self.speakers)
 
     @property
     def pair(self) -> tuple[str, str] | None:
         """The columns of both sides, if these were given."""
-        if self.speaker_columns is None:
+        columns = self._after(_COLUMNS)
+        if columns is None:
             return None
-        enroll, test = self.speaker_columns.split(",")
+        enroll, test = columns.split(",")
         return enroll, test
 
     @property
-    def _all(self) -> tuple[object, ...]:
-        return self.speakers, self.speaker_columns, self.speaker_pattern
+    def pattern(self) -> str | None:
+        """The regular expression, if it was given."""
+        return self._after(_PATTERN)
+
+    def _after(self, prefix: str) -> str | None:
+        has_prefix = self.speakers is not None and self.speakers.startswith(prefix)
+        return self.speakers.removeprefix(prefix) if self.speakers and has_prefix else None
 
 
-def parse_columns(text: str | None) -> list[str] | None:
-    """Return columns of scores, or None where they are not given."""
-    return None if text is None else text.split(",")
-
-
-def parse_systems(texts: Sequence[str] | None) -> dict[str, list[str]] | None:
-    """Return columns of scores by system."""
-    if texts is None:
-        return None
-    found: dict[str, list[str]] = {}
-    for text in texts:
-        name, _, columns = text.partition("=") if "=" in text else (text, "", text)
-        if not all([name, *columns.split(",")]):
-            raise ValueError(f"--score must be COLUMN or NAME=COLUMN,..., not {text!r}")
-        if name in found:
-            raise ValueError(f"--score must give each system a name of its own, not {name} twice")
-        found[name] = columns.split(",")
-    return found
-
-
-def parse_by(texts: Sequence[str] | None) -> list[str | tuple[str, ...]] | None:
-    """Return columns of conditions; those with commas between are combined."""
-    if texts is None:
-        return None
-    return [tuple(text.split(",")) if "," in text else text for text in texts]
-
-
-def parse_bins(texts: Sequence[str] | None) -> Any:
-    """Return the bins of all columns, or of columns by name."""
-    if texts is None:
-        return None
-    if not any("=" in text for text in texts):
-        if len(texts) > 1:
-            raise ValueError("--bins must be given once, or once for each column, COLUMN=N")
-        return _bins(texts[0])
-    pairs = [text.rpartition("=") for text in texts]
-    named = {name: _bins(text) for name, _, text in pairs}
-    if "" in named or len(named) < len(pairs):
-        raise ValueError("--bins must be given once, or once for each column, COLUMN=N")
-    return named
-
-
-def _bins(text: str) -> int | list[float] | str:
-    if text == "each":
-        return text
-    try:
-        return int(text) if "," not in text and "." not in text else [*map(float, text.split(","))]
-    except ValueError:
-        raise ValueError(
-            f"--bins must be a number of bins, edges with commas between, or each, not {text!r}"
-        ) from None
-
-
-class Drop(StrEnum):
-    """What to do with trials that cannot be evaluated."""
-
-    ERROR = "error"
-    DROP = "drop"
-
-
-class Ignore(StrEnum):
-    """What to do with scores of no trial."""
-
-    ERROR = "error"
-    IGNORE = "ignore"
-
-
-class First(StrEnum):
-    """What to do with duplicates."""
-
-    ERROR = "error"
-    FIRST = "first"
+_IN_ORDER, _TURNS = "in-order", {"transpose": True, "no-transpose": False}
 
 
 @dataclass(frozen=True)
-class PolicyOptions:
-    """What to do about trials and scores that do not match."""
+class Layout:
+    """How a file of trials is laid out; None and no columns are detected."""
 
-    missing: Annotated[Drop, of(TRIALS, "What to do with trials without a score.")] = Drop.ERROR
-    extra: Annotated[
-        Ignore, of(TRIALS, "What to do with scores of trials that are not in the key.")
-    ] = Ignore.ERROR
-    duplicates: Annotated[
-        First, of(TRIALS, "What to do with trials or scores that occur twice.")
-    ] = First.ERROR
-    nan: Annotated[Drop, of(TRIALS, "What to do with scores that are nan.")] = Drop.ERROR
+    format: str | None = None
+    columns: dict[str, str] = field(default_factory=dict)
+    transpose: bool | None = None
+    in_order: bool = False
 
-
-def _known_format(name: str | None) -> str | None:
-    if name is not None and name not in FORMATS:
-        raise typer.BadParameter(f"it must be one of {', '.join(FORMATS)}, not {name!r}")
-    return name
+    @classmethod
+    def parse(cls, name: str, text: str | None, words: Iterable[str]) -> "Layout":
+        """Return the layout that an option describes; `words` may be in it besides formats."""
+        fields: dict[str, Any] = {}
+        columns: dict[str, str] = {}
+        for part in [] if text is None else text.split(","):
+            role, equals, column = (word.strip() for word in part.partition("="))
+            if equals and role and column and role not in columns:
+                columns[role] = column
+            elif part in _TURNS and "transpose" not in fields:
+                fields["transpose"] = _TURNS[part]
+            elif part == _IN_ORDER and part in words:
+                fields["in_order"] = True
+            elif part in FORMATS and "format" not in fields:
+                fields["format"] = part
+            else:
+                known = ", ".join([*FORMATS, *words])
+                raise ValueError(
+                    f"{name} must be ROLE=COLUMN, or one of {known}, each once, with commas "
+                    f"between, not {text!r}"
+                )
+        return cls(columns=columns, **fields)
 
 
 @dataclass(frozen=True)
-class FormatOptions:
-    """Formats of keys and score files, if these cannot be detected."""
+class TrialOptions:
+    """How keys and score files are read."""
 
     key_format: Annotated[
         str | None,
-        of(
-            TRIALS,
-            f"Format of the key, by default detected from the content: {', '.join(FORMATS)}.",
-            callback=_known_format,
+        option(
+            f"How the key is read, by default detected from the content: {', '.join(FORMATS)}; "
+            "names of its columns, ROLE=COLUMN, with the roles enroll, test, label, side; and "
+            "whether the columns of a square HDF5 matrix are models, transpose or no-transpose. "
+            "With commas between.",
+            panel=TRIALS,
+            metavar="FORMAT,ROLE=COLUMN,...",
+            arguments={"key_columns": "--key-format {}"},
         ),
     ] = None
-    key_columns: Annotated[str | None, of(TRIALS, "Columns of the key, ROLE=NAME,...")] = None
     format: Annotated[
         str | None,
-        of(
-            TRIALS,
-            "Format of the scores, with the same choices as --key-format.",
-            callback=_known_format,
+        option(
+            "The same of score files, with the role score; and in-order: they have no ids, and are "
+            "those of the trials of the key, in its order.",
+            panel=TRIALS,
+            metavar="FORMAT,ROLE=COLUMN,...",
+            arguments={
+                "score_columns": "--format {}",
+                "score_format": "--format {}",
+                "transpose": "--format transpose or no-transpose",
+                "in_order": "--format in-order",
+            },
         ),
     ] = None
-    in_order: Annotated[
-        bool,
-        of(
-            TRIALS,
-            "Scores have no ids: they are those of the trials of the key, in its order.",
-            "--in-order",
-        ),
-    ] = False
+
+    def __post_init__(self) -> None:
+        _ = self.of_key, self.of_scores  # which may be refused
+
+    @property
+    def of_key(self) -> Layout:
+        """How the key is read."""
+        return Layout.parse("--key-format", self.key_format, _TURNS)
+
+    @property
+    def of_scores(self) -> Layout:
+        """How score files are read."""
+        return Layout.parse("--format", self.format, [*_TURNS, _IN_ORDER])
+
+
+By = Annotated[
+    list[str] | None,
+    option(
+        "Column of the key or table: conditions, one for each of its values; of several columns, "
+        "for each combination. Numbers may be put into N bins of about the same number of samples, "
+        "or into bins with these edges; each is a condition for each value. May be repeated.",
+        metavar="COLUMN[:N|:EDGE:EDGE...|:each],...",
+        arguments={"bins": "--by {column}:{}"},
+    ),
+]
 
 
 @dataclass(frozen=True)
-class TrialOptions(FormatOptions, PolicyOptions):
-    """How keys and score files are read and joined."""
+class Conditions:
+    """Conditions as arguments of the library."""
 
-    key_transpose: Annotated[
-        bool | None,
-        of(
-            TRIALS,
-            "Whether the columns of an HDF5 key with a square matrix are models.",
-            "--key-transpose/--no-key-transpose",
+    by: list[str | tuple[str, ...]] | None
+    bins: dict[str, Any] | None
+
+    @classmethod
+    def parse(cls, texts: Sequence[str] | None) -> "Conditions":
+        """Return the conditions of --by."""
+        by: list[str | tuple[str, ...]] = []
+        bins: dict[str, Any] = {}
+        for text in texts or []:
+            names = []
+            for part in text.split(","):
+                name, own = _with_bins(part)
+                names.append(name)
+                if own is not None and bins.setdefault(name, own) != own:
+                    raise ValueError(f"--by must give the bins of {name} once")
+            by.append(tuple(names) if len(names) > 1 else names[0])
+        return cls(by or None, bins or None)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns, each once."""
+        names = [[each] if isinstance(each, str) else each for each in self.by or ()]
+        return [*dict.fromkeys(name for some in names for name in some)]
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments."""
+        return {"by": self.by, "bins": self.bins}
+
+
+def _with_bins(text: str) -> tuple[str, Any]:
+    """Return a column and its bins: how many, their edges, "each", or None."""
+    name, *parts = text.split(":")
+    if not parts or not name:
+        return text, None
+    if parts == ["each"]:
+        return name, "each"
+    try:
+        edges = [float(part) for part in parts]
+    except ValueError:
+        raise ValueError(
+            f"--by must be COLUMN:N, COLUMN:EDGE:EDGE... or COLUMN:each for bins, not {text!r}"
+        ) from None
+    return name, int(parts[0]) if len(parts) == 1 and parts[0].isdecimal() else edges
+
+
+@dataclass(frozen=True)
+class ConditionOptions:
+    """Conditions that have a calibrator each, and how many samples each needs."""
+
+    by: By = None
+    min_per_class: Annotated[
+        int | None,
+        option(
+            "With --by, number of samples of each class that a condition needs to have a "
+            "calibrator of its own; others use that of all samples. By default 100.",
+            min=1,
+            metavar="N",
         ),
     ] = None
-    transpose: Annotated[
-        bool | None,
-        of(
-            TRIALS,
-            "Whether the columns of HDF5 scores with a square matrix are models.",
-            "--transpose/--no-transpose",
+
+    def __post_init__(self) -> None:
+        _ = self.conditions  # which may be refused
+        if self.min_per_class is not None and self.by is None:
+            raise ValueError("--min-per-class is for conditions: give --by too")
+
+    @property
+    def conditions(self) -> Conditions:
+        """The conditions."""
+        return Conditions.parse(self.by)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of conditions, each once."""
+        return self.conditions.columns
+
+    def of(self, calibrator: Any) -> "fp.ByCondition":
+        """Return a calibrator by condition."""
+        more = {} if self.min_per_class is None else {"min_per_class": self.min_per_class}
+        return fp.ByCondition(calibrator, bins=self.conditions.bins, **more)
+
+
+_SYSTEM_PAIRS: "dict[str, Pairs]" = {"first": "first", "pairs": "all"}
+_GROUP_PAIRS: "dict[str, GroupPairs]" = {"pooled": "pooled", "conditions": "all"}
+
+
+@dataclass(frozen=True)
+class DifferenceOptions:
+    """Which systems and which conditions are compared."""
+
+    differences: Annotated[
+        str | None,
+        option(
+            "Also differences: of the first system and each other (first) or of all pairs of "
+            "systems (pairs), with intervals; of each condition of --by and all samples (pooled) "
+            "or between all conditions (conditions). With commas between. Files other than JSON "
+            "hold only these.",
+            panel=METRICS,
+            metavar="WORD,...",
+            arguments={"group_differences": "--differences"},
         ),
     ] = None
+
+    def __post_init__(self) -> None:
+        known = (*_SYSTEM_PAIRS, *_GROUP_PAIRS)
+        for word in self._words:
+            if word not in known:
+                raise ValueError(f"--differences must be among {', '.join(known)}, not {word!r}")
+
+    def of_systems(self) -> "DifferenceOptions":
+        """Return these, with those of the first system and each other if there are none."""
+        others = [] if self.pairs else ["first"]
+        return DifferenceOptions(",".join([*others, *self._words]))
+
+    @property
+    def pairs(self) -> "Pairs | None":
+        """Which pairs of systems are compared."""
+        return next((_SYSTEM_PAIRS[word] for word in self._words if word in _SYSTEM_PAIRS), None)
+
+    @property
+    def group_pairs(self) -> "GroupPairs | None":
+        """Which conditions are compared."""
+        return next((_GROUP_PAIRS[word] for word in self._words if word in _GROUP_PAIRS), None)
+
+    @property
+    def _words(self) -> list[str]:
+        return [] if self.differences is None else self.differences.split(",")

@@ -1,39 +1,34 @@
 """Options that are only valid in some modes of a command; in others they are refused."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import typer
 
-#: Options that define the speakers.
-SPEAKERS = ("--speakers", "--speaker-columns", "--speaker-pattern")
-#: Options for keys, and for differences between a key and scores.
-NEED_KEY = (
-    "--key-format", "--key-columns", "--key-transpose", "--in-order", "--missing", "--extra",
-)  # fmt: skip
-#: Options that are not valid for a table of scores with labels.
-FOR_TRIALS = (
-    "--equalize", "--adcf", *SPEAKERS, *NEED_KEY,
-    "--format", "--transpose", "--duplicates", "--nan",
-)  # fmt: skip
-#: Options that are not valid for trials.
-FOR_TABLES = ("--score", "--labels", "--classes", "--normalize", "--weights", "--costs")
+_FOR_TRIALS = ("--equalize", "--speakers", "--key-format", "--format")
+_FOR_TABLES = ("--labels", "--classes", "--weights", "--costs")
 #: Options of the calibration loss.
 FOR_RCL = ("--calibrator", "--floor", "--folds")
 
 
 def refuse_for_mode(
-    context: typer.Context, *, of_trials: bool, has_key: bool, by: str = "--key, --scores"
+    context: typer.Context, *, of_trials: bool, has_key: bool, allowed: Any, trials: Any
 ) -> None:
     """Raise if a given option is not valid for a table, for trials, or for trials without a key.
 
-    `by` names the option that implies trials.
+    `allowed` and `trials` are the groups of options with what is allowed, and with formats.
     """
-    if not of_trials:
-        refuse(context, FOR_TRIALS, f"is for trials ({by}), not for a table of scores")
-        return
-    refuse(context, FOR_TABLES, f"is for a table of scores, not for trials ({by})")
-    if not has_key:
-        refuse(context, NEED_KEY, "needs --key")
+    if of_trials:
+        reason = "is for a table of scores: those of trials are named by --format ROLE=COLUMN,..."
+        refuse(context, ("--columns",), reason)
+        refuse(context, _FOR_TABLES, "is for a table of scores, not for trials (--key, --scores)")
+    else:
+        refuse(context, _FOR_TRIALS, "is for trials (--key, --scores), not for a table of scores")
+    allowed.check(of_trials=of_trials, has_key=has_key)
+    if of_trials and not has_key:
+        refuse(context, ("--key-format",), "needs --key")
+        if trials.of_scores.in_order:
+            raise ValueError("--format in-order needs --key")
 
 
 def given(context: typer.Context) -> list[str]:

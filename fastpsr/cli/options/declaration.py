@@ -1,0 +1,31 @@
+"""Declaration of options: each has its panel of the help, and the arguments that it stands for."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import typer
+
+TABLES, TRIALS, INTERVALS = "Tables", "Trial lists", "Intervals"
+METRICS, FILES = "Metrics and calibration", "Files"
+
+#: How an argument of the library is given, where it is not "--" and its name with hyphens. "{}" is
+#: the value, and "{column}" the column that an error is about.
+USAGE: dict[str, str] = {}
+#: The options of the commands that are loaded.
+KNOWN: set[str] = set()
+
+
+def option(
+    help: str,
+    *names: str,
+    panel: str | None = None,
+    arguments: Mapping[str, str] | None = None,
+    **more: Any,
+) -> Any:
+    """Return an option that is shown in a panel of the help, by default the first.
+
+    `arguments` are those of the library that it stands for, where their names differ, and how they
+    are given (`USAGE`).
+    """
+    USAGE.update(arguments or {})
+    return typer.Option(*names, help=help, rich_help_panel=panel, **more)
