@@ -18,7 +18,7 @@ from fastpsr.files import can_be_read_again
 from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.tables.table import LABELS, WEIGHTS
 from fastpsr.trials.detect import first_look
-from fastpsr.trials.joining.stopping import both_interrupts
+from fastpsr.trials.joining.parquet_writer import both_interrupts
 from fastpsr.trials.labels import VOCABULARIES
 from fastpsr.trials.names import KIND, WITH_SPOOF
 from fastpsr.trials.optional import polars
