@@ -34,10 +34,10 @@ def threads(n: int) -> AbstractContextManager[None]:
     in the block do not inherit it. Blocks may be nested; the inner number holds. Results have the
     same bits for any number.
 
-    It holds for kernels, and for DuckDB in ``fp.trials.join``. It does not hold for the libraries
-    that read files, polars and pyarrow: polars fixes its number of threads when it is imported
-    (environment variable POLARS_MAX_THREADS), and pyarrow's is ``pyarrow.set_cpu_count``. Data in
-    parts are read ahead by one more thread. On Dask, kernels run on the thread of their task.
+    It holds for kernels. It does not hold for the libraries that read files, polars and pyarrow:
+    polars fixes its number of threads when it is imported (environment variable
+    POLARS_MAX_THREADS), and pyarrow's is ``pyarrow.set_cpu_count``. Data in parts are read ahead by
+    one more thread. On Dask, kernels run on the thread of their task.
 
     Examples
     --------

@@ -13,7 +13,6 @@ from tests.commands import check_refusal, fastpsr, program, strict_json, succeed
 from tests.golden.files import write_files
 
 pytest.importorskip("pyarrow")
-pytest.importorskip("duckdb")
 
 JOIN = ("join", "--key", "key", "--scores")
 

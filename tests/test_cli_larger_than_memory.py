@@ -13,7 +13,6 @@ from fastpsr.trials.size import least_memory
 from tests.commands import fastpsr, program, strict_json, succeed
 
 pytest.importorskip("pyarrow")
-pytest.importorskip("duckdb")
 
 N = 10_000
 EVALUATE = ("evaluate", "--key", "the key.csv", "--scores")

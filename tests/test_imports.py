@@ -11,7 +11,7 @@ from tests.commands import surroundings
 
 EXTRAS = {
     "sklearn", "torch", "polars", "pandas", "matplotlib", "torchmetrics", "dask", "distributed",
-    "duckdb", "pyarrow", "fsspec", "h5py", "jinja2",
+    "pyarrow", "fsspec", "h5py", "jinja2",
 }  # fmt: skip
 #: Packages that take long to import; Numba imports SciPy.
 HEAVY = {"numpy", "numba", "llvmlite", "scipy", "typer", "rich", *EXTRAS}

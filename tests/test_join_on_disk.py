@@ -20,12 +20,11 @@ import pytest
 import fastpsr as fp
 from fastpsr import trials
 from fastpsr.trials import trial_file
-from fastpsr.trials.joining import database, on_disk, parquet_writer, repeats, steps
-from fastpsr.trials.joining.stopping import started_thread
+from fastpsr.trials.joining import in_parts, matching, parquet_writer
+from fastpsr.trials.joining.parquet_writer import started_thread
 from tests.commands import surroundings
 
 pytest.importorskip("pyarrow")
-pytest.importorskip("duckdb")
 
 PAIRS = [(f"änn{e}/ß", f"seg {t}".replace(" ", "_")) for e in range(9) for t in range(9)]
 WORDS = ["target" if k % 4 == 0 else "nontarget" for k in range(len(PAIRS))]
@@ -48,7 +47,7 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
 def pieces(request, monkeypatch):
     """Files that are read in pieces of some lines, whole, or in pieces of a line or two."""
     if request.param is not None:
-        monkeypatch.setattr(on_disk, "_PIECE_BYTES", request.param)
+        monkeypatch.setattr(in_parts, "_PIECE_BYTES", request.param)
 
 
 def save(name, lines, *, ending="\n", bom=False, encoding="utf-8"):
@@ -464,7 +463,7 @@ def test_collisions_of_hashes_are_no_duplicates(monkeypatch):
     save("key", KEY)
     for name, lines in (("same", LINES), ("other", SHUFFLED)):
         save(name, lines)
-        for module in (database, repeats, steps):
+        for module in (matching, in_parts):
             monkeypatch.setattr(
                 module, "hashes_of",
                 lambda frame, roles: pl.Series(np.zeros(frame.height, np.uint64)),
@@ -475,11 +474,11 @@ def test_collisions_of_hashes_are_no_duplicates(monkeypatch):
 
 @pytest.mark.usefixtures("pieces")
 @pytest.mark.parametrize("lines", [LINES, SHUFFLED], ids=["same order", "other order"])
-def test_hashes_on_disk_and_small_row_groups(lines, monkeypatch):
+def test_small_buckets_on_disk_and_small_row_groups(lines, monkeypatch):
     import pyarrow.parquet as pq
 
-    monkeypatch.setattr(database.Database, "repeats",
-                        lambda self, name: repeats.Repeats(64, self.folder, name))  # fmt: skip
+    monkeypatch.setattr(in_parts, "_FIRST_BYTES", 64)
+    monkeypatch.setenv("FASTPSR_MEMORY", "8KB")
     monkeypatch.setattr(parquet_writer, "_GROUP_ROWS", 10)
     save("key", [*KEY, KEY[4]])
     save("scores", lines)
@@ -643,7 +642,7 @@ def many(n, order, seed=0):
 MEASURED = """
 import resource, sys
 from fastpsr import trials
-import polars, pyarrow.parquet, duckdb
+import polars, pyarrow.parquet
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 before = peak()

@@ -24,7 +24,7 @@ def _here(tmp_path, monkeypatch):
 #: Takes from a process what Windows does not have, after the libraries were imported.
 WITHOUT_POSIX = """
 import os, signal, sys
-import duckdb, jinja2, matplotlib.pyplot, numba, polars, pyarrow.dataset, rich.progress, typer
+import jinja2, matplotlib.pyplot, numba, polars, pyarrow.dataset, rich.progress, typer
 for name in ("fcntl", "pwd", "resource", "termios"):
     sys.modules[name] = None
 for name in ("fork", "getuid", "mkfifo", "register_at_fork", "sched_getaffinity", "sysconf"):

@@ -175,7 +175,7 @@ def test_join_is_what_a_dictionary_does(tmp_path_factory, data):
     joined = trials.read(*files, score_format="kaldi-scores", **options)
     assert joined.score.tolist() == expected
     assert joined.y_true.tolist() == [key[ids] for ids in key if ids in by_pair]
-    if len(key) == 3:  # DuckDB takes longer
+    if len(key) == 3:  # it takes longer
         file = trials.join(*files, folder / "out", score_format="kaldi-scores", **options)
         assert pl.read_parquet(file.path)["llr"].to_list() == expected
         assert file.n_targets == joined.y_true.sum()

@@ -1,7 +1,6 @@
 """Tables of scores with labels: .npz, .npy, .csv and .parquet, in memory or in parts."""
 
-from fastpsr.tables.opening import is_table, open_table
-from fastpsr.tables.parquet_files import parquet_files
+from fastpsr.tables.opening import is_table, open_table, parquet_files
 from fastpsr.tables.read import read_table
 from fastpsr.tables.table import OpenTable, Table
 

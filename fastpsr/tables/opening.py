@@ -1,6 +1,7 @@
 """Opening of tables: the names of their columns, and a function that reads one of these."""
 
 import errno
+import glob
 import os
 import re
 import zipfile
@@ -13,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError
+from fastpsr.files import check_names as check_file_names
 from fastpsr.frames import check_column_names
 from fastpsr.results import load
 from fastpsr.tables.lines import line_of, what_is_wrong
-from fastpsr.tables.parquet_files import parquet_files
 from fastpsr.tables.table import OpenTable
 
 if TYPE_CHECKING:
@@ -45,6 +46,30 @@ def open_table(path: Path) -> OpenTable:
     if path.suffix == ".npy":  # labels and weights are in files of their own
         return OpenTable(path, None, lambda name: _load_npy(Path(name)))
     return (_open_npz if path.suffix == ".npz" else _open_csv)(path)
+
+
+def parquet_files(path: Path) -> list[str]:
+    """Return the Parquet files that a path, a folder or a pattern means; none for other tables."""
+    if path.is_dir():
+        found = sorted(glob.glob(f"{glob.escape(str(path))}/**/*.parquet", recursive=True))
+        check_file_names(found)
+        if not found:
+            why = "there are no files *.parquet in this folder"
+            raise ArgumentError("path", why, name=f"{path}:")
+        return found
+    if path.exists():
+        return [str(path)] if path.suffix in (".parquet", ".pq") else []
+    if not glob.has_magic(str(path)):
+        return []
+    found = sorted(glob.glob(str(path), recursive=True))
+    check_file_names(found)
+    if not found:
+        raise FileNotFoundError(2, "No file fits the pattern", str(path))
+    other = [name for name in found if Path(name).suffix not in (".parquet", ".pq")]
+    if other:
+        why = f"must mean Parquet files alone, but {other[0]} is none"
+        raise ArgumentError("path", why, name=str(path))
+    return found
 
 
 def _wrong(path: Path, rule: str) -> ArgumentError:

@@ -3,7 +3,7 @@
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.evaluate import evaluate
 from fastpsr.trials.formats import FORMATS
-from fastpsr.trials.joining.on_disk import JoinedFile, join
+from fastpsr.trials.joining.joined_file import JoinedFile, join
 from fastpsr.trials.read import read
 from fastpsr.trials.reading import Reading
 from fastpsr.trials.several import read_classes, read_key, read_scores

@@ -75,6 +75,14 @@ class Coded:
         held = self._held
         return held[1].gather(held[0][begin:end]) if isinstance(held, tuple) else held[begin:end]
 
+    def gather(self, places: NDArray[np.int64]) -> "Series":
+        """Return the strings of rows, which are not coded for it."""
+        held = self._held
+        some: Series = (
+            held[1].gather(held[0][places]) if isinstance(held, tuple) else held.gather(places)
+        )
+        return some
+
     def strings(self) -> NDArray[np.object_]:
         """Return the strings themselves: an object array, 8 bytes per row."""
         names: NDArray[np.object_] = np.array(self.names.to_list(), dtype=object)

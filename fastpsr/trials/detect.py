@@ -1,21 +1,25 @@
 """Detection of the format of a file from its content; ambiguity is an error."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from fastpsr.errors import ArgumentError, shorten
+from fastpsr.errors import ArgumentError, counted, shorten
 from fastpsr.trials.formats import REGISTRY, check_format
 from fastpsr.trials.formats.format import Format, Tolerance
-from fastpsr.trials.labels import unknown_label
+from fastpsr.trials.formats.lines import fields, is_number, usual_length
+from fastpsr.trials.labels import unknown_label, vocabularies_of
+from fastpsr.trials.names import NORM_COLUMNS, has_usual_names
 from fastpsr.trials.request import Request
 from fastpsr.trials.sample import Sample, look
-from fastpsr.trials.unknown import unknown_words, what_was_seen
 
 _KINDS = {format.magic: format.kind for format in REGISTRY if format.magic}
 _EVERY_LINE = (Tolerance(1.0, any_ids=False), Tolerance(1.0, any_ids=True))
 _MOST_LINES = (Tolerance(0.5, any_ids=False), Tolerance(0.5, any_ids=True))
 _ANYTHING = Tolerance(0.0, any_ids=True)  # of as many columns
+_FEW_WORDS = 3  # that a column of labels has
+
+_SEPARATORS = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}
 
 
 def first_look(path: Path) -> Sample:
@@ -77,9 +81,9 @@ def _found(path: Path, sample: Sample, request: Request) -> Format:
     if request.format is not None or sample.kind != "text":
         listed = " or ".join(dict.fromkeys(map(str, known)))
         raise ValueError(f"{path}: the content is not that of {listed}")
-    if unknown := unknown_words(sample, request):
+    if unknown := _unknown_words(sample, request):
         raise ValueError(unknown_label(f"{path}:{unknown[0]}", unknown[1]))
-    raise ValueError(f"{path}: {what_was_seen(sample, request)}")
+    raise ValueError(f"{path}: {_what_was_seen(sample, request)}")
 
 
 def _fitting(
@@ -162,3 +166,75 @@ def _may_be_key(format: Format, suitable: list[Format], sample: Sample) -> bool:
     place = format.roles.index("label")
     in_score = any(other.roles.index("score") == place for other in suitable)
     return in_score and len(set(format.label_words(sample))) == 2
+
+
+def _what_was_seen(sample: Sample, request: Request) -> str:
+    """Say how many columns the first lines have, and why the nearest format does not fit."""
+    lines = sample.lines
+    separator = next((s for s in _SEPARATORS if all(s in line for line in lines)), "")
+    rows = [line.split(separator) for line in lines] if separator else fields(lines, "")
+    n_columns = usual_length(rows)
+    apart = f" apart by {_SEPARATORS[separator]}" if separator else ""
+    said = [
+        f"no known format has {counted(n_columns, 'column')}{apart} like those of "
+        f"{shorten(lines[0])!r}"
+    ]
+    if separator in (";", "|"):
+        said.append("columns must be apart by blanks, tabs or commas")
+    nearest = _nearest(sample, request)
+    if nearest is not None:
+        format, number, role, word = nearest
+        seen = f"{shorten(word)!r} as its {role}" if role else word
+        said.append(f"nearest is {format}, but line {number} has {seen}")
+    is_header = not separator and has_usual_names(lines[0].split(), {})
+    between = ", with tabs or commas between the columns" * (not separator)
+    seen = "a header with blanks between its words is not read: " * is_header
+    said.append(f"{seen}columns in another order need a header that names them{between}")
+    return "; ".join(said)
+
+
+def _unknown_words(sample: Sample, request: Request) -> tuple[int, str] | None:
+    """Return the line and the first of a few words for labels, if nothing else is odd."""
+    nearest = _nearest(sample, request)
+    if nearest is None or nearest[2] != "label":
+        return None
+    format, number, _, word = nearest
+    rows = fields(sample.lines, format.separator)
+    if any(map(vocabularies_of, zip(*rows, strict=False))):  # labels in another place
+        return None
+    odd = [*_odd(format, rows, sample.numbers)]
+    are_labels = {role for _, role, _ in odd} == {"label"}
+    return (number, word) if are_labels and len({word for *_, word in odd}) <= _FEW_WORDS else None
+
+
+def _nearest(sample: Sample, request: Request) -> tuple[Format, int, str, str] | None:
+    """Return the format of as many columns that fits best, and the first word that does not."""
+    misfits = []
+    for place, format in enumerate(REGISTRY):
+        rows = fields(sample.lines, format.separator) if sample.kind == format.kind else []
+        fits_in = rows and usual_length(rows) == len(format.roles)
+        if fits_in and {*request.needed} <= {*format.roles}:
+            odd = [*_odd(format, rows, sample.numbers)]
+            if odd:
+                n_words = max(len({word for *_, word in odd}), _FEW_WORDS)
+                misfits.append((len({role for _, role, _ in odd}), n_words, place, min(odd)))
+    if not misfits:
+        return None
+    *_, place, first = min(misfits)
+    return REGISTRY[place], *first
+
+
+def _odd(
+    format: Format, rows: Sequence[Sequence[str]], numbers: Sequence[int]
+) -> Iterator[tuple[int, str, str]]:
+    """Yield the line, role and word of each that does not fit a format; no role for a line."""
+    for number, row in zip(numbers, rows, strict=False):
+        if len(row) != len(format.roles):
+            yield number, "", counted(len(row), "column")
+            continue
+        for role, word in zip(format.roles, row, strict=True):
+            is_wrong = role == "label" and not vocabularies_of([word])
+            if role == "score" or role in NORM_COLUMNS:
+                is_wrong = not is_number(word)
+            if is_wrong:
+                yield number, role, word

@@ -15,11 +15,6 @@ def h5py() -> Any:
     return load("h5py", 'reading HDF5 files needs h5py: pip install "fastpsr[hdf5]"')
 
 
-def duckdb() -> Any:
-    """Return the module duckdb, or say how to install it."""
-    return load("duckdb", 'joining files on disk needs duckdb: pip install "fastpsr[big]"')
-
-
 def pyarrow() -> tuple[Any, Any]:
     """Return the modules pyarrow and pyarrow.parquet, or say how to install them."""
     advice = 'Parquet files in parts need pyarrow: pip install "fastpsr[big]"'

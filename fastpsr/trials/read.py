@@ -12,11 +12,14 @@ from fastpsr.errors import ArgumentError
 from fastpsr.trials.coded import Coded, pick
 from fastpsr.trials.joining.findings import (
     Policies,
+    Verdict,
     check_as_many,
     check_classes,
+    check_ids,
     check_without_ids,
 )
-from fastpsr.trials.joining.in_memory import Joined, Rows, join, keep_numbers
+from fastpsr.trials.joining.key_and_scores import KeyAndScores, Part, Rows, keep_numbers
+from fastpsr.trials.joining.matching import distinct_hashes
 from fastpsr.trials.reading import Progress, Reading, collect
 from fastpsr.trials.request import Label, Request, Wanted
 from fastpsr.trials.several import AnyPath, Files, files_of, open_as_one, transposes
@@ -192,12 +195,46 @@ def _joined(
         if labeled.y_true is None:
             raise ValueError(f"{labeled.path}: there are no labels")
         check_classes(labeled.path, int(labeled.y_true.sum()), len(labeled))
-    joined = keep_numbers(scores, policies) if key is None else join(key, scores, policies)
-    return _assemble(labeled, scores, joined, given=given)
+    if key is None:
+        part = _part("scores", scores, with_side="side" in scores.names)
+        rows, left_out = keep_numbers(part, scores.file, policies)
+        return _assemble(labeled, scores, rows, rows, left_out, given=given)
+    both_sides = "side" in key.names and "side" in scores.names
+    part_of_key = _part("key", key, with_side=both_sides, joined=True)
+    part_of_scores = _part("scores", scores, with_side=both_sides, joined=True)
+    findings = KeyAndScores(key.file, scores.file)
+    hashes = distinct_hashes(part_of_key.ids) if both_sides else key.hashes
+    joined = findings.join(part_of_key, part_of_scores, hashes)
+    findings.check_common()
+    left_out = Verdict.settle(key.path, {scores.path: findings.verdict(policies)})
+    findings.check_numbers()
+    return _assemble(key, scores, *joined, left_out, given=given)
 
 
-def _assemble(key: Reading, scores: Reading, joined: Joined, *, given: bool) -> TrialSet:
-    rows, score_rows = _picked(joined.key_rows, key), _picked(joined.score_rows, scores)
+def _part(argument: str, reading: Reading, *, with_side: bool, joined: bool = False) -> Part:
+    """Return all rows; raise if they are joined, or have one id, and not both ids."""
+    ids = [*reading.ids.values()]
+    if joined or ids:
+        check_ids(argument, reading.path, reading.format, has_ids=len(ids) == 2)
+    if with_side and ids:
+        side = reading.columns[reading.names["side"]]
+        assert isinstance(side, Coded)
+        ids.append(side)
+    label = None if reading.y_true is None else reading.y_true.view(bool)
+    return Part(ids, label, reading.score)
+
+
+def _assemble(
+    key: Reading,
+    scores: Reading,
+    key_rows: Rows,
+    rows_of_scores: Rows,
+    left_out: tuple[str, ...],
+    *,
+    given: bool,
+) -> TrialSet:
+    """Return the trials of rows of the key, with their scores."""
+    rows, score_rows = _picked(key_rows, key), _picked(rows_of_scores, scores)
     assert scores.score is not None
     score = scores.score[score_rows]
     columns = {name: pick(column, rows) for name, column in key.columns.items()}
@@ -218,7 +255,7 @@ def _assemble(key: Reading, scores: Reading, joined: Joined, *, given: bool) -> 
         None if key.y_true is None else np.array(key.y_true[rows]),
         np.array(score) if given else np.require(score, requirements="W"),
         columns,
-        (*taken, *joined.left_out, *taken_as_conditions(columns, AS_SPEAKERS)),
+        (*taken, *left_out, *taken_as_conditions(columns, AS_SPEAKERS)),
         source,
     )
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fastpsr.caching import cached_property
 from fastpsr.trials.coded import Coded, Column, as_column, categories
 from fastpsr.trials.detect import detect
-from fastpsr.trials.joining.repeats import distinct_hashes
+from fastpsr.trials.joining.matching import distinct_hashes
 from fastpsr.trials.optional import polars
 from fastpsr.trials.request import Request
 from fastpsr.trials.trial_file import TrialFile

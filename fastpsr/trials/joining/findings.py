@@ -1,11 +1,8 @@
 """What does not fit of a key and scores, and what is said of it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Literal, NamedTuple
 
 from fastpsr import checks
 from fastpsr.errors import ArgumentError, counted
@@ -14,7 +11,6 @@ from fastpsr.trials.text import Where
 EXAMPLES = 3
 _FEW = 0.5  # share of the key's trials below which leaving the others out is not offered
 _ALLOWING = {"missing": "drop", "extra": "ignore", "duplicates": "first", "nan": "drop"}
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -78,81 +74,23 @@ OF_SCORES = {
 
 @dataclass
 class Found:
-    """Rows of one kind: how many, and the first, with the ids that errors show."""
+    """Rows of one kind: how many, and the first, as (row that orders, row that is shown, ids)."""
 
     count: int = 0
-    rows: list[int] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
+    first: list[tuple[int, int, str]] = field(default_factory=list)
 
-    @classmethod
-    def of(cls, rows: NDArray[np.int64], ids: Sequence[Any]) -> "Found":
-        """Return rows of columns of ids."""
-        some = rows[:EXAMPLES].tolist()
-        return cls(rows.size, some, [_name(ids, row, row) for row in some])
-
-    def see(self, mask: Mask, rows: Any, ids: Sequence[Any]) -> None:
-        """Add rows where a mask is; `rows` are their numbers, `ids` those of the same trials."""
-        places = np.flatnonzero(mask)
-        self.count += places.size
-        for place in places[: EXAMPLES - len(self.rows)].tolist():
-            self.rows.append(int(rows[place]))
-            self.names.append(_name(ids, place, self.rows[-1]))
+    def see(self, count: int, examples: Iterable[tuple[int, int, str]]) -> None:
+        """Add so many rows, of which `examples` are the first."""
+        self.count += count
+        self.first = sorted([*self.first, *examples])[:EXAMPLES]
 
     def show(self, where: Where | None) -> str:
         """Return the first rows, with their places where they are asked for."""
-        shown = self.names
+        shown = [ids for _, _, ids in self.first]
         if where is not None:
-            shown = [f"{name} at {at}" for name, at in zip(shown, where(self.rows), strict=True)]
-        return ", ".join(shown) + ", ..." * (self.count > len(self.rows))
-
-
-def _name(ids: Sequence[Any], place: int, row: int) -> str:
-    return repr(" ".join(str(column[place]) for column in ids)) if ids else f"row {row}"
-
-
-@dataclass(frozen=True, eq=False)
-class Some:
-    """Scores of some rows of the key."""
-
-    score: NDArray[np.float64]
-    present: Mask
-    is_target: Mask | None  # as the scores have it
-    rows: Any  # of the scores
-
-
-class Mismatches:
-    """What does not fit of a key and the scores of one system, by kind."""
-
-    def __init__(self) -> None:
-        self.found = {kind: Found() for kind in OF_BOTH}
-        self.n_matched = 0
-
-    def see(
-        self, some: Some, first_row: int, ids: Sequence[Any], is_first: Mask, is_target: Mask
-    ) -> Mask:
-        """Note what does not fit among some rows of the key, and return those that do.
-
-        `ids` are theirs; `is_first` is whether they did not occur before.
-        """
-        found = self.found
-        present = is_first & some.present
-        self.n_matched += int(present.sum())
-        if not some.present.all():
-            rows = range(first_row, first_row + present.size)
-            found["missing"].see(is_first & ~some.present, rows, ids)
-        is_nan = np.isnan(some.score)
-        if is_nan.any():
-            found["nan"].see(present & is_nan, some.rows, ids)
-        if some.is_target is not None:
-            found["label at odds"].see(present & (some.is_target != is_target), some.rows, ids)
-        return np.asarray(present & ~is_nan)
-
-    def has_errors(self, policies: Policies) -> bool:
-        """Whether anything found so far is an error."""
-        return any(
-            found.count and not policies.allow(OF_BOTH[kind].policy)
-            for kind, found in self.found.items()
-        )
+            places = where([row for _, row, _ in self.first])
+            shown = [f"{ids} at {at}" for ids, at in zip(shown, places, strict=True)]
+        return ", ".join(shown) + ", ..." * (self.count > len(self.first))
 
 
 @dataclass
@@ -197,19 +135,17 @@ class Verdict:
                 verdict.allowing[kind.policy] = _ALLOWING[kind.policy]
         return verdict
 
-    def see_why(self, found: Mismatches, why: Callable[[], str]) -> None:
+    def see_why(self, n_matched: int, n_trials: int, why: Callable[[], str]) -> None:
         """Say how few trials have a score, and what ids differ by, where it is that.
 
         Then to leave trials out, which is allowed, is not what is to be done.
         """
-        n_trials = found.n_matched + found.found["missing"].count
         if not self.errors:
             return
-        are_few = found.n_matched < _FEW * n_trials
+        are_few = n_matched < _FEW * n_trials
         if are_few:
-            self.errors.append(f"only {found.n_matched:,} of {n_trials:,} trials have a score")
-        is_due_to_ids = {"missing", "extra"} & self.allowing.keys()
-        reason = why() if is_due_to_ids and found.found["extra"].count else ""
+            self.errors.append(f"only {n_matched:,} of {n_trials:,} trials have a score")
+        reason = why() if {"missing", "extra"} & self.allowing.keys() else ""
         if reason:
             self.errors.append(reason)
             self.allowing.clear()

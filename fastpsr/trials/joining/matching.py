@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.trials.coded import Coded, recode
-from fastpsr.trials.joining.repeats import distinct_hashes
 from fastpsr.trials.optional import polars
 
 if TYPE_CHECKING:
-    from polars import Series
+    from polars import DataFrame, Series
 
 _MAX_PAIRS = 2**62
 _ROWS = 1 << 20
@@ -48,7 +47,7 @@ def match(
 
 
 def repeated(
-    pairs: NDArray[np.int64], first: NDArray[np.bool_], values: NDArray[Any]
+    pairs: NDArray[np.int64], first: NDArray[np.bool_], values: Any
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the rows that occur again, and whether their value is another; nan equals nan."""
     twice = np.flatnonzero(~first)
@@ -58,6 +57,32 @@ def repeated(
     earlier = values[where[order[place]]]
     both_nan = np.isnan(earlier) & np.isnan(values[twice])
     return twice, np.asarray((earlier != values[twice]) & ~both_nan)
+
+
+def hashes_of(frame: "DataFrame", roles: Sequence[str]) -> "Series":
+    """Return a number for each row: equal ids have equal numbers, others hardly ever."""
+    pl = polars()
+    first, *others = roles
+    hashed = pl.col(first).hash(1)
+    for k, role in enumerate(others):
+        hashed = hashed * pl.lit(0x9E3779B97F4A7C15, pl.UInt64) + pl.col(role).hash(
+            k + 2
+        )  # mod 2^64
+    return frame.select(hashed).to_series()
+
+
+def distinct_hashes(ids: Sequence[Coded]) -> NDArray[np.int64] | None:
+    """Return a number for each row of ids, where all differ: then so do all ids.
+
+    None where numbers are equal, or ids are coded.
+    """
+    strings = [column.uncoded for column in ids]
+    frame = polars().DataFrame({str(k): c for k, c in enumerate(strings) if c is not None})
+    if frame.width < len(strings):
+        return None
+    numbers = hashes_of(frame, frame.columns)
+    are_distinct = numbers.n_unique() == numbers.len()
+    return numbers.to_numpy().view(np.int64) if are_distinct else None
 
 
 def _match_codes(key_ids: Sequence[Coded], score_ids: Sequence[Coded]) -> Matched:

@@ -1,12 +1,11 @@
 """A Parquet file that is written part by part."""
 
-from concurrent.futures import Future
-from contextlib import suppress
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastpsr.data.budget import memory_budget
-from fastpsr.trials.joining.stopping import started_thread
 from fastpsr.trials.optional import polars, pyarrow
 
 if TYPE_CHECKING:
@@ -84,3 +83,19 @@ class ParquetWriter:
                 dictionary_pagesize_limit=1 << 24,
             )  # fmt: skip
         self._writer.write_table(table, row_group_size=table.num_rows)
+
+
+def both_interrupts() -> nullcontext[None]:
+    """Return a block in which Ctrl-C ends, inside of one that cleans up.
+
+    While polars works, Ctrl-C raises KeyboardInterrupt twice: in polars, and in the next line of
+    Python, wherever that is. This is the end of this block, so that the clean-up is not stopped.
+    """
+    return nullcontext()
+
+
+def started_thread() -> ThreadPoolExecutor:
+    """Return a pool of one thread, which runs: if Ctrl-C stopped its start, there would be two."""
+    pool = ThreadPoolExecutor(1)
+    pool.submit(int).result()
+    return pool

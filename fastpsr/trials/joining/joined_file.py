@@ -1,8 +1,7 @@
 """Join a key and scores of any size into one Parquet file, in bounded memory."""
 
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,12 +11,8 @@ from fastpsr.data.budget import memory_budget
 from fastpsr.errors import ArgumentError
 from fastpsr.files import check_place, whole_file
 from fastpsr.ids import SPEAKER_COLUMNS
-from fastpsr.trials.joining.columns import column_names, named
-from fastpsr.trials.joining.database import Database
 from fastpsr.trials.joining.findings import Policies, check_ids
-from fastpsr.trials.joining.sources import WithIdsOf
-from fastpsr.trials.joining.steps import Job, System
-from fastpsr.trials.joining.stopping import both_interrupts
+from fastpsr.trials.joining.in_parts import Job, System, WithIdsOf
 from fastpsr.trials.optional import polars, pyarrow
 from fastpsr.trials.reading import Progress, Reading, open_file
 from fastpsr.trials.request import Label, Request
@@ -27,8 +22,6 @@ from fastpsr.trials.text import Progress as Told
 from fastpsr.trials.trial_file import TrialFile
 
 AnyPath = str | os.PathLike[str]
-
-_PIECE_BYTES = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -125,7 +118,7 @@ def join(
     order of the key. :func:`fastpsr.scan_parquet` reads it.
 
     Scores in the key's order are joined as both are read, which compares all ids. Others are joined
-    by DuckDB, in files of a folder beside `output` that is removed. Memory is bounded by
+    bucket by bucket of their ids, through temporary files beside `output`. Memory is bounded by
     ``FASTPSR_MEMORY`` and what the libraries take, about 0.3 GB; speakers are held by id.
 
     Examples
@@ -142,7 +135,7 @@ def join(
     """
     policies = Policies(missing, extra, duplicates, nan)
     polars(), pyarrow()
-    keys, paths = files_of("key", key), named(scores)
+    keys, paths = files_of("key", key), _by_column(scores)
     inputs = [*(file for file, _ in keys), *paths.values()]
     _check_output(output, inputs)
     turns = transposes(transpose, inputs)
@@ -158,18 +151,14 @@ def join(
     finder = SpeakerFinder.of(speakers, speaker_columns, speaker_pattern)
     if finder is not None:
         finder.check_columns(of_key.conditions)
-    sided = all("side" in file.roles for file in (of_key, *(s.file for s in systems)))
-    ids = ["enroll", "test", *(["side"] if sided else [])]
     budget = memory_budget()
-    n_bytes = min(_PIECE_BYTES, max(budget // 64, 1 << 16))
     of_key.look()
     tell = partial(_tell, progress)
     with whole_file(Path(output)) as part:
         while True:
-            columns = column_names([*paths], of_key, finder)
-            with closing(Database(Path(output), budget, n_bytes)) as database, both_interrupts():
-                job = Job(of_key, systems, columns, ids, finder, policies, database, tell)
-                left_out = job.run(part)
+            columns = _column_names([*paths], of_key, finder)
+            job = Job(of_key, systems, columns, finder, policies, budget, tell)
+            left_out = job.run(part)
             if not of_key.tell_kinds():  # else the first spoofed trials came late
                 break
     return JoinedFile(
@@ -181,6 +170,69 @@ def join(
         {str(system.file.path): system.in_order for system in systems},
         (of_key.notes, *(s.file.notes for s in systems), *left_out, *_on_speakers(finder, columns)),
     )
+
+
+def _by_column(scores: AnyPath | Sequence[AnyPath] | Mapping[str, AnyPath]) -> dict[str, AnyPath]:
+    """Return score files by the names of their columns."""
+    if isinstance(scores, Mapping):
+        named = dict(scores)
+    else:
+        paths = [scores] if isinstance(scores, str | os.PathLike) else list(scores)
+        seen: set[str] = set()
+        for path in paths:
+            real = os.path.realpath(path)
+            if real in seen:
+                raise ArgumentError("scores", f"must name each file once, but name {path} again")
+            seen.add(real)
+        named = {"llr": paths[0]} if len(paths) == 1 else _names_of_columns(paths)
+    if not named:
+        raise ArgumentError("scores", "must name at least one file")
+    return named
+
+
+_OWN_NAMES = ("target", "enroll", "test", *SPEAKER_COLUMNS)
+
+
+def _names_of_columns(paths: Sequence[AnyPath]) -> dict[str, AnyPath]:
+    """Name each by its stem; where these are alike or taken by its name, or more of its path."""
+
+    def candidates(path: AnyPath) -> Iterator[str]:
+        parts = Path(path).parts
+        name = parts[-1].removesuffix(".gz")
+        yield Path(name).stem
+        yield parts[-1]
+        for n in range(2, len(parts) + 1):
+            yield "/".join(parts[-n:])
+        yield os.path.realpath(path)
+
+    choices = [list(candidates(path)) for path in paths]
+    ranks = [0] * len(paths)
+    while True:
+        names = [choice[k] for choice, k in zip(choices, ranks, strict=True)]
+        again = [
+            place for place, name in enumerate(names)
+            if (names.count(name) > 1 or name in _OWN_NAMES)
+            and ranks[place] + 1 < len(choices[place])
+        ]  # fmt: skip
+        if not again:
+            return dict(zip(names, paths, strict=True))
+        for place in again:
+            ranks[place] += 1
+
+
+def _column_names(names: Sequence[str], key: TrialFile, finder: SpeakerFinder | None) -> list[str]:
+    """Return the names of the file's columns, or raise where two are alike."""
+    speakers = [] if finder is None else SPEAKER_COLUMNS
+    own = ["target", *names, "enroll", "test", *speakers]
+    named = () if finder is None else finder.columns or ()  # may have the names of the result's
+    conditions = [name for name in key.conditions if not (name in speakers and name in named)]
+    for k, name in enumerate([*own, *conditions]):
+        if name in [*own, *conditions][:k]:
+            raise ValueError(
+                f"names of columns must differ, but two of the result are {name!r}: "
+                f"{', '.join([*own, *conditions])}"
+            )
+    return [*own, *conditions]
 
 
 def _check_output(output: AnyPath, inputs: Sequence[AnyPath | Reading]) -> None:
