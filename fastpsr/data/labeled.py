@@ -587,6 +587,9 @@ def weigh_groups(groups: NDArray[Any], weights: Floats, n_groups: int) -> Floats
 
 def _count(codes: NDArray[Any], n: int) -> Floats:
     """Return how often each of 0 to n - 1 occurs, (n,)."""
+    if n == 2:
+        n_ones = np.count_nonzero(codes)
+        return np.array([codes.size - n_ones, n_ones], np.float64)
     if n <= _FEW_CODES:
         of_code = [int(np.count_nonzero(codes == code)) for code in range(n - 1)]
         return np.array([*of_code, codes.size - sum(of_code)], np.float64)

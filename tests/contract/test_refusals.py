@@ -319,9 +319,8 @@ def test_names_that_are_no_columns_and_arrays_of_other_lengths():
             missing = outcome(call, given, dict.fromkeys(columns, "nope"))
             assert missing.argument == outcome(call, given, short).argument == argument
             assert "nope" in str(missing)
-    mixed = fp.from_parts(
-        [(data[:30], {"id": columns["left"][:30]}), (data[30:], {"id": np.arange(30)})]
-    )
+    left = columns["left"][:30]
+    mixed = fp.from_parts([(data[:30], {"id": left}), (data[30:], {"id": np.arange(30)})])
     assert outcome(fp.bootstrap, fp.Cllr(), mixed, resampling=fp.Clusters("id")).argument == "ids"
     assert isinstance(outcome(fp.bootstrap, lambda p: 1.0, parts), ValueError)
 
