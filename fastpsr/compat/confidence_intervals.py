@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr import checks
 from fastpsr.bootstrap import IID, Nested, Resampling
 from fastpsr.bootstrap.bootstrap import values_of
-from fastpsr.bootstrap.evidence import Estimand, Term
+from fastpsr.bootstrap.evidence import Estimand, Job, Term
 from fastpsr.bootstrap.inference import intervals_of
-from fastpsr.bootstrap.job import Job
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.compat.inputs import from_tensor
 from fastpsr.data import Floats, Part, Predictions

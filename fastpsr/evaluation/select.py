@@ -8,9 +8,7 @@ import numpy as np
 
 from fastpsr.bootstrap import Resampling
 from fastpsr.bootstrap.intervals import Method, percentile
-from fastpsr.bootstrap.job import Progress
-from fastpsr.bootstrap.progress import as_progress
-from fastpsr.bootstrap.settings import Intervals
+from fastpsr.bootstrap.settings import Intervals, Progress, as_progress
 from fastpsr.calibration import ByCondition, CrossFit, LinearFusion
 from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.custom import FitTransform, as_calibrator

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from fastpsr import checks, curves
 from fastpsr.bootstrap import Band
 from fastpsr.bootstrap import band as band_of
-from fastpsr.bootstrap.resampling import Resampling
+from fastpsr.bootstrap.schemes import Resampling
 from fastpsr.curves import PavSteps
 from fastpsr.data import Floats, Predictions
 from fastpsr.errors import ArgumentError
