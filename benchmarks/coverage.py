@@ -39,11 +39,9 @@ from benchmarks.populations import (
     unequal_clusters,
 )
 from benchmarks.report import write_report
-from fastpsr.bootstrap.evidence import Estimand, Term
-from fastpsr.bootstrap.gather import gather
-from fastpsr.bootstrap.inference import results_of
+from fastpsr.bootstrap.evidence import Estimand, Job, Term
+from fastpsr.bootstrap.inference import gather, results_of
 from fastpsr.bootstrap.intervals import percentile
-from fastpsr.bootstrap.job import Job
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.counts import side_by_side
 from fastpsr.errors import Subject

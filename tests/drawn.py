@@ -1,7 +1,7 @@
 """What the bootstrap draws: how often each sample is there, by replicate."""
 
 from fastpsr.bootstrap.group_draws import GroupDraws
-from fastpsr.bootstrap.layout import Layout
+from fastpsr.bootstrap.row_draws import Layout
 
 
 def sums_of(metric, data):

@@ -5,11 +5,11 @@
 
 from fastpsr.bootstrap.bands import Band, band
 from fastpsr.bootstrap.bootstrap import bootstrap, compare
+from fastpsr.bootstrap.inference import BootstrapResult
 from fastpsr.bootstrap.intervals import Interval as Interval
-from fastpsr.bootstrap.resampling import Resampling as Resampling
-from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.bootstrap.sample_size import SampleSize, sample_size
 from fastpsr.bootstrap.schemes import IID, Clusters, Nested, Stratified, TwoWay
+from fastpsr.bootstrap.schemes import Resampling as Resampling
 
 RESAMPLINGS: tuple[type[Resampling], ...] = (IID, Stratified, Clusters, Nested, TwoWay)
 

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fastpsr.bootstrap.evidence import Job
 from fastpsr.bootstrap.intervals import Method, percentile
-from fastpsr.bootstrap.job import Job, Progress
-from fastpsr.bootstrap.progress import as_progress
 from fastpsr.bootstrap.replicates import draw_replicates
-from fastpsr.bootstrap.resampling import Resampling
-from fastpsr.bootstrap.settings import Intervals
+from fastpsr.bootstrap.schemes import Resampling
+from fastpsr.bootstrap.settings import Intervals, Progress, as_progress
 from fastpsr.counts import begin, one_call, side_by_side
 from fastpsr.data import Data, Floats, check_data
 from fastpsr.errors import ArgumentError, in_silence, warn

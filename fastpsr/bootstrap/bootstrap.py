@@ -7,15 +7,11 @@ from typing import Any, NoReturn, TypedDict, Unpack, overload
 
 import numpy as np
 
-from fastpsr.bootstrap.evidence import Estimand, Term
-from fastpsr.bootstrap.inference import intervals_of
+from fastpsr.bootstrap.evidence import Estimand, Job, Term, as_number
+from fastpsr.bootstrap.inference import METHODS, BootstrapResult, intervals_of
 from fastpsr.bootstrap.intervals import Method
-from fastpsr.bootstrap.job import Job, Progress, as_number
-from fastpsr.bootstrap.methods import METHODS
-from fastpsr.bootstrap.progress import as_progress
-from fastpsr.bootstrap.resampling import Resampling
-from fastpsr.bootstrap.result import BootstrapResult
-from fastpsr.bootstrap.settings import Intervals, least_resamples
+from fastpsr.bootstrap.schemes import Resampling
+from fastpsr.bootstrap.settings import Intervals, Progress, as_progress, least_resamples
 from fastpsr.counts import begin, side_by_side
 from fastpsr.data import Data, PartitionedPredictions, Predictions, check_data
 from fastpsr.data.suspicion import look_at_llrs

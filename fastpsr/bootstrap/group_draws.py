@@ -7,9 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.bootstrap.layout import Layout, present_rows
-from fastpsr.bootstrap.row_counts import RowCounts
-from fastpsr.bootstrap.streams import seed_of
+from fastpsr.bootstrap.row_draws import Layout, RowCounts, present_rows, seed_of
 from fastpsr.bootstrap.units import IndependentRows
 from fastpsr.counts import count
 from fastpsr.counts.sums import AddUp

@@ -1,20 +1,378 @@
-"""Results of estimands: their intervals, with warnings of what is not reliable."""
+"""Intervals of estimands: what is drawn for them, the methods, and the results."""
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 
-from fastpsr.bootstrap.evidence import Estimand, Evidence, Input, signed_sum
-from fastpsr.bootstrap.gather import gather
-from fastpsr.bootstrap.intervals import Interval, simultaneous_level
-from fastpsr.bootstrap.job import Job, Progress
-from fastpsr.bootstrap.methods import Outcome, interval_of
-from fastpsr.bootstrap.result import BootstrapResult
-from fastpsr.bootstrap.settings import Intervals
+from fastpsr.bootstrap.evidence import Estimand, Evidence, Input, Job, signed_sum
+from fastpsr.bootstrap.intervals import (
+    Estimate,
+    Interval,
+    SignedErrors,
+    UsedMethod,
+    basic,
+    bca,
+    described,
+    drawn_for,
+    interval_of_difference,
+    inverted_interval,
+    normal,
+    percentile,
+    simultaneous_level,
+)
+from fastpsr.bootstrap.replicates import draw_replicates
+from fastpsr.bootstrap.settings import Intervals, Progress
+from fastpsr.bootstrap.subsampling import (
+    centered,
+    jackknife,
+    left_out_by_stratum,
+    left_out_values,
+    subsampling,
+    subset_values,
+)
+from fastpsr.bootstrap.units import Units
+from fastpsr.counts import one_call, side_by_side
 from fastpsr.data import Floats
-from fastpsr.errors import Subject, warn
+from fastpsr.errors import Subject, in_silence, warn
 from fastpsr.metrics.base import Metric
+from fastpsr.results import Result, frame, table
+from fastpsr.version import __version__
+
+if TYPE_CHECKING:
+    from polars import DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class BootstrapResult(Result):
+    """Value of a metric with its confidence interval.
+
+    Attributes
+    ----------
+    name : str
+        Name of the metric.
+    value : float
+        Value on the data.
+    interval : Interval
+        ``.low`` and ``.high``.
+    standard_error : float
+        Standard deviation of the replicates.
+    bias : float
+        Mean of the replicates minus the value: an estimate of the bias of the value.
+    replicates : ndarray of float64, shape (n_resamples,)
+        nan where the metric was undefined.
+    n_undefined : int
+        Number of replicates in which the metric is undefined, for example because a class is
+        missing. They are not used for the interval.
+    confidence_level : float
+    method : str
+        How the interval was computed: "percentile", "basic", "bca", "normal", "subsampling",
+        "jackknife" or "inverted test".
+    degrees_of_freedom : float
+        Of an interval by subsampling or by the jackknife: about how many samples, clusters or
+        speakers determine the value; intervals are wider where there are few. nan for other
+        methods.
+    seed : int
+        Seed that reproduces the replicates.
+    resampling : str
+        Name of the resampling scheme.
+    corrected : float
+        The value, corrected for the optimism of having been optimized or fitted on these samples,
+        where the interval is by subsampling; else nan. The interval is around it, and for a small
+        value of a large optimism it may not contain the value itself.
+    caution : str
+        Why the interval is not to be used, where only the range of the metric bounds it; else "".
+    unit : str
+        Of the value: "fraction", "percent", "probability", "nats", "bits", or "" for ratios.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_posteriors([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.9] * 25)
+    >>> found = fp.bootstrap(fp.AUC(), data, seed=0)
+    >>> found.value, found.n_undefined, found.interval.low < found.value < found.interval.high
+    (0.75, 0, True)
+    """
+
+    name: str
+    value: float
+    interval: Interval
+    standard_error: float
+    bias: float
+    replicates: Floats
+    n_undefined: int
+    confidence_level: float
+    method: UsedMethod
+    seed: int
+    resampling: str
+    unit: str = ""
+    degrees_of_freedom: float = float("nan")
+    corrected: float = float("nan")
+    caution: str = ""
+
+    @property
+    def n_resamples(self) -> int:
+        """Number of replicates, including undefined ones."""
+        return self.replicates.size
+
+    @property
+    def settings(self) -> str:
+        """Description of how the interval was computed."""
+        return described_results([self])
+
+    def to_frame(self) -> "DataFrame":
+        """Return a ``polars.DataFrame`` of one row, with everything except the replicates.
+
+        Raises
+        ------
+        ValueError
+            If polars is not installed.
+        """
+        row: dict[str, Any] = {
+            name: [value] for name, value in self._content().items() if name != "replicates"
+        }
+        if self.seed < 1 << 64:  # the same type for small and large seeds
+            row["seed"] = np.array(row["seed"], np.uint64)
+        return frame(row)
+
+    def _content(self) -> dict[str, Any]:
+        content = super()._content()
+        low, high = content.pop("interval")
+        name, value = content.pop("name"), content.pop("value")
+        settings = {"n_resamples": self.n_resamples, "fastpsr": __version__}
+        return {"name": name, "value": value, "low": low, "high": high, **content, **settings}
+
+    def _repr_html_(self) -> str:
+        names = ("value", "low", "high", "standard error", "bias", "undefined")
+        numbers = (self.value, *self.interval, self.standard_error, self.bias, self.n_undefined)
+        return table(self.settings, ("metric", *names), [(self.name, *numbers)])
+
+    @property
+    def _beside(self) -> str:
+        """The corrected value as text, where the interval does not contain the value."""
+        if math.isnan(self.corrected) or self.interval.low <= self.value <= self.interval.high:
+            return ""
+        return f"; {self.corrected:.4g} once corrected for optimism on these samples"
+
+    def __repr__(self) -> str:
+        low, high = self.interval
+        return (
+            f"<{self.name}: {self.value:.4g}, {100.0 * self.confidence_level:.6g}% interval "
+            f"{low:.4g} to {high:.4g} ({self.method}, {drawn_for(self.method, self.n_resamples)})"
+            f"{self._beside}{'; ' * bool(self.caution)}{self.caution}>"
+        )
+
+
+def described_results(results: Sequence[BootstrapResult]) -> str:
+    """Return the settings of intervals that were computed together as text."""
+    methods: dict[str, list[str]] = {}
+    for each in results:
+        methods.setdefault(each.method, []).append(each.name)
+    first = results[0]
+    return described(
+        first.confidence_level, methods, first.n_resamples, first.resampling, first.seed
+    )
+
+
+class IntervalMethod(NamedTuple):
+    """What an interval is computed from, and how, at a confidence level.
+
+    The function raises a ValueError with the reason if there is no interval.
+    """
+
+    needs: tuple[Input, ...]
+    compute: Callable[[Evidence, float], Interval | Estimate]
+
+
+class Outcome(NamedTuple):
+    """An interval, the method that was used, the estimate if there is one, and a problem or ""."""
+
+    method: UsedMethod
+    interval: Interval
+    estimate: Estimate | None = None
+    problem: str = ""
+
+
+def interval_of(method: UsedMethod, evidence: Evidence, level: float) -> Outcome:
+    """Return the interval by a method; by percentile where a value is infinite; or the problem."""
+    value, replicates = evidence.value, evidence.defined
+    needs, compute = METHODS[method]
+    none = Interval(math.nan, math.nan)
+    if math.isnan(value):
+        return Outcome(method, none, None, "is undefined: both values are infinite")
+    if "replicates" in needs or math.isinf(value):
+        if replicates.size < 2:
+            return Outcome(method, none)
+        if method != "percentile" and not np.isfinite([value, *replicates]).all():
+            problem = (
+                "is infinite on the data or in a replicate: its interval is by percentile, "
+                f"not {method}"
+            )
+            return Outcome("percentile", percentile(replicates, level), None, problem)
+    try:
+        computed = compute(evidence, level)
+        if isinstance(computed, Estimate):
+            return Outcome(method, computed.interval(level), computed)
+        return Outcome(method, computed)
+    except ValueError as error:
+        return Outcome(method, none, None, f"has no interval: {error}")
+
+
+def _percentile(evidence: Evidence, level: float) -> Interval:
+    return percentile(evidence.defined, level)
+
+
+def _basic(evidence: Evidence, level: float) -> Interval:
+    return basic(evidence.value, evidence.defined, level)
+
+
+def _normal(evidence: Evidence, level: float) -> Interval:
+    return normal(evidence.value, evidence.defined, level)
+
+
+def _bca(evidence: Evidence, level: float) -> Interval:
+    influence = -centered(evidence.draws["left out by stratum"])
+    return bca(evidence.value, evidence.defined, influence, level)
+
+
+def _subsampling(evidence: Evidence, _level: float) -> Estimate:
+    return subsampling(evidence)
+
+
+def _jackknife(evidence: Evidence, _level: float) -> Estimate:
+    return jackknife(evidence.value, evidence.draws["left out"], evidence.rule)
+
+
+def _inverted_test(evidence: Evidence, level: float) -> Interval:
+    if not evidence.terms:
+        n_units = evidence.units.n_whole_ids
+        return inverted_interval(evidence.draws["signed errors"], level, n_units)
+    a, b = (term for term, _ in evidence.terms)
+    replicates = np.array([a.replicates, b.replicates])
+    return interval_of_difference(_inverted_test(a, level), _inverted_test(b, level), replicates)
+
+
+METHODS: dict[UsedMethod, IntervalMethod] = {
+    "percentile": IntervalMethod(("replicates",), _percentile),
+    "basic": IntervalMethod(("replicates",), _basic),
+    "normal": IntervalMethod(("replicates",), _normal),
+    "bca": IntervalMethod(("replicates", "left out by stratum"), _bca),
+    "subsampling": IntervalMethod(
+        ("subsets", "left out"), lambda evidence, _level: subsampling(evidence)
+    ),
+    "jackknife": IntervalMethod(("left out",), _jackknife),
+    "inverted test": IntervalMethod(("replicates", "signed errors"), _inverted_test),
+}
+
+
+_OF_UNITS: dict[Input, Any] = {
+    "subsets": subset_values,
+    "left out": left_out_values,
+    "left out by stratum": left_out_by_stratum,
+}
+
+
+def gather(
+    estimands: Sequence[Estimand],
+    settings: Intervals,
+    *,
+    jointly: bool,
+    progress: Progress,
+    also: Sequence[Input] = (),
+) -> dict[Job, Evidence]:
+    """Return the values under draws from which the intervals of estimands are computed.
+
+    Parameters
+    ----------
+    jointly : bool
+        Whether all metrics must see the same draws.
+    also : sequence of Input
+        What is asked for of all metrics besides.
+    """
+    jobs_by_input = _jobs_by_input(estimands, settings, also)
+    values = {term.job: term.value for estimand in estimands for term in estimand.terms}
+    whole = next(iter(values)).whole
+    with in_silence(), one_call():
+        units = settings.resampling.units(whole)
+        replicates = partial(_replicates, jobs_by_input, units, settings, progress, jointly=jointly)
+        of_units = {name: jobs_by_input[name] for name in _OF_UNITS if jobs_by_input[name]}
+        draws, *arrays = side_by_side(
+            replicates,
+            *(
+                partial(_OF_UNITS[name], jobs, units.independent, settings.seed)
+                for name, jobs in of_units.items()
+            ),
+            over=whole,
+        )
+    for (name, jobs), values_of_jobs in zip(of_units.items(), arrays, strict=True):
+        draws[name] = dict(zip(jobs, values_of_jobs, strict=True))
+    return {
+        job: Evidence(
+            value, job.value_range, job.interval_rule, job.data.class_sizes, units,
+            {name: by_job[job] for name, by_job in draws.items() if job in by_job},
+        )
+        for job, value in values.items()
+    }  # fmt: skip
+
+
+def _jobs_by_input(
+    estimands: Sequence[Estimand], settings: Intervals, also: Sequence[Input]
+) -> dict[Input, list[Job]]:
+    """Return the jobs for which each input is drawn."""
+    jobs: dict[Input, dict[Job, None]] = {name: {} for name in get_args(Input)}
+    family_sizes = Counter(each.family for each in estimands if each.family is not None)
+    for estimand in estimands:
+        needs = {*METHODS[settings.method_of(estimand.rules)].needs, *also}
+        if not np.isfinite(estimand.value):  # whose interval is by percentile
+            needs = {"replicates", *also}
+        if family_sizes[estimand.family] > 1:  # their level is found on replicates
+            needs.add("replicates")
+        for name in needs:
+            jobs[name] |= dict.fromkeys(term.job for term in estimand.terms)
+    return {name: list(some) for name, some in jobs.items()}
+
+
+def _replicates(
+    jobs_by_input: dict[Input, list[Job]],
+    units: Units,
+    settings: Intervals,
+    progress: Progress,
+    *,
+    jointly: bool,
+) -> dict[Input, dict[Job, Any]]:
+    """Return the replicates of jobs, and the signed errors of calibration errors."""
+    jobs, of_errors = jobs_by_input["replicates"], jobs_by_input["signed errors"]
+    if not jobs:
+        progress(0, 0)
+        return {}
+    bins = [_of_bins(job) for job in of_errors]
+    draw = partial(
+        draw_replicates, [*jobs, *bins], units, settings.n_resamples, settings.seed,
+        jointly=jointly, progress=progress,
+    )  # fmt: skip
+    of_bins = [partial(job.metric.value_on, job.data) for job in bins]  # type: ignore[union-attr]
+    replicates, *errors = side_by_side(draw, *of_bins, over=jobs[0].whole)
+    signed = {
+        job: SignedErrors(on_data, under_draws, job.metric.norm)  # type: ignore[union-attr]
+        for job, on_data, under_draws in zip(
+            of_errors, errors, replicates[len(jobs) :], strict=True
+        )
+    }
+    return {
+        "replicates": dict(zip(jobs, replicates, strict=False)),
+        "signed errors": signed,
+    }
+
+
+def _of_bins(job: Job) -> Job:
+    """Return the job of the signed errors of the bins of a calibration error."""
+    metric: Any = job.metric
+    return Job(metric.signed_errors, job.data, job.subset, job.sums, (metric.bins,))
+
 
 _FEW = 8.0  # degrees of freedom
 

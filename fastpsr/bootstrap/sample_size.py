@@ -8,17 +8,18 @@ import numpy as np
 
 from fastpsr import checks
 from fastpsr.bootstrap.bootstrap import values_of
-from fastpsr.bootstrap.evidence import Estimand, Evidence, Term
-from fastpsr.bootstrap.gather import gather
-from fastpsr.bootstrap.inference import results_of
+from fastpsr.bootstrap.evidence import Estimand, Evidence, Job, Term
+from fastpsr.bootstrap.inference import BootstrapResult, gather, interval_of, results_of
 from fastpsr.bootstrap.intervals import Estimate, Interval
-from fastpsr.bootstrap.job import Job
-from fastpsr.bootstrap.left_out import centered, degrees_of_freedom
-from fastpsr.bootstrap.methods import interval_of
-from fastpsr.bootstrap.resampling import Resampling
-from fastpsr.bootstrap.result import BootstrapResult
+from fastpsr.bootstrap.schemes import Resampling
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.bootstrap.subsampling import FEWEST, SPLITS, halves_and_quarters
+from fastpsr.bootstrap.subsampling import (
+    FEWEST,
+    SPLITS,
+    centered,
+    degrees_of_freedom,
+    halves_and_quarters,
+)
 from fastpsr.caching import cached_property
 from fastpsr.data import Data, Floats, check_data
 from fastpsr.errors import ArgumentError, Subject

@@ -1,6 +1,8 @@
-"""Settings of confidence intervals: validated first, applied to replicates later."""
+"""Settings of confidence intervals, and the progress that is reported."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,11 +10,13 @@ import numpy as np
 
 from fastpsr import checks
 from fastpsr.bootstrap.intervals import METHODS, Method, UsedMethod, described
-from fastpsr.bootstrap.resampling import Resampling
-from fastpsr.bootstrap.schemes import IID
+from fastpsr.bootstrap.schemes import IID, Resampling
 from fastpsr.data import Data
 from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import IntervalRule
+
+#: Called with the number of replicates done, and their total.
+Progress = Callable[[int, int], object]
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,3 +169,47 @@ def _check_method(method: Method, resampling: Resampling) -> None:
 def least_resamples(confidence_level: float) -> int:
     """Return how many replicates have one beyond each end of an interval."""
     return int(np.ceil(2.0 / (1.0 - confidence_level) * (1.0 - 1e-12)))
+
+
+_QUIET_SECONDS = 1.0  # before a line that nobody asked for
+_SECONDS_BETWEEN = 0.2
+
+
+def as_progress(progress: bool | Progress | None) -> Progress:
+    """Return the callable that reports finished replicates.
+
+    None is a line on stderr where somebody sees it, after a second, so that short waits have none.
+    """
+    if callable(progress):
+        return progress
+    if progress is not None and not isinstance(progress, (bool, np.bool_)):
+        raise ArgumentError("progress", f"must be True, False or a function, not {progress!r}")
+    if progress is None and _is_seen(sys.stderr):
+        return _ProgressLine(_QUIET_SECONDS)
+    return _ProgressLine() if progress else lambda done, total: None
+
+
+def _is_seen(stream: Any) -> bool:
+    """Return whether a stream is a terminal, or that of a notebook."""
+    if stream is None:  # Python without a console
+        return False
+    return bool(stream.isatty()) or type(stream).__module__.startswith("ipykernel")
+
+
+class _ProgressLine:
+    """A progress line on stderr."""
+
+    def __init__(self, quiet_seconds: float = 0.0) -> None:
+        self._begun = time.monotonic()
+        self._last = self._begun + quiet_seconds - _SECONDS_BETWEEN
+        self._is_shown = False
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        is_due = now - self._last >= _SECONDS_BETWEEN
+        if not is_due and not (done == total and self._is_shown):
+            return
+        self._last, self._is_shown = now, True
+        left = f"{(now - self._begun) * (total - done) / max(done, 1):.0f} s left"
+        left, end = (left, "") if done < total else ("now the intervals", "\n")
+        print(f"\r{done:,} of {total:,} replicates, {left} ", end=end, file=sys.stderr, flush=True)

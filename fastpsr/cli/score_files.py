@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.bootstrap import IID, Resampling
-from fastpsr.bootstrap.resampling import names_of_ids, with_ids
+from fastpsr.bootstrap.schemes import names_of_ids, with_ids
 from fastpsr.cli.options.files import check_written_ending
 from fastpsr.cli.options.intervals import IntervalOptions
 from fastpsr.cli.options.sources import kind_of, parse_columns

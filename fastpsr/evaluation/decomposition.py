@@ -8,14 +8,10 @@ from typing import Any, Literal
 import numpy as np
 
 from fastpsr.bootstrap import BootstrapResult, Resampling
-from fastpsr.bootstrap.evidence import Estimand, Term
-from fastpsr.bootstrap.gather import gather
-from fastpsr.bootstrap.inference import results_of
+from fastpsr.bootstrap.evidence import Estimand, Job, Term
+from fastpsr.bootstrap.inference import described_results, gather, results_of
 from fastpsr.bootstrap.intervals import Method
-from fastpsr.bootstrap.job import Job, Progress
-from fastpsr.bootstrap.progress import as_progress
-from fastpsr.bootstrap.result import described_results
-from fastpsr.bootstrap.settings import Intervals
+from fastpsr.bootstrap.settings import Intervals, Progress, as_progress
 from fastpsr.calibration import TrainOnTest
 from fastpsr.calibration.base import Calibrator, FitTransform
 from fastpsr.calibration.pav import PAV

@@ -11,8 +11,7 @@ from fastpsr.bootstrap.bootstrap import check_same_samples
 from fastpsr.bootstrap.evidence import Estimand, Term
 from fastpsr.bootstrap.inference import intervals_of
 from fastpsr.bootstrap.intervals import Method
-from fastpsr.bootstrap.progress import as_progress
-from fastpsr.bootstrap.settings import Intervals
+from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.counts import outcomes
 from fastpsr.data import By, Data, Predictions, check_data
 from fastpsr.data.binning import Bins

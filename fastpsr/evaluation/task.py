@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from fastpsr.bootstrap import BootstrapResult
-from fastpsr.bootstrap.job import Job, as_number
-from fastpsr.bootstrap.row_counts import Subset
+from fastpsr.bootstrap.evidence import Job, as_number
+from fastpsr.bootstrap.row_draws import Subset
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import TrainOnTest
 from fastpsr.calibration.pav import PAV

@@ -12,7 +12,7 @@ from matplotlib.patches import Rectangle
 from fastpsr import checks, curves
 from fastpsr.bootstrap import Band
 from fastpsr.bootstrap import band as band_of
-from fastpsr.bootstrap.resampling import Resampling
+from fastpsr.bootstrap.schemes import Resampling
 from fastpsr.counts.bins import BinTotals
 from fastpsr.curves import PavSteps
 from fastpsr.data import Floats, Predictions

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fastpsr import checks
 from fastpsr.bootstrap import IID, Resampling, TwoWay
 from fastpsr.bootstrap.intervals import Method
-from fastpsr.bootstrap.resampling import names_of_ids, with_ids
+from fastpsr.bootstrap.schemes import names_of_ids, with_ids
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import CrossFit
 from fastpsr.data import Bins, Kind, Predictions, Scale, SharedTargets

@@ -130,7 +130,7 @@ class IntervalOptions:
 
     def of_trials(self, made: "TrialSet") -> "Resampling | None":
         """Return what is drawn of trials, None for their speakers, or all trials."""
-        from fastpsr.bootstrap.resampling import names_of_ids
+        from fastpsr.bootstrap.schemes import names_of_ids
 
         scheme = self.scheme
         if scheme is None or isinstance(scheme, fp.TwoWay):
@@ -146,7 +146,7 @@ class IntervalOptions:
 
     def of_table(self, table: "OpenTable") -> "Resampling":
         """Return what is drawn of a table, by default its speakers, if columns have their names."""
-        from fastpsr.bootstrap.resampling import names_of_ids
+        from fastpsr.bootstrap.schemes import names_of_ids
         from fastpsr.ids import SPEAKER_COLUMNS
 
         names, scheme = table.names or (), self.scheme
@@ -191,7 +191,7 @@ def arguments(
 
 def drawn_name(scheme: "Resampling | None", *, has_speakers: bool = False) -> str:
     """Return what the commands call a scheme whose ids are names of columns."""
-    from fastpsr.bootstrap.resampling import names_of_ids
+    from fastpsr.bootstrap.schemes import names_of_ids
 
     if scheme is None:
         return _SPEAKERS if has_speakers else "iid"
