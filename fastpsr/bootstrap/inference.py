@@ -46,6 +46,8 @@ from fastpsr.version import __version__
 if TYPE_CHECKING:
     from polars import DataFrame
 
+_FEW = 8.0  # degrees of freedom
+
 
 @dataclass(frozen=True, eq=False)
 class BootstrapResult(Result):
@@ -372,9 +374,6 @@ def _of_bins(job: Job) -> Job:
     """Return the job of the signed errors of the bins of a calibration error."""
     metric: Any = job.metric
     return Job(metric.signed_errors, job.data, job.subset, job.sums, (metric.bins,))
-
-
-_FEW = 8.0  # degrees of freedom
 
 
 def intervals_of(

@@ -29,6 +29,7 @@ _WITHOUT_REPLICATES: dict[str, str] = {
     "subsampling": f"{N_SUBSETS} halves and quarters",
     "jackknife": "units left out in turn",
 }
+_N_STEPS = 80  # on the way to the largest errors
 
 
 def drawn_for(method: str, n_resamples: int) -> str:
@@ -224,9 +225,6 @@ class Estimate(NamedTuple):
         """Return that of `factor` times the units, with `spread` times the standard error."""
         df = max(factor * self.degrees_of_freedom, 2.0)
         return self._replace(standard_error=spread * self.standard_error, degrees_of_freedom=df)
-
-
-_N_STEPS = 80  # on the way to the largest errors
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,7 @@ _BYTES_PER_CHUNK = 1 << 27
 _MOST_PER_READ = 2048  # replicates
 _N_READING = 2  # replicates, and subsets, are computed in the same reads
 _BYTES_PER_ROW = 64  # of a replicate that is computed from its samples: weights and scores
+_N_REPORTS = 10  # of progress, at least
 
 
 def chunks_of(n_replicates: int, data: Data, n_numbers: int) -> Iterator[range]:
@@ -157,9 +158,6 @@ def _place_of(one: Data, data: list[Data]) -> int:
             return place
     data.append(one)
     return len(data) - 1
-
-
-_N_REPORTS = 10  # of progress, at least
 
 
 def draw_replicates(

@@ -22,6 +22,13 @@ from fastpsr.kernels.types import DEGREE, index_type
 if TYPE_CHECKING:
     from fastpsr.bootstrap.units import RowUnits, Units
 
+_MOST_AT_ONCE = 64  # replicates, whose counts of a unit lie side by side
+_FEWEST_AT_ONCE = 4
+_BYTES_OF_COUNTS = 1 << 27  # for each thread
+_BYTES_OF_SUMS = 1 << 26
+#: Counts (U + 1, R) of U units in R replicates; the last row is for rows of one unit only: 1.
+Counts = NDArray[np.float32]
+
 
 @dataclass(frozen=True, eq=False)
 class Subset:
@@ -265,15 +272,6 @@ def present_rows(predictions: Predictions) -> NDArray[Any]:
     n, weights = len(predictions), predictions.weights
     present = np.flatnonzero(weights > 0.0) if weights.size else np.arange(n)
     return present.astype(index_type(n + 1), copy=False)
-
-
-_MOST_AT_ONCE = 64  # replicates, whose counts of a unit lie side by side
-_FEWEST_AT_ONCE = 4
-_BYTES_OF_COUNTS = 1 << 27  # for each thread
-_BYTES_OF_SUMS = 1 << 26
-
-#: Counts (U + 1, R) of U units in R replicates; the last row is for rows of one unit only: 1.
-Counts = NDArray[np.float32]
 
 
 class UnitCounts(RowCounts):

@@ -17,6 +17,8 @@ from fastpsr.interval_rule import IntervalRule
 
 #: Called with the number of replicates done, and their total.
 Progress = Callable[[int, int], object]
+_QUIET_SECONDS = 1.0  # before a line that nobody asked for
+_SECONDS_BETWEEN = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,10 +171,6 @@ def _check_method(method: Method, resampling: Resampling) -> None:
 def least_resamples(confidence_level: float) -> int:
     """Return how many replicates have one beyond each end of an interval."""
     return int(np.ceil(2.0 / (1.0 - confidence_level) * (1.0 - 1e-12)))
-
-
-_QUIET_SECONDS = 1.0  # before a line that nobody asked for
-_SECONDS_BETWEEN = 0.2
 
 
 def as_progress(progress: bool | Progress | None) -> Progress:

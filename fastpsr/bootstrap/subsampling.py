@@ -34,6 +34,11 @@ from fastpsr.interval_rule import ONE_TERM, Center, IntervalRule
 
 _BYTES_OF_TABLES = 1 << 27
 _MOST_AT_ONCE = 64  # replicates, each of which adds up as many tables
+_MOST_GROUPS = 400  # that are left out in turn, if there are more units
+FEWEST = 8  # samples of a class, clusters or speakers
+_N_SHARES = 8
+_N_HALVES = 7  # complementary pairs
+_LEAST_SHARE = 0.5  # of subsets, or of groups left out, in which a metric must be defined
 
 
 class SubsetDraws(UnitCounts):
@@ -216,9 +221,6 @@ def _leave_each_out(tables: Floats) -> Floats:
     return out
 
 
-_MOST_GROUPS = 400  # that are left out in turn, if there are more units
-
-
 def left_out_values(jobs: list[Job], units: Units, seed: int) -> Floats:
     """Return the values of prepared jobs without each unit, (J, 1, G).
 
@@ -289,12 +291,6 @@ def jackknife(value: float, left_out: Floats, rule: IntervalRule) -> Estimate:
         raise ValueError("its values without single units are too near the largest float")
     df = degrees_of_freedom(psi) if error else math.nan
     return Estimate(value, error, df, math.inf, rule)
-
-
-FEWEST = 8  # samples of a class, clusters or speakers
-_N_SHARES = 8
-_N_HALVES = 7  # complementary pairs
-_LEAST_SHARE = 0.5  # of subsets, or of groups left out, in which a metric must be defined
 
 
 def _split() -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
