@@ -152,7 +152,7 @@ class Selection(Result):
             mark = "*" if each.name == self.chosen else ""
             rcl = [f"{each.rcl:.2f} %"] * has_rcl
             rows.append([each.name + mark, f"{each.score:.4f}", *rcl, difference])
-        lines = aligned([head, *rows], "l" + "r" * (len(head) - 2) + "l")
+        lines = aligned(rows, "l" + "r" * (len(head) - 2) + "l")
         nested = f"{self.score:.4f}"
         if with_intervals:
             nested += f"  [{self.low:.4f}, {self.high:.4f}]"
