@@ -219,3 +219,21 @@ def test_invalid_sets():
         with pytest.raises(fp.ArgumentError) as caught:
             fp.trials.evaluate(sets)
         assert caught.value.argument == "sets"
+
+
+def test_predictions_have_the_columns_of_the_trials():
+    trials = read("a")["a"].with_speakers(column=("by", "of"))
+    enroll, test = trials.speakers
+    data = trials.predictions()
+    assert {"enroll", "test", "session", "enroll_speaker", "test_speaker"} <= {*data.columns}
+    assert data[5:9].columns["test"].tolist() == trials.test[5:9].tolist()
+    names = np.array(trials.speaker_names)
+    assert data.columns["enroll_speaker"].tolist() == names[enroll].tolist()
+    by_name = fp.evaluate(data, [fp.Cllr()], by="session")
+    assert (
+        by_name.to_dict()
+        == fp.evaluate(data, [fp.Cllr()], by={"session": trials.column("session")}).to_dict()
+    )
+    schemes = fp.TwoWay("enroll_speaker", "test_speaker"), fp.TwoWay(names[enroll], names[test])
+    drawn = [fp.bootstrap(fp.Cllr(), data, resampling=each, **FEW) for each in schemes]
+    assert np.array_equal(drawn[0].replicates, drawn[1].replicates)

@@ -1,7 +1,7 @@
 """Trials with scores: labels, conditions and speakers, and the predictions they make."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr import checks
 from fastpsr.calibration import Quality
 from fastpsr.data import KINDS_OF_SCALES, Predictions, Scale
+from fastpsr.data.columns import Columns
 from fastpsr.errors import ArgumentError
+from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.trials.coded import Coded, Column, pick
 from fastpsr.trials.quality import quality_of_columns, quality_of_ids
 from fastpsr.trials.speakers import (
@@ -145,6 +147,12 @@ class TrialSet:
         weights : array-like of float, shape (N,), optional
             Weights of the trials, such as :meth:`equalized_weights`.
 
+        Returns
+        -------
+        Predictions
+            Their ``columns`` are ``enroll`` and ``test``, the others of the files, and
+            ``enroll_speaker`` and ``test_speaker`` where the speakers are known.
+
         Raises
         ------
         ValueError
@@ -164,7 +172,8 @@ class TrialSet:
                 raise ArgumentError("prior", "means nothing to raw scores, which only rank trials")
             checks.check_number("prior", prior, 0.0, 1.0, "lie in 0 to 1")
             priors = [1.0 - prior, prior]
-        return Predictions.of(kind, self.y_true, self.score, priors=priors, sample_weight=weights)
+        data = Predictions.of(kind, self.y_true, self.score, priors=priors, sample_weight=weights)
+        return data.with_columns(Columns(_NamedColumns(self)))
 
     def select(self, index: Any) -> "TrialSet":
         """Return the trials selected by a boolean mask, a slice or an array of row numbers.
@@ -385,6 +394,30 @@ class TrialSet:
         if self._speakers is None:
             raise ValueError("speakers are not known: say where to find them by with_speakers(...)")
         return self._speakers
+
+
+class _NamedColumns(Mapping[str, NDArray[Any]]):
+    """Ids, other columns and speakers of trials, which become arrays when they are accessed."""
+
+    def __init__(self, trials: TrialSet) -> None:
+        self._trials = trials
+        ids = ("enroll", "test") if trials.enroll_ids is not None else ()
+        speakers = SPEAKER_COLUMNS if trials.has_speakers else ()
+        self._names = dict.fromkeys([*ids, *trials.columns, *speakers])
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name in self._trials.columns:
+            return self._trials.column(name)
+        if name in SPEAKER_COLUMNS:
+            numbers = self._trials.speakers[SPEAKER_COLUMNS.index(name)]
+            return np.array(self._trials.speaker_names, dtype=object)[numbers]
+        return self._trials.enroll if name == "enroll" else self._trials.test
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 def _values(column: Column) -> tuple[list[str], NDArray[np.int64]]:
