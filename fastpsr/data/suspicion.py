@@ -12,19 +12,6 @@ from fastpsr.errors import SuspicionWarning, warn
 FEWEST = 10
 _FIRST = 100  # rows that are checked first, since they usually decide
 
-#: The warnings of posteriors that were passed as LLRs, and of probabilities as logits.
-POSTERIORS_AS_LLRS = SuspicionWarning(
-    "posteriors",
-    "the LLRs all lie in [0, 1], as posteriors do",
-    "make predictions of posteriors with from_posteriors (scan_parquet: posteriors=), of "
-    "similarities with from_raw_scores (raw_scores=)",
-)
-PROBABILITIES_AS_LOGITS = SuspicionWarning(
-    "probabilities",
-    "the logits all lie in [0, 1] and rows sum to 1, as probabilities do",
-    "make predictions of probabilities with from_posteriors (TorchMetric: input='posteriors')",
-)
-
 
 def are_like_probabilities(values: NDArray[Any]) -> bool:
     """Return whether numbers, or rows of these, lie in [0, 1], and rows sum to 1.
@@ -45,6 +32,16 @@ def _lie_like_probabilities(rows: NDArray[Any]) -> bool:
     return rows.ndim == 1 or bool(np.abs(rows.sum(axis=1, dtype=np.float64) - 1.0).max() < 1e-3)
 
 
+def posteriors_as_llrs() -> SuspicionWarning:
+    """Return the warning of posteriors that were passed as LLRs."""
+    return SuspicionWarning(
+        "posteriors",
+        "the LLRs all lie in [0, 1], as posteriors do",
+        "make predictions of posteriors with from_posteriors (scan_parquet: posteriors=), of "
+        "similarities with from_raw_scores (raw_scores=)",
+    )
+
+
 def look_at_llrs(data: LabeledData) -> None:
     """Warn if LLRs in memory look like posteriors; the first one decides for nearly all data."""
     if (
@@ -53,11 +50,16 @@ def look_at_llrs(data: LabeledData) -> None:
         and len(data) >= FEWEST
         and are_like_probabilities(data.scores)
     ):
-        warn(POSTERIORS_AS_LLRS)
+        warn(posteriors_as_llrs())
 
 
 def look_at_logits(z: NDArray[Any]) -> None:
     """Warn if logits look like probabilities; the first one decides for nearly all data."""
     is_of_floats = z.ndim in (1, 2) and z.dtype.kind == "f"
     if is_of_floats and len(z) >= FEWEST and are_like_probabilities(z):
-        warn(PROBABILITIES_AS_LOGITS)
+        what = "the logits all lie in [0, 1] and rows sum to 1, as probabilities do"
+        remedy = (
+            "make predictions of probabilities with from_posteriors (TorchMetric: "
+            "input='posteriors')"
+        )
+        warn(SuspicionWarning("probabilities", what, remedy))

@@ -12,7 +12,7 @@ from fastpsr.costs import CostMatrix, bayes_decisions
 from fastpsr.counts import begin, count
 from fastpsr.data import Data, Floats, Part, Predictions
 from fastpsr.data.steps import Step
-from fastpsr.data.suspicion import FEWEST, POSTERIORS_AS_LLRS, are_like_probabilities
+from fastpsr.data.suspicion import FEWEST, are_like_probabilities, posteriors_as_llrs
 from fastpsr.errors import SuspicionWarning, in_silence
 from fastpsr.metrics import Cllr
 
@@ -69,7 +69,7 @@ def suspicions(data: Data) -> tuple[SuspicionWarning, ...]:
     has_moments = counted.values.size > 1 and np.isfinite(counted.n_effective).all()
     if data.kind == "likelihoods":
         if sizes.sum() >= FEWEST and are_like_probabilities(counted.values):
-            found.append(POSTERIORS_AS_LLRS)
+            found.append(posteriors_as_llrs())
         elif sizes.min() >= FEWEST and has_moments:
             found += _like_cosines(counted) or _far_from_calibrated(counted)
     if has_moments:
