@@ -67,8 +67,10 @@ from fastpsr.dask import (
 )
 from fastpsr.data import (
     PartitionedPredictions,
-    SharedTargets,
     from_parts,
+)
+from fastpsr.data.groupings import (
+    SharedTargets,
 )
 from fastpsr.data.parquet import (
     scan_parquet,
