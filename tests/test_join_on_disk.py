@@ -489,6 +489,24 @@ def test_small_buckets_on_disk_and_small_row_groups(lines, monkeypatch):
     assert sizes == [10] * 8 + [1]
 
 
+@pytest.mark.parametrize("missing", ["error", "drop"])
+@pytest.mark.parametrize("kept", [4, 600])
+def test_sorted_keys_and_few_scores_in_small_buckets(kept, missing, monkeypatch):
+    """The first blocks of the key have one class, and most buckets no score."""
+    monkeypatch.setattr(in_parts, "_PIECE_BYTES", 300)
+    monkeypatch.setattr(in_parts, "_FIRST_BYTES", 64)
+    monkeypatch.setenv("FASTPSR_MEMORY", "2KB")
+    key = [f"e{k} t{k} {'target' if k > 300 else 'nontarget'}" for k in range(600)]
+    rows = [400, 8, 500, 9] if kept == 4 else range(600)[::-1]
+    save("key", key)
+    save("scores", [f"e{k} t{k} {k}.5" for k in rows])
+    if kept == 4 and missing == "error":
+        assert "596 trials without a score ('e0 t0' at key:1" in refused("key", "scores")
+    else:
+        _, frame = joined("key", "scores", missing=missing)
+        require_as_read(frame, "key", "scores", missing=missing)
+
+
 def test_side_is_joined_on_where_both_have_it():
     rows = list(enumerate((e, t, side) for e, t in PAIRS for side in "ab"))
     of_key = [f"{e}\t{t}\t{side}\t{WORDS[k // 2]}" for k, (e, t, side) in rows]

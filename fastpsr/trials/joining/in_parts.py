@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from polars import DataFrame
 
 _PIECE_BYTES = 1 << 24
+_ROWS_AT_ONCE = 1 << 16  # that are counted beyond those of the key
 _FIRST_BYTES = 1 << 16
 _BUCKETS_OF_HASHES = 256
 _BYTES_PER_ROW = 64  # of the scores of rows of the key, while they are put in its order
@@ -88,6 +89,7 @@ class Job:
                 return stack.enter_context(closing(Spill(part.parent, self._n_spilled)))
 
             if self._write_while_reading(part, spill()):
+                check_classes(self._key.path, self._n_targets, self._key.n_rows)
                 notes = self._judge()
             else:
                 self._findings = {s: KeyAndScores(self._key, s.file) for s in self._systems}
@@ -245,7 +247,6 @@ class Job:
 
     def _judge(self) -> tuple[str, ...]:
         """Raise what does not fit and is not allowed; return what was left out, in words."""
-        check_classes(self._key.path, self._n_targets, self._key.n_rows)
         verdicts = {
             str(system.file.path): findings.verdict(self._policies)
             for system, findings in self._findings.items()
@@ -355,7 +356,7 @@ class WithIdsOf(TrialFile):
             frame = feed.take(block.height)
             if frame is not None and frame.height == block.height:
                 yield frame.with_columns(block[role] for role in self._ids)
-        while feed.take(_PIECE_BYTES) is not None:
+        while feed.take(_ROWS_AT_ONCE) is not None:
             pass
         check_as_many(self.path, self._file.n_rows, self._key.path, self._key.n_rows)
 

@@ -147,16 +147,19 @@ class KeyAndScores:
     ) -> JoinedRows:
         """Return the trials whose score is a number; `score_of` is None for all in turn."""
         assert scores.score is not None
-        places = slice(None) if score_of is None else score_of
+        places = slice(None) if score_of is None else score_of[present]
         self.n_matched += int(np.count_nonzero(present))
-        is_nan = present & np.isnan(scores.score[places])
+        is_nan = present.copy()
+        is_nan[present] = np.isnan(scores.score[places])
 
         def of_scores(place: int) -> int:
             return scores.row(place if score_of is None else int(score_of[place]))
 
         _see(self._found["nan"], np.flatnonzero(is_nan), key, of_scores)
         if scores.is_target is not None:
-            at_odds = present & (scores.is_target[places] != key.is_target)
+            assert key.is_target is not None
+            at_odds = present.copy()
+            at_odds[present] = scores.is_target[places] != key.is_target[present]
             _see(self._found["label at odds"], np.flatnonzero(at_odds), key, of_scores)
         keep = present & ~is_nan
         rows = slice(None) if keep.all() else np.flatnonzero(keep)
