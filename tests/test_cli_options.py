@@ -117,7 +117,7 @@ LINES = {
         "threshold t.csv --columns q --dcf 0.1 --json o.json",
     ],
     "fuse": [
-        f"fuse --key key --scores a.txt b.txt --metrics EER {FEW} --output o.html",
+        f"fuse --key key --scores a.txt b.txt --metrics EER {FEW} --table o.html",
         "fuse --key key --scores a.txt b.txt --refits --metrics EER --resamples 40",
         *(f"fuse {line} {other} --metrics EER {FEW}" for line, other in TRIALS),
         "fuse --key key --scores a.txt b.txt --quality durations.txt --quality-terms bilinear "
@@ -129,7 +129,7 @@ LINES = {
         f"--output o.txt --metrics Cllr {FEW}",
         "fuse --load fusion.json --apply a.txt --apply b.txt --output o.txt",
         "fuse --key key --scores raw.txt --scores a.txt --scores-are raw --prior 0.1 --dcf 0.05 "
-        f"--folds 3 --metrics minDCF {FILES} {FEW}",
+        f"--folds 3 --metrics minDCF {FILES} {FEW}".replace("--output", "--table"),
     ],
     "join": [
         *(f"join {line} --output o.parquet" for line, _ in TRIALS if "h5" not in line),
@@ -251,7 +251,7 @@ def test_every_option_has_an_effect(folder, command, name):
 #: Values that are wrong whatever the data are.
 WRONG = {
     "--json": "none/o",
-    **dict.fromkeys(["--output", "--save"], "none/o.npz"),
+    **dict.fromkeys(["--output", "--save", "--table"], "none/o.npz"),
     **dict.fromkeys(["--key", "--speakers", "--load"], "none.txt"),
     **dict.fromkeys(["--apply", "--labels", "--weights"], "none.npy"),
     **dict.fromkeys(["--metrics", "--calibrator", "--ci", "--scores-are"], "nope"),
@@ -261,7 +261,7 @@ WRONG = {
     **dict.fromkeys(["--priors", "--prior", "--floor", "--fa", "--miss"], "7"),
     **dict.fromkeys(["--folds", "--resamples"], "1"),
     **dict.fromkeys(["--seed", "--min-per-class"], "-1"),
-    "--by": "a:x",
+    "--by": "a:2,a:3",
 }
 #: Names of columns, and switches, which only the data can refuse.
 DATA_DECIDE = {

@@ -126,7 +126,7 @@ def test_differences_of_conditions():
 
 def test_a_fusion():
     run = ["fuse", "--key", "key", "--scores", "a.txt", "b.txt", "--metrics", "Cllr", *FEW]
-    succeed(*run, "--output", "r.html")
+    succeed(*run, "--table", "r.html")
     shown = page()
     assert shown.headings[0] == "Fusion of a.txt, b.txt"
     assert "Gains of the fusion" in shown.headings

@@ -358,3 +358,12 @@ def test_integers_that_would_be_rounded_are_refused():
         path = written(ending, label=np.array([0, 1]), score=np.array(scores))
         with pytest.raises(fp.ArgumentError):
             fp.read_table(path, kind="raw scores")
+
+
+def test_names_of_columns_may_hold_colons():
+    rows = [f"{k % 2},0.{k % 7 + 1},{'xy'[k % 2]},{k}" for k in range(24)]
+    Path("t.csv").write_text("\n".join(["label,q,a:b,n:m", *rows, ""]))
+    assert {*groups_of("t.csv", "a:b")} == {"x", "y"}
+    assert len({*groups_of("t.csv", "n:m:2")}) == 2
+    run = ["evaluate", "t.csv", "--columns", "q", "--by", "n:m:0"]
+    assert "--by n:m must be an integer of at least 2, not 0" in fastpsr(*run).err

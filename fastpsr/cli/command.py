@@ -10,18 +10,15 @@ from typer.core import TyperCommand
 
 from fastpsr.cli.options.declaration import KNOWN
 
-#: Options of former versions, and what is given instead.
+#: Options of former versions, and what is given instead, in commands that have that.
 OLD = {
-    "--csv": "--output FILE.csv",
-    "--markdown": "--output FILE.md",
-    "--latex": "--output FILE.tex",
-    "--report": "--output FILE.html",
     "--missing": "--allow missing",
     "--extra": "--allow extra",
     "--duplicates": "--allow duplicates",
     "--nan": "--allow nan",
     "--normalize": "--allow unnormalized",
     "--score": "--columns [NAME=]COLUMN,...",
+    "--columns": "--format ROLE=COLUMN,...",
     "--speaker-columns": "--speakers columns:ENROLL,TEST",
     "--speaker-pattern": "--speakers pattern:REGEX",
     "--key-columns": "--key-format ROLE=COLUMN,...",
@@ -32,7 +29,6 @@ OLD = {
     "--in-order": "--format in-order",
     "--targets": "--key target=FILE",
     "--nontargets": "--key nontarget=FILE",
-    "--adcf": "--dcf PNON:PSPOOF:CMISS:CFA:CFASPOOF",
     "--bins": "--by COLUMN:N, COLUMN:EDGE:EDGE... or COLUMN:each",
     "--interval": "--ci METHOD or LEVEL:METHOD",
     "--group-differences": "--differences pooled or conditions",
@@ -41,6 +37,21 @@ OLD = {
     "--scores-are posterior": "--scores-are posteriors",
     "--scores-are cosine": "--scores-are raw",
 }
+_FILES = {"--csv": "csv", "--markdown": "md", "--latex": "tex", "--report": "html"}
+#: What files of tables are given by now, in the commands that had options for them.
+_OF_FILES = {
+    "evaluate": "--output FILE.{}", "compare": "--output FILE.{}", "fuse": "--table FILE.{}",
+    "threshold": "--json FILE",
+}  # fmt: skip
+
+
+def _replacement(command: str, old: str) -> str:
+    """Return what is given instead of an option of former versions, or ""."""
+    if old in _FILES:
+        return _OF_FILES.get(command, "").format(_FILES[old])
+    if old == "--adcf" and command in ("evaluate", "compare"):
+        return "--dcf PNON:PSPOOF:CMISS:CFA:CFASPOOF"
+    return OLD.get(old, "")
 
 
 class Command(TyperCommand):
@@ -54,14 +65,14 @@ class Command(TyperCommand):
         """Parse, after a check for old spellings, and for options of which only one is used."""
         own = {name for option in self.params for name in option.opts}
         for place, word in enumerate(args):
+            if word == "--":
+                break
             name, _, value = word.partition("=")
             with_value = f"{name} {value or ''.join(args[place + 1 : place + 2])}"
             old = with_value if with_value in OLD else name
-            new = OLD.get(old, "")
+            new = _replacement(str(ctx.info_name), old)
             if new.partition(" ")[0] in own and (old != name or name not in own):
                 ctx.fail(f"{old} is now {new}")
-            if new.startswith("--output FILE") and name not in own and "--json" in own:
-                ctx.fail(f"{old} is gone: --json FILE writes the result")
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         for option in self.params:
             n_given = order.count(option)

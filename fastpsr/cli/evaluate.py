@@ -169,9 +169,10 @@ def _check_tables(options: EvaluationOptions, systems: Mapping[Path, str | None]
                     "of trials need --key KEY, for which one that holds labels will do"
                 )
     elif len(systems) != 1:
-        listed = ", ".join(str(path) for path in systems) or "no file"
+        listed = ", ".join(str(path) for path in systems)
         quote = any(path.suffix == ".parquet" for path in systems)
         raise ValueError(
-            f"give one table of scores with labels, or --key KEY --scores FILE ..., not {listed}"
+            "give one table of scores with labels, or --key KEY --scores FILE ..."
+            + f", not {listed}" * bool(systems)
             + "; quote a pattern of Parquet files that are one table" * quote
         )

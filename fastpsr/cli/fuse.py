@@ -8,7 +8,7 @@ import typer
 
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.options.files import check_outputs, named_files
-from fastpsr.cli.options.fusion import FusionOptions, FusionOutputs
+from fastpsr.cli.options.fusion import FusionOptions
 from fastpsr.cli.options.modes import given, refuse
 from fastpsr.cli.options.sources import Scores
 
@@ -38,18 +38,17 @@ def fuse(
     systems = named_files([*(scores or []), *(files or [])])
     measures = options.measures.parse(context)
     _check_options(context, options, systems)
-    outputs = options.outputs(next(iter(systems or options.applied), None))
-    _check_outputs(options, outputs)
+    _check_outputs(options)
     intervals = options.drawn.parse(context, of_trials=True, speakers=options.speakers, always=True)
     inputs = [
         *systems, *options.keys.files, *options.applied, options.load, options.speakers.file,
         *(each.source for each in measures.values() if isinstance(each.source, Path)),
     ]  # fmt: skip
-    check_outputs(outputs.files, inputs)
+    check_outputs(options.written, inputs)
     if options.load is None:
-        train_fusion(options, outputs, systems, measures, intervals, inputs)
+        train_fusion(options, systems, measures, intervals, inputs)
     else:
-        apply_fusion(options, outputs, options.load, measures, inputs)
+        apply_fusion(options, options.load, measures, inputs)
 
 
 def _check_options(
@@ -75,11 +74,10 @@ def _check_options(
     options.allowed.check(of_trials=True, has_key=has_key)
 
 
-def _check_outputs(options: FusionOptions, outputs: FusionOutputs) -> None:
+def _check_outputs(options: FusionOptions) -> None:
     """Raise if files are not of use."""
-    if options.apply is not None and outputs.scores is None:
+    if options.apply is not None and options.output is None:
         raise ValueError("--apply needs --output FILE for the fused scores")
-    if options.load is not None:
-        for path in [*(path for _, path in outputs.tables), *outputs.reports]:
-            if path is not None:
-                raise ValueError(f"--output {path} has no use with --load: nothing is evaluated")
+    for name, path in options.tables.files if options.load is not None else []:
+        if path is not None:
+            raise ValueError(f"{name} {path} has no use with --load: nothing is evaluated")

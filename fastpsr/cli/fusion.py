@@ -14,7 +14,7 @@ from fastpsr.calibration import (
 )
 from fastpsr.calibration.files import scales_in, write_calibrator
 from fastpsr.cli.options.files import check_inputs, to_stdout, written
-from fastpsr.cli.options.fusion import FusionOptions, FusionOutputs, Measure
+from fastpsr.cli.options.fusion import FusionOptions, Measure
 from fastpsr.cli.options.intervals import arguments, drawn_name
 from fastpsr.cli.options.sources import kinds_of, trial_scale
 from fastpsr.cli.results import (
@@ -48,7 +48,6 @@ _FIXED = "intervals hold the fits fixed: --refits adds what other training data 
 
 def apply_fusion(
     options: FusionOptions,
-    outputs: FusionOutputs,
     load: Path,
     measures: Mapping[str, Measure],
     inputs: Sequence[Path | None],
@@ -70,10 +69,10 @@ def apply_fusion(
     conditions = fitted.columns_ if isinstance(fitted, ByCondition) else ()
     with worded(by=f"conditions of {load}"):
         others = read_systems(
-            reader, names, scales, measures, outputs.scores, conditions, labeled=False
+            reader, names, scales, measures, options.output, conditions, labeled=False
         )  # fmt: skip
     _print_fusion(fitted)
-    _write(outputs, fitted, others)
+    _write(options, fitted, others)
 
 
 def _reader(options: FusionOptions) -> TrialReader:
@@ -96,7 +95,6 @@ def _check_measures(fitted: LinearFusion, measures: Mapping[str, Measure]) -> No
 
 def train_fusion(
     options: FusionOptions,
-    outputs: FusionOutputs,
     systems: Mapping[Path, str | None],
     measures: Mapping[str, Measure],
     intervals: Intervals | None,
@@ -112,7 +110,7 @@ def train_fusion(
     with steps() as begin, recorded_lines() as lines:
         reader.progress = begin
         conditions = options.conditions.columns
-        where: Any = (scales, measures, outputs.scores, conditions)
+        where: Any = (scales, measures, options.output, conditions)
         with worded(by="--by"):
             read = read_systems(reader, names, *where, labeled=True)
         if applied:  # read before fitting
@@ -128,8 +126,8 @@ def train_fusion(
                 progress=begin, refits=options.refits, **read.conditions,
                 **_settings(options, intervals, made),
             )  # fmt: skip
-        evaluation = _show(options, outputs, evaluation, fitted, scales, inputs)
-        for path in outputs.reports:
+        evaluation = _show(options, evaluation, fitted, scales, inputs)
+        for path in options.tables.reports:
             write_report(
                 path, evaluation, begin, read=lines, fusion=_of_all(fitted),
                 title=f"Fusion of {', '.join(scales)}",
@@ -138,15 +136,15 @@ def train_fusion(
                 operating_points=options.detection or operating_points(2, "likelihoods"),
             )  # fmt: skip
     if others is not None:
-        _write(outputs, fitted, others)
-    elif outputs.scores is not None:
+        _write(options, fitted, others)
+    elif options.output is not None:
         how = ", cross-fitted" + ", speakers apart" * made.has_speakers
         fused: Any = cross_fit(fusion, read.given, train, **read.conditions)
-        read.write(outputs.scores, fused, how)
+        read.write(options.output, fused, how)
     if options.save is not None:
         with to_stdout(options.save) as target:
             write_calibrator(fitted, target, [*scales.values()])
-    print_written(written([file for file in outputs.files if file[1] != outputs.scores]))
+    print_written(written([file for file in options.written if file[1] != options.output]))
 
 
 def _metrics(options: FusionOptions) -> Mapping[str, Any]:
@@ -205,7 +203,6 @@ def _print_weights(fitted: LinearFusion, of: str) -> None:
 
 def _show(
     options: FusionOptions,
-    outputs: FusionOutputs,
     evaluation: Evaluation,
     fitted: LinearFusion | ByCondition,
     scales: Mapping[str, Scale],
@@ -225,7 +222,7 @@ def _show(
         own = zip(fitted.groups_, fitted.own_, strict=True)
         content["conditions"] = {name: each and _content(each) for name, each in own}
     kinds = ", ".join(dict.fromkeys(scales.values()))
-    write_evaluation(evaluation, kinds, outputs.tables, inputs, fusion=content)
+    write_evaluation(evaluation, kinds, options.tables.tables, inputs, fusion=content)
     return evaluation
 
 
@@ -239,7 +236,7 @@ def _content(fitted: LinearFusion) -> dict[str, Any]:
     }
 
 
-def _write(outputs: FusionOutputs, fitted: Any, others: Systems) -> None:
+def _write(options: FusionOptions, fitted: Any, others: Systems) -> None:
     """Write the fused scores of other trials."""
-    assert outputs.scores is not None
-    others.write(outputs.scores, fitted.transform(others.given, **others.conditions))
+    assert options.output is not None
+    others.write(options.output, fitted.transform(others.given, **others.conditions))

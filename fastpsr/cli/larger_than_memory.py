@@ -71,7 +71,11 @@ def _check_options(context: typer.Context, options: EvaluationOptions, needed: s
     layouts = {"--format": options.trials.of_scores, "--key-format": options.trials.of_key}
     in_memory = [f"--output {path}" for path in options.outputs.reports]
     in_memory += ["--equalize"] * ("--equalize" in given(context))
-    in_memory += [name for name, own in layouts.items() if own.transpose is not None]
+    in_memory += [
+        f"{name} transpose or no-transpose"
+        for name, own in layouts.items()
+        if own.transpose is not None
+    ]
     for name in in_memory:
         raise ValueError(
             f"{needed}: set FASTPSR_MEMORY to more if they fit; {name} needs all trials in memory: "

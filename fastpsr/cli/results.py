@@ -80,8 +80,7 @@ def show_evaluation(
             print_error(caution)
     with off_the_bar():
         print_evaluation(shown)
-        tables = [file for file in options.outputs.files if file[1] in options.outputs.tables]
-        write_evaluation(written, ", ".join(kinds), tables, inputs)
+        write_evaluation(written, ", ".join(kinds), options.outputs.tables, inputs)
     for path in options.outputs.reports:
         write_report(
             path, shown, begin, **figures, read=[*lines, taken, *warnings],

@@ -119,7 +119,9 @@ def _texts(lists: "dict[str, fp.simulate.ChallengeList]") -> "dict[str, DataFram
 def classes(
     output: Output,
     samples: Annotated[int, typer.Option(help="Number of samples.")] = 2_000,
-    n_classes: Annotated[int, typer.Option("--classes", help="Number of classes.")] = 2,
+    n_classes: Annotated[
+        int, option("Number of classes.", "--classes", arguments={"n_classes": "--classes {}"})
+    ] = 2,
     system: Annotated[
         System,
         typer.Option(help="System: calibrated (cal), or miscalibrated in one of three ways."),

@@ -70,8 +70,9 @@ def in_options(error: Exception, names: Mapping[str, str] | None = None) -> str:
     def option(argument: str) -> str:
         return (usage(argument) or argument).partition("{")[0].rstrip(" :")
 
-    column = _OF_COLUMN.search(error.name)
-    name = _OF_SYSTEM.sub(r"\1: ", error.name)
+    name = error.name or (error.argument if _OF_COLUMN.search(error.argument) else "")
+    column = _OF_COLUMN.search(name)
+    name = _OF_SYSTEM.sub(r"\1: ", name)
     name = _OF_COLUMN.sub(lambda of: f"{option(of[1])} {of[2]}", name)
     if name.endswith(f": {error.argument}"):  # of a file
         name = name.removesuffix(error.argument) + option(error.argument)

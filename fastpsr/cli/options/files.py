@@ -34,6 +34,7 @@ _REPORT, _TABLES = ".html", (".csv", ".json", ".md", ".tex")
 class OutputOptions:
     """Files that tables are also written to."""
 
+    named_by = "--output"
     to_json: Json = None
     output: Annotated[
         list[Path] | None,
@@ -47,19 +48,21 @@ class OutputOptions:
         for path in self.output or []:
             if path.suffix not in (*_TABLES, _REPORT):
                 raise ValueError(
-                    f"--output must end in {', '.join(_TABLES)} or {_REPORT}, as {path} does not"
-                    + "; --json - writes to standard output" * (str(path) == "-")
+                    f"{self.named_by} must end in {', '.join(_TABLES)} or {_REPORT}, "
+                    f"as {path} does not"
+                    + "; --json - writes to standard output"
+                    * (str(path) == "-")
                 )
 
     @property
     def files(self) -> list[tuple[str, Path | None]]:
         """The files by the option that names them."""
-        return [("--json", self.to_json), *(("--output", path) for path in self.output or [])]
+        return [("--json", self.to_json), *((self.named_by, path) for path in self.output or [])]
 
     @property
-    def tables(self) -> list[Path]:
+    def tables(self) -> Outputs:
         """The files of tables."""
-        return [path for _, path in self.files if path and path.suffix != _REPORT]
+        return [file for file in self.files if file[1] and file[1].suffix != _REPORT]
 
     @property
     def reports(self) -> list[Path]:
@@ -88,12 +91,13 @@ def check_outputs(outputs: Outputs, inputs: Sequence[Path | None]) -> None:
         if path.resolve() in names:
             raise ValueError(f"{name} must not be {names[path.resolve()]} too: {path}")
         names[path.resolve()] = name
-    reports = [path for _, path in outputs if path is not None and path.suffix == _REPORT]
+    reports = [file for file in outputs if file[1] is not None and file[1].suffix == _REPORT]
     if reports:
         try:
             import fastpsr.report  # noqa: F401
         except ImportError as error:
-            raise ValueError(f"--output {reports[0]}: {error}") from None
+            name, path = reports[0]
+            raise ValueError(f"{name} {path}: {error}") from None
 
 
 def check_written_ending(path: Path) -> None:

@@ -9,7 +9,7 @@ import typer
 
 import fastpsr as fp
 from fastpsr.cli.options.declaration import option
-from fastpsr.cli.options.files import Json, Outputs, named_files
+from fastpsr.cli.options.files import Json, OutputOptions, Outputs, named_files
 from fastpsr.cli.options.intervals import IntervalOptions
 from fastpsr.cli.options.measures import Costs, Folds, Names, parse_dcf
 from fastpsr.cli.options.modes import refuse
@@ -122,12 +122,17 @@ class FusionOptions:
     measures: QualityOptions = field(default_factory=QualityOptions)
     conditions: ConditionOptions = field(default_factory=ConditionOptions)
     output: Annotated[
-        list[Path] | None,
+        Path | None,
         option(
             "File for the fused scores, which are LLRs, in the format of the first score file: "
-            "those of --apply; without, cross-fitted ones; - for standard output. Or for the "
-            "table: .md, .tex, and .csv unless the first score file ends so; or .html for a "
-            "report. May be repeated."
+            "those of --apply; without, cross-fitted ones; - for standard output."
+        ),
+    ] = None
+    table: Annotated[
+        list[Path] | None,
+        option(
+            "Also write the table to this file, by its ending: .csv, .json, .md (Markdown), .tex "
+            "(LaTeX), or .html: a report with tables and figures. May be repeated."
         ),
     ] = None
     apply: Annotated[
@@ -170,23 +175,15 @@ class FusionOptions:
         """The files of --apply, with their own names."""
         return named_files(self.apply or [], "--apply")
 
-    def outputs(self, first: Path | None) -> "FusionOutputs":
-        """Return the files that are written, if `first` is the first score file."""
-        tables: list[tuple[str, Path | None]] = [("--json", self.to_json)]
-        scores: list[Path] = []
-        reports: list[Path] = []
-        has_csv = first is not None and ".csv" in first.suffixes
-        for path in self.output or []:
-            if path.suffix == ".html":
-                reports.append(path)
-            elif path.suffix in (".md", ".tex") or (path.suffix == ".csv" and not has_csv):
-                tables.append(("--output", path))
-            else:
-                scores.append(path)
-        if len(scores) > 1:
-            listed = " and ".join(map(str, scores))
-            raise ValueError(f"--output must name one file for the fused scores, not {listed}")
-        return FusionOutputs(next(iter(scores), None), tables, reports, self.save)
+    @property
+    def tables(self) -> OutputOptions:
+        """The files of tables and reports."""
+        return _Tables(self.to_json, self.table)
+
+    @property
+    def written(self) -> Outputs:
+        """All files that are written, by the option that names them."""
+        return [("--output", self.output), ("--save", self.save), *self.tables.files]
 
     def names_of_applied(self, systems: Sequence[str]) -> Mapping[Path, str]:
         """Return the files of --apply with the names of the systems that they are of."""
@@ -207,20 +204,10 @@ class FusionOptions:
         return {path: str(name) for path, name in applied.items()}
 
 
-@dataclass(frozen=True)
-class FusionOutputs:
-    """Files that are written of a fusion."""
+class _Tables(OutputOptions):
+    """Files of tables beside that of the fused scores."""
 
-    scores: Path | None
-    tables: Outputs
-    reports: Sequence[Path]
-    save: Path | None
-
-    @property
-    def files(self) -> Outputs:
-        """The files by the option that names them."""
-        others = [("--output", path) for path in (self.scores, *self.reports)]
-        return [*others, ("--save", self.save), *self.tables]
+    named_by = "--table"
 
 
 def _columns(text: str) -> tuple[str, str] | None:

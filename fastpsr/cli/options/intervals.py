@@ -30,9 +30,9 @@ class IntervalOptions:
     ci: Annotated[
         str | None,
         option(
-            "Compute confidence intervals at this level, by default 0.95, which differences of "
-            f"systems and fusions always have; and by this method: {', '.join(_METHODS)}. By "
-            "default auto, which takes what covers best for each metric.",
+            "Compute confidence intervals: at this level (default 0.95), by this method "
+            f"({', '.join(_METHODS)}; default auto, chosen for each metric). Differences of "
+            "systems and fusions always have intervals.",
             metavar="LEVEL|METHOD|LEVEL:METHOD",
             arguments={"confidence_level": "--ci {}", "method": "--ci {}"},
         ),
@@ -68,19 +68,20 @@ class IntervalOptions:
     @property
     def level_and_method(self) -> tuple[float, Any]:
         """The confidence level, and the method."""
-        level, method = 0.95, "auto"
-        for part in [] if self.ci is None else self.ci.split(":"):
-            if part in _METHODS:
-                method = part
-                continue
-            try:
-                level = float(part)
-            except ValueError:
-                raise ValueError(
-                    f"--ci must be a level, a method among {', '.join(_METHODS)}, or both, "
-                    f"LEVEL:METHOD, not {self.ci!r}"
-                ) from None
-        return level, method
+        if self.ci is None:
+            return 0.95, "auto"
+        level, colon, method = self.ci.partition(":")
+        if not colon and level in _METHODS:
+            level, method = "0.95", level
+        try:
+            if colon and method not in _METHODS:
+                raise ValueError
+            return float(level), method or "auto"
+        except ValueError:
+            raise ValueError(
+                f"--ci must be a level, a method among {', '.join(_METHODS)}, or both, "
+                f"LEVEL:METHOD, not {self.ci!r}"
+            ) from None
 
     @property
     def scheme(self) -> "Resampling | None":

@@ -167,9 +167,10 @@ class CalibratorOptions:
     floor: Annotated[
         float | None,
         option(
-            "Keep posteriors within P and 1 - P: those of a table that is evaluated, those that "
-            "step functions return, those that smooth maps are given. By default they may be 0 and "
-            "1, which makes infinite losses and LLRs.",
+            "Keep posteriors within P and 1 - P. Of a table that is evaluated, these are its "
+            "posteriors; of pav, venn-abers and histogram, those that they return; of other "
+            "calibrators, those that they are given. By default posteriors may be 0 and 1, which "
+            "makes infinite losses and LLRs.",
             panel=METRICS,
             metavar="P",
         ),

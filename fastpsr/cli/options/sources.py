@@ -225,7 +225,7 @@ class KeyOptions:
         list[Path] | None,
         option(
             "Trial list with labels; several make one. Or the ids of each class, target=FILE and "
-            "nontarget=FILE; without --scores these are its scores.",
+            "nontarget=FILE, which may be the scores of each class (then without --scores).",
             metavar="[CLASS=]FILE",
         ),
     ] = None
@@ -301,11 +301,12 @@ class SpeakerOptions:
     ] = None
 
     def __post_init__(self) -> None:
-        pair = (self._after(_COLUMNS) or "a,b").split(",")
-        if len(pair) != 2 or not all(pair):
+        columns = self._after(_COLUMNS)
+        is_pair = columns is None or (columns.count(",") == 1 and all(columns.split(",")))
+        if self.speakers == "" or not is_pair:
             raise ValueError(
-                f"--speakers must name two columns of the key, {_COLUMNS}ENROLL,TEST, not "
-                f"{self.speakers!r}"
+                f"--speakers must be a file, {_PATTERN}REGEX, or two columns of the key, "
+                f"{_COLUMNS}ENROLL,TEST, not {self.speakers!r}"
             )
         try:
             re.compile(self.pattern or "")
@@ -479,18 +480,14 @@ class Conditions:
 
 def _with_bins(text: str) -> tuple[str, Any]:
     """Return a column and its bins: how many, their edges, "each", or None."""
-    name, *parts = text.split(":")
-    if not parts or not name:
+    found = _BINNED.fullmatch(text)
+    if found is None:
         return text, None
-    if parts == ["each"]:
-        return name, "each"
-    try:
-        edges = [float(part) for part in parts]
-    except ValueError:
-        raise ValueError(
-            f"--by must be COLUMN:N, COLUMN:EDGE:EDGE... or COLUMN:each for bins, not {text!r}"
-        ) from None
-    return name, int(parts[0]) if len(parts) == 1 and parts[0].isdecimal() else edges
+    name, bins = found.groups()
+    if bins == "each":
+        return name, bins
+    parts = bins.split(":")
+    return name, int(bins) if bins.isdecimal() else [float(part) for part in parts]
 
 
 @dataclass(frozen=True)
@@ -529,6 +526,9 @@ class ConditionOptions:
         return fp.ByCondition(calibrator, bins=self.conditions.bins, **more)
 
 
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+#: A column and its bins; names may contain colons.
+_BINNED = re.compile(rf"(.+?):(each|{_NUMBER}(?::{_NUMBER})*)", re.DOTALL)
 _SYSTEM_PAIRS: "dict[str, Pairs]" = {"first": "first", "pairs": "all"}
 _GROUP_PAIRS: "dict[str, GroupPairs]" = {"pooled": "pooled", "conditions": "all"}
 
@@ -555,6 +555,12 @@ class DifferenceOptions:
         for word in self._words:
             if word not in known:
                 raise ValueError(f"--differences must be among {', '.join(known)}, not {word!r}")
+        for alternatives in (_SYSTEM_PAIRS, _GROUP_PAIRS):
+            words = [word for word in self._words if word in alternatives]
+            if len(words) > 1:
+                raise ValueError(
+                    f"--differences must have one of {' and '.join(alternatives)}, not both"
+                )
 
     def of_systems(self) -> "DifferenceOptions":
         """Return these, with those of the first system and each other if there are none."""
