@@ -10,7 +10,7 @@ import numpy as np
 from fastpsr.bootstrap.evidence import Estimand, Job, Term, as_number
 from fastpsr.bootstrap.inference import METHODS, BootstrapResult, intervals_of
 from fastpsr.bootstrap.intervals import Method
-from fastpsr.bootstrap.schemes import Resampling
+from fastpsr.bootstrap.schemes import Resampling, names_of_ids
 from fastpsr.bootstrap.settings import Intervals, Progress, as_progress, least_resamples
 from fastpsr.counts import begin, side_by_side
 from fastpsr.data import Data, PartitionedPredictions, Predictions, check_data
@@ -217,6 +217,7 @@ def compare(
     chosen = _named(metric, "metric", a, b)
     jobs = [Job(metric, side) for _, metric in chosen for side in (a, b)]
     intervals = _settings(jobs, n_resamples, confidence_level, method, resampling, seed)
+    check_same_columns(a, b, names_of_ids(intervals.resampling).values())
     report = as_progress(progress)
     values = values_of([name for name, _ in chosen for _ in (a, b)], jobs)
     terms = [Term(job, value) for job, value in zip(jobs, values, strict=True)]
@@ -266,6 +267,19 @@ def check_same_samples(a: Data, b: Data) -> None:
     one, other = (p.weights > 0.0 if p.weights.size else np.ones(len(p), bool) for p in (a, b))
     if not np.array_equal(one, other):
         _refuse_pair("must have positive weight at the same samples")
+
+
+def check_same_columns(a: Data, b: Data, names: Iterable[str]) -> None:
+    """Raise where two systems in memory have other ids in columns that are used for both."""
+    if not (isinstance(a, Predictions) and isinstance(b, Predictions)):
+        return
+    for name in names:
+        if name in a.columns and name in b.columns:
+            of_a, of_b = (side.ids(f"columns[{name!r}]", name) for side in (a, b))
+            if not np.array_equal(of_a, of_b):
+                place = int(np.flatnonzero(of_a != of_b)[0])
+                rule = f"must have the same column {name!r}, but it differs in row {place}"
+                _refuse_pair(rule, place)
 
 
 def _refuse_pair(rule: str, row: int | None = None) -> NoReturn:

@@ -465,7 +465,8 @@ def taken(data: Any, rows: Ints) -> Any:
     if isinstance(data, Predictions):
         return data[rows]
     if isinstance(data, Quality):
-        return Quality(np.asarray(data.enroll)[rows], np.asarray(data.test)[rows])
+        sides = (data.enroll, data.test)
+        return Quality(*(ids if isinstance(ids, str) else np.asarray(ids)[rows] for ids in sides))
     if isinstance(data, Mapping):
         return {name: taken(each, rows) for name, each in data.items()}
     return [taken(each, rows) for each in data]

@@ -12,7 +12,15 @@ from fastpsr import checks
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.row_fits import require_memory
 from fastpsr.counts import begin, count
-from fastpsr.data import ROWS, Data, Floats, Part, PartitionedPredictions, Predictions, check_ids
+from fastpsr.data import (
+    ROWS,
+    Data,
+    Floats,
+    Part,
+    PartitionedPredictions,
+    Predictions,
+    check_column_of,
+)
 from fastpsr.data.sources import same_priors
 from fastpsr.data.steps import Step
 from fastpsr.errors import ArgumentError
@@ -174,10 +182,7 @@ class Stack:
             begin(each)
         for name, measure in self.measures.items():
             for side in SIDES:
-                check_ids(f"{self.places[name]}.{side}", getattr(measure, side), self.first)
-        for name, measure in self.measures.items():
-            for side in SIDES:
-                check_ids(f"{self.places[name]}.{side}", getattr(measure, side), self.first)
+                check_column_of(f"{self.places[name]}.{side}", getattr(measure, side), self.first)
         if not self.is_in_parts:
             return
         for name, each in zip(self.systems, self.data, strict=True):

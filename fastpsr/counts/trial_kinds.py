@@ -11,7 +11,7 @@ from fastpsr import kernels
 from fastpsr.counts.ranks import minority_of, rank_cells
 from fastpsr.counts.roc import error_rates
 from fastpsr.counts.sums import Sums
-from fastpsr.data import ROWS, Data, Floats, Part, check_ids
+from fastpsr.data import ROWS, Data, Floats, Part, check_column_of
 from fastpsr.errors import ArgumentError
 from fastpsr.kernels.types import index_type
 
@@ -133,7 +133,7 @@ def kind_cell_sums(data: Data, spoof: Any) -> KindCellSums:
 
 def as_spoof(spoof: Any, data: Data) -> Any:
     """Return the name of a column, or an array of an entry per trial; checked."""
-    check_ids("spoof", spoof, data)
+    check_column_of("spoof", spoof, data)
     return spoof if isinstance(spoof, str) else np.asarray(spoof)
 
 

@@ -17,6 +17,7 @@ from fastpsr.data.part import LABELS, ROWS, Part, Selection, Transform
 from fastpsr.data.partitioned import (
     Data,
     PartitionedPredictions,
+    check_column_of,
     check_data,
     check_ids,
     from_parts,
@@ -29,6 +30,7 @@ from fastpsr.data.steps import Request, Step
 __all__ = [
     "KINDS", "KINDS_OF_SCALES", "LABELS", "ROWS", "Bins", "By", "Data", "Floats", "Grouping",
     "Kind", "LabeledData", "Part", "PartitionedPredictions", "Predictions", "Request", "Scale",
-    "ScoreKind", "Selection", "SharedTargets", "Step", "Transform", "check_data", "check_ids",
+    "ScoreKind", "Selection", "SharedTargets", "Step", "Transform", "check_column_of", "check_data",
+    "check_ids",
     "class_factors", "from_parts", "mapped", "picked_ids", "weigh_groups",
 ]  # fmt: skip

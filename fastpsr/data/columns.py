@@ -1,6 +1,6 @@
 """Named columns of samples, and ids that are given by the name of a column."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -26,14 +26,17 @@ class Columns(Mapping[str, NDArray[Any]]):
         """Return columns that a caller gives, after checking that they have an entry per sample."""
         if columns is None:
             return NO_COLUMNS
-        if not isinstance(columns, Mapping) or not all(isinstance(name, str) for name in columns):
+        if not isinstance(columns, Mapping):
             rule = f'must be a dict such as {{"speaker": ids}}, not {type(columns).__name__}'
             raise ArgumentError("columns", rule)
         for name, values in columns.items():
+            if not isinstance(name, str):
+                raise ArgumentError("columns", f"must have names that are strings, not {name!r}")
             place = f"columns[{name!r}]"
-            is_array = hasattr(values, "__len__") and not isinstance(values, str)
+            is_array = hasattr(values, "__len__") and not isinstance(values, (str, Set, Mapping))
             if not is_array or getattr(values, "ndim", 1) != 1:
-                given = f"of shape {values.shape}" if hasattr(values, "shape") else repr(values)
+                given = f"of type {type(values).__name__}"
+                given = f"of shape {values.shape}" if hasattr(values, "shape") else given
                 rule = f"must be an array of one dimension, not {given}"
                 raise ArgumentError("columns", rule, name=place)
             checks.check_length(place, len(values), n_samples)
@@ -74,26 +77,31 @@ class Columns(Mapping[str, NDArray[Any]]):
 
 
 NO_COLUMNS = Columns({})
+#: Kinds of arrays that are joined, by what their entries are: text, integers.
+_KINDS = {"U": "text", "O": "text", "i": "integers", "u": "integers"}
 
 
 def _as_array(name: str, values: Any) -> NDArray[Any]:
     """Return a column as an array: of strings where all entries are, else of objects."""
-    array = checks.as_array(name, values, "ids")
+    if isinstance(values, _Joined):
+        return values.array()
+    array = checks.as_array(f"columns[{name!r}]", values, "ids")
     if isinstance(values, (list, tuple)) and all(isinstance(value, str) for value in values):
         return array
     return checks.as_words(values, array)
 
 
 class _Joined:
-    """A column of several parts, which becomes an array when it is accessed."""
+    """A column of several parts, which are joined when it is accessed."""
 
     def __init__(self, name: str, parts: Sequence[Columns]) -> None:
         self._name, self._parts = name, parts
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def array(self) -> NDArray[Any]:
+        """Return the column."""
         pieces = [columns[self._name] for columns in self._parts]
         filled = [piece for piece in pieces if piece.size] or pieces
-        if len({piece.dtype.kind for piece in filled}) > 1:
+        if len({_KINDS.get(piece.dtype.kind, piece.dtype.kind) for piece in filled}) > 1:
             types = " and ".join(sorted({str(piece.dtype) for piece in filled}))
             rule = f"must be of one type in all parts, not {types}"
             raise ArgumentError("columns", rule, name=f"columns[{self._name!r}]")

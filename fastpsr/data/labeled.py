@@ -503,7 +503,8 @@ class ScoredLabels(LabeledData):
             parts = [part.replace_scores(part.kind, part.scores) for part in parts]
         new = parts[0].compact()
         new._whole_weights = new.row_order = None
-        new.columns = Columns.joined([part.columns for part in parts])
+        filled = [part for part in parts if len(part)] or parts
+        new.columns = Columns.joined([part.columns for part in filled])
         logits = [part._logits for part in parts if part._logits is not None]
         if logits:
             new._logits = Logits.joined(logits)

@@ -15,6 +15,7 @@ from fastpsr.data.predictions import Predictions
 from fastpsr.data.reading import parts_of, read_facts
 from fastpsr.data.sources import Given, GivenPart, Source, naming, same_priors
 from fastpsr.errors import ArgumentError, counted
+from fastpsr.ids import as_ids
 from fastpsr.options import CALL_TO_MAKE
 
 
@@ -343,13 +344,21 @@ def check_data(data: object, name: str = "predictions") -> None:
         raise error.renamed(name, remedy=remedy) from None
 
 
+def check_column_of(argument: str, values: Any, data: Data) -> None:
+    """Raise where a name is no column, or there is not a value per sample of data in parts."""
+    if isinstance(values, str):
+        data.check_column(argument, values)
+    elif isinstance(data, PartitionedPredictions):
+        n_values = checks.as_array(argument, values, "ids").size
+        checks.check_length(argument, n_values, len(data.root))
+
+
 def check_ids(argument: str, ids: Any, data: Data) -> None:
-    """Raise where ids name no column of the data, or are not one per sample of data in parts."""
+    """Raise where ids name no column of the data, or are no ids of the samples of data in parts."""
     if isinstance(ids, str):
         data.check_column(argument, ids)
     elif isinstance(data, PartitionedPredictions):
-        n_ids = checks.as_array(argument, ids, "ids").size
-        checks.check_length(argument, n_ids, len(data.root))
+        as_ids(argument, ids, len(data.root))
 
 
 def picked_ids(argument: str, ids: Any, data: Data, rows: Any) -> Any:

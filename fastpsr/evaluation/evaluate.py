@@ -7,14 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from fastpsr.bootstrap import BootstrapResult, Resampling
-from fastpsr.bootstrap.bootstrap import check_same_samples
+from fastpsr.bootstrap.bootstrap import check_same_columns, check_same_samples
 from fastpsr.bootstrap.evidence import Estimand, Term
 from fastpsr.bootstrap.inference import intervals_of
 from fastpsr.bootstrap.intervals import Method
+from fastpsr.bootstrap.schemes import names_of_ids
 from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.counts import outcomes
 from fastpsr.data import By, Data, Predictions, check_data
 from fastpsr.data.binning import Bins
+from fastpsr.data.groupings import columns_by_name
 from fastpsr.errors import ArgumentError, ResultWarning, Subject, kept_warnings, warn
 from fastpsr.evaluation.layout import POOLED
 from fastpsr.evaluation.specification import (
@@ -262,6 +264,7 @@ def evaluate_systems(
     sides: list[_Sides] = []
     drawn_together: Sequence[Sequence[Task]] = [[task] for task in tasks]
     if differences is not None:
+        _check_columns(systems, specification)
         drawn_together, pairs = _side_by_side(of_systems), pairs_of(len(systems), differences)
         sides += [(one[a], one[b]) for one in drawn_together for a, b in pairs]
     if group_differences is not None:
@@ -348,6 +351,20 @@ def _side_by_side(of_systems: Sequence[list[Task]]) -> list[tuple[Task, ...]]:
             except ArgumentError as error:
                 raise error.renamed(f"predictions {systems[0]!r} and {systems[1]!r}") from None
     return list(zip(*of_systems, strict=True))
+
+
+def _check_columns(systems: Mapping[Any, Data], specification: Specification) -> None:
+    """Raise where systems that are compared have other conditions, or other units to draw."""
+    given = columns_by_name(specification.by or {}).values()
+    names = [name for one in given for name in (one if isinstance(one, (tuple, list)) else [one])]
+    if specification.intervals is not None:
+        names += names_of_ids(specification.intervals.resampling).values()
+    (first, data), *others = systems.items()
+    for name, other in others:
+        try:
+            check_same_columns(data, other, [each for each in names if isinstance(each, str)])
+        except ArgumentError as error:
+            raise error.renamed(f"predictions {first!r} and {name!r}") from None
 
 
 def _finished(

@@ -145,3 +145,72 @@ def test_a_name_that_is_no_column_is_refused_with_those_there_are():
         for given in (named, parts):
             with pytest.raises(fp.ArgumentError, match="one entry per sample: 300"):
                 fp.bootstrap(fp.EER(), given, resampling=fp.Clusters(spec))
+
+
+def test_systems_that_are_compared_have_the_same_columns():
+    y, scores = np.tile([0, 1], 30), np.random.default_rng(0).normal(size=(2, 60))
+    groups = np.repeat(["a", "b"], 30)
+    of = {"columns": {"g": groups}}, {"columns": {"g": groups[::-1]}}
+    a, b = (fp.Predictions.from_llrs(y, s + y, **each) for s, each in zip(scores, of, strict=True))
+    same = a.with_columns(b.columns)
+    message = r"must have the same column 'g', but it differs in row 0"
+    with pytest.raises(ValueError, match=message):
+        fp.compare(fp.Cllr(), a, b, resampling=fp.Clusters("g"), n_resamples=40)
+    with pytest.raises(ValueError, match=f"'x' and 'y' {message}"):
+        fp.evaluate({"x": a, "y": b}, [fp.Cllr()], by="g", differences="first")
+    drawn = {"differences": "first", "n_resamples": 40, "resampling": fp.Nested("g")}
+    with pytest.raises(ValueError, match=message):
+        fp.evaluate({"x": a, "y": b}, [fp.Cllr()], **drawn)
+    assert len(fp.evaluate({"x": a, "y": b}, [fp.Cllr()], by="g").rows) == 6
+    assert len(fp.evaluate({"x": same, "y": b}, [fp.Cllr()], by="g", differences="first").rows) == 6
+
+
+def test_quality_by_name_of_a_fusion_by_condition():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 400)
+    x, u, v = rng.normal(size=(3, 400))
+    columns = {"g": rng.choice(["p", "q"], 400), "u": u, "v": v}
+    data = fp.Predictions.from_llrs(y, x + y, columns=columns)
+    by_condition = fp.ByCondition(fp.LinearFusion(), min_per_class=20)
+    fused = [
+        fp.cross_fit(by_condition, {"x": data, "q": quality}, by="g").scores
+        for quality in (fp.Quality("u", "v"), fp.Quality(u, v))
+    ]
+    np.testing.assert_array_equal(*fused)
+
+
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [
+        (np.where(np.arange(40) == 35, np.nan, 1.0), r"\[35\] is nan"),
+        (["a", 1] * 20, "all integers or all strings"),
+        ([*range(35), None, *range(4)], r"\[35\] is None"),
+    ],
+)
+def test_invalid_ids_have_the_same_message_in_parts(ids, words):
+    y = np.tile([0, 1], 20)
+    data = fp.Predictions.from_llrs(y, y + np.arange(40.0) / 9)
+    parts = fp.from_parts([data[:30], data[30:]])
+    calls = [
+        lambda d: fp.bootstrap(fp.Cllr(), d, resampling=fp.Clusters(ids), n_resamples=40),
+        lambda d: fp.cross_fit(fp.PAV(), d, fp.CrossFit(ids)),
+        lambda d: fp.cross_fit(fp.PAV(), d, fp.CrossFit(groups=ids)),
+        lambda d: fp.evaluate(d, [fp.Cllr()], by={"g": ids}),
+    ]
+    for call in calls:
+        messages = []
+        for each in (data, parts):
+            with pytest.raises(ValueError, match=words) as error:
+                call(each)
+            messages.append(str(error.value))
+        assert messages[0] == messages[1]
+
+
+def test_columns_of_parts_are_joined_if_their_entries_are_alike():
+    y, words = [0, 1] * 10, ["a", "b"] * 10
+    of = [words, np.array(words, object), np.array(words)]
+    parts = [fp.Predictions.from_llrs(y, np.arange(20.0), columns={"g": each}) for each in of]
+    assert fp.from_parts([*parts, parts[0][:0]]).compute().columns["g"].tolist() == words * 3
+    for wrong, message in (({1: words}, "not 1"), ({"g": {*range(20)}}, "of type set")):
+        with pytest.raises(ValueError, match=message):
+            fp.Predictions.from_llrs(y, np.arange(20.0), columns=wrong)
