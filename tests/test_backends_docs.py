@@ -9,18 +9,13 @@ from tools import pages
 
 ROOT = Path(__file__).parents[1]
 NEEDS = {
-    "docs/from/a-dcf.md": (),
     "docs/from/bosaris-pyllr.md": ("llreval", "h5py"),
-    "docs/from/confidence-intervals.md": (),
     "docs/from/dca-plda.md": ("torch", "psrcal", "llreval", "h5py"),
-    "docs/from/lir.md": (),
-    "docs/from/model-diagnostics.md": ("model_diagnostics",),
     "docs/from/scikit-learn.md": ("sklearn",),
+    "docs/from/smaller-packages.md": ("model_diagnostics",),
     "docs/from/speechbrain.md": ("torch", "speechbrain"),
     "docs/from/torchmetrics.md": ("torch", "torchmetrics"),
     "docs/from/wespeaker.md": ("speakerlab",),
-    "docs/how-to/scikit-learn.md": ("sklearn",),
-    "docs/how-to/torchmetrics.md": ("torch", "torchmetrics"),
 }
 
 
