@@ -378,7 +378,7 @@ def main() -> None:
     parser.add_argument("--json", metavar="FILE", type=Path, required=True, help="the counts")
     parser.add_argument("--bias", action="store_true", help="measure the bias against n")
     parser.add_argument(
-        "--markdown", metavar="FILE", type=Path, help="the summary; tables go into its folder"
+        "--markdown", metavar="FILE", type=Path, help="put the summary between this page's marks"
     )
     parser.add_argument("--plot", metavar="FILE", type=Path, help="draw the bias against n")
     options = parser.parse_args()
@@ -391,14 +391,12 @@ def main() -> None:
                 held["bias"] = optimism.measure()
     figures = json.loads(options.json.read_text(encoding="utf-8"))
     command = shlex.join(["python", "-m", "benchmarks.coverage", *sys.argv[1:]])
-    reports = coverage_page.describe(figures, known, command)
-    print(*reports.values(), sep="\n")
+    summary, tables = coverage_page.describe(figures, known, command)
+    print(summary, tables, sep="\n")
     if options.plot:
         optimism.plot(figures["bias"], options.plot)
     if options.markdown:
-        for name, report in reports.items():
-            below = options.markdown.with_suffix("") / f"{name}.md"
-            write_report(options.markdown if name == coverage_page.SUMMARY else below, report)
+        write_report(options.markdown, summary)
 
 
 if __name__ == "__main__":

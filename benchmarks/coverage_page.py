@@ -13,8 +13,6 @@ _HEAD = (
 )
 
 
-SUMMARY = "summary"  # on the page that is given; others are in the folder of its name
-_CLUSTERED = ("clusters", "speakers on both sides")  # ends of groups
 _BEYOND = ("few errors", "trial list by IID")
 _PROMISED = 0.93, 0.97  # of intervals of 95 %
 _NORMAL = 1.96  # reach of a share's own interval, in standard errors
@@ -44,16 +42,15 @@ _POOLED = ("EER", "minDCF(0.05)", "minCllr", "AUC", "ECE", "RCL, PAV on the test
 
 def describe(
     figures: Mapping[str, Any], studies: Mapping[str, "Study"], command: str
-) -> dict[str, str]:
-    """Return the summary, and the tables of all studies that were run, by page."""
+) -> tuple[str, str]:
+    """Return the summary, and the tables of all studies that were run."""
     found = figures.get("studies", {})
     groups: dict[str, list[str]] = {}
     for name, study in studies.items():
         if found.get(name, {}).get("truth") and found[name]["repetitions"]:
             groups.setdefault(study.group, []).append(name)
-    printed = f"Command: `{command}`"
     summary = [
-        printed,
+        f"Command: `{command}`",
         "## All populations of a size together",
         _pooled(found, groups),
         "## Outside 93 to 97 %",
@@ -61,7 +58,7 @@ def describe(
     ]
     if "bias" in figures:
         summary += ["## Bias by number of samples", _bias(figures["bias"])]
-    pages = {SUMMARY: summary} | {page: [printed] for page in ("independent", "clustered")}
+    tables: list[str] = []
     for group, names in groups.items():
         notes = [
             f"{name}: {studies[name].about} ({found[name]['repetitions']} repetitions)."
@@ -75,9 +72,8 @@ def describe(
             if metric in found[name]["counts"]
         ]
         table = "\n".join([_HEAD, "|---|---|--:|---|--:|--:|--:|--:|--:|--:|", *rows])
-        page = "clustered" if group.endswith(_CLUSTERED) else "independent"
-        pages[page] += [f"## {group[0].upper()}{group[1:]}", " ".join(notes), table]
-    return {page: "\n\n".join(sections) + "\n" for page, sections in pages.items()}
+        tables += [f"## {group[0].upper()}{group[1:]}", " ".join(notes), table]
+    return "\n\n".join(summary), "\n\n".join(tables)
 
 
 def _pooled(found: Mapping[str, Any], groups: Mapping[str, list[str]]) -> str:

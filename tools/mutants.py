@@ -1,6 +1,6 @@
 """Put bugs into the package, and see which of them the quick tests find.
 
-``python -m tools.mutants --markdown docs/mutants.md`` puts bugs into a copy of the project one by
+``python -m tools.mutants --markdown build/mutants.md`` puts bugs into a copy of the project one by
 one, those of mutants.toml and others that are drawn by rule, and runs the quick tests until one
 fails: first those that execute the line of the bug, as a run under coverage has recorded, then all
 others. Results are kept in ``build/mutants.jsonl``, so that a run that is interrupted continues;
@@ -418,10 +418,8 @@ def page(mutants, known):
     n_plausible = len(PLAUSIBLE["mutant"])
     return f"""# Mutants
 
-Made by `python -m tools.mutants --markdown docs/mutants.md`; nothing here is typed by hand.
-
 {len(mutants)} bugs, each in another module, are put into a copy of the project one by one:
-{n_plausible} plausible ones, which [tools/mutants.toml](../tools/mutants.toml) lists, and
+{n_plausible} plausible ones, which tools/mutants.toml lists, and
 {len(mutants) - n_plausible} that are drawn by rule at random places. Quick tests run until one
 fails: those that execute the line of the bug (coverage recorded which), then files of like names,
 the golden values and the contracts, then all others. {n_run} were run: {n_found} of {n} are found.
