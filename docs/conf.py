@@ -24,9 +24,11 @@ suppress_warnings = ["misc.highlighting_failure"]  # of shell commands over seve
 root_doc = "docs/index"
 include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**.md"]
 exclude_patterns = [".*", "build", "dist", "fastpsr", "tests", "tools", "benchmarks"]
-extensions = ["api", "gallery", "mathml", "myst_parser", "numpydoc"]
+extensions = [
+    "api", "gallery", "mathml", "myst_parser", "numpydoc", "sphinx_copybutton", "sphinx_design",
+]  # fmt: skip
 
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_fence_as_directive = ["math"]
 myst_heading_anchors = 4
 
@@ -49,10 +51,11 @@ templates_path = ["_templates"]
 html_sidebars = {page: [] for page in ("docs/gallery/index", "docs/paper/README")}  # nothing below
 html_copy_source = False
 html_show_sourcelink = False
+copybutton_exclude = ".linenos, .gp, .go"  # prompts and output
 html_show_search_summary = False  # it would be fetched, which browsers refuse for files
 html_context = {"default_mode": "auto"}
 html_theme_options = {
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 5,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
     "show_toc_level": 2,
