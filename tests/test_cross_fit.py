@@ -23,9 +23,8 @@ def test_bad_folds_and_groups():
     y, z = make(2, 40)
     data = fp.Predictions.from_logits(y, z)
     for argument, options in (
-        *(("folds", {"folds": f}) for f in (np.zeros(40, int), np.arange(39) % 5, 1, 0, 2.5)),
+        ("folds", {"folds": np.zeros(40, int)}),
         ("folds", {"groups": np.zeros(40)}),
-        ("groups", {"groups": np.arange(39)}),
         ("groups", {"groups": (np.arange(40), np.arange(39))}),
     ):
         with refuses(argument):

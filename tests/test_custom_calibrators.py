@@ -156,12 +156,3 @@ def test_what_it_returns_is_checked(kind, custom, words):
     with refuses("calibrator") as caught:
         fp.cross_fit(custom, data_of(kind), fp.TrainOnTest())
     assert words in str(caught.value)
-
-
-def test_what_is_no_calibrator():
-    data = data_of("posteriors")
-    for wrong in (Wrapped, fp.PAV, None, "pav", 3, object()):
-        for use in (fp.cross_fit, lambda wrong, _: fp.CalibrationLoss(LOG, wrong),
-                    lambda wrong, _: fp.ExpectedDivergence(LOG, wrong)):  # fmt: skip
-            with refuses("calibrator"):
-                use(wrong, data)

@@ -183,14 +183,6 @@ def test_logits_that_a_float_rounds_are_named_with_their_column():
     fp.Predictions.from_logits([0, 1], z - z.max(axis=1, keepdims=True))
 
 
-def test_rows_of_other_labels_belong_together_by_position():
-    y, scores = pd.Series([0, 1, 0]), pd.Series([0.1, 0.4, 0.3])
-    for labels in ([3, 4, 5], [2, 3, 4], [0, 1, 9], list("abc")):
-        fp.Predictions.from_raw_scores(y, scores.set_axis(labels))
-    with refuses("scores", index=0):
-        fp.Predictions.from_raw_scores(y, scores[[2, 1, 0]])
-
-
 def test_the_stray_label_is_named_with_its_line(tmp_path):
     labels = ["0", "1"] * 20
     labels[17] = "oops"

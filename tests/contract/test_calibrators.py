@@ -1,6 +1,7 @@
 """Every calibrator: the optimum of its objective, its bounds, what it refuses, and its folds."""
 
 import copy
+import itertools
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from tests.contract.comparison import OPTIMUM, ROUNDING, outcome, require_same
 from tests.contract.data import Case
 
 FLOOR = 1e-3
+MULTICLASS = "posteriors of 3 classes"
 STEPS = ("PAV", "VennAbers", "HistogramBinning")
 #: Attributes of which no small change lowers the mean loss on the training data.
 OPTIMAL = {
@@ -94,11 +96,13 @@ def test_maps_of_binary_scores_do_not_decrease(name):
 @each_kind
 def test_a_floor_bounds_what_a_sample_costs(name):
     calibrators = [c for c in registry.calibrators(name) if getattr(c, "floor", 0.0)]
-    data = Case("posteriors", "infinite").predictions()
-    assert np.isinf(fp.CrossEntropy()(data))
-    for calibrator in calibrators:
+    of_kinds = [Case(kind, "infinite").predictions() for kind in ("posteriors", MULTICLASS)]
+    for calibrator, data in itertools.product(calibrators, of_kinds):
+        if not calibrator.suits(data):
+            continue
+        assert np.isinf(fp.CrossEntropy()(data))
         transformed = outcome(calibrator.fit, data).transform(data)
-        assert np.isfinite(transformed.log_odds).all()
+        assert np.isfinite(transformed.log_posteriors).all()
         if name in STEPS:
             bounds = transformed.posteriors.min(), transformed.posteriors.max()
             assert bounds[0] >= FLOOR * (1.0 - ROUNDING)

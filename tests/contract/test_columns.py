@@ -10,7 +10,6 @@ from tests.contract.data import Case
 
 CASE = Case(cuts="empty parts")
 COLUMNS = CASE.columns
-NAMES = {name: name for name in COLUMNS}
 SPOOF = CASE.rows["y"] * 0 + (np.arange(CASE.n) % 3 == 0) * (CASE.rows["y"] == 0)
 
 
