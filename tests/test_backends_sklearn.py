@@ -86,15 +86,6 @@ def test_it_is_cross_prediction_and_one_fit(n_classes, classifier, calibrator, m
     assert (ours.predict(X) == NAMES[by_hand.argmax(axis=1)]).all()
 
 
-def test_direction_preserving_is_logistic_regression_on_decisions():
-    X, y = data()
-    ours = CalibratedClassifier(LinearSVC(random_state=0)).fit(X, y)
-    scores = cross_val_predict(LinearSVC(random_state=0), X, y, method="decision_function")
-    peer = LogisticRegression(C=np.inf, tol=1e-10).fit(scores[:, None], y)
-    final = LinearSVC(random_state=0).fit(X, y).decision_function(X)
-    np.testing.assert_allclose(ours.predict_proba(X), peer.predict_proba(final[:, None]), atol=1e-6)
-
-
 def test_separable_folds_fall_back_to_smoothed_targets_with_a_warning():
     X, y = data(n=60, flip_y=0, class_sep=8.0, seed=1)
     classifier = CalibratedClassifier(LinearSVC(random_state=0))
@@ -438,11 +429,3 @@ def test_ranks_bins_and_isotonic_fits(digits):
     counts = np.bincount(np.searchsorted(np.linspace(0.0, 1.0, 11)[1:-1], q), minlength=10)
     expected = np.abs(frequencies - means) @ counts[counts > 0] / y.size
     assert fp.ECE(10)(y, q) == pytest.approx(expected, rel=1e-10)
-
-
-def test_aucs_of_a_class_against_the_others():
-    X, y = data(3)
-    q = GaussianNB().fit(X, y).predict_proba(X)
-    ours = [fp.AUC(class_=k)(np.unique(y, return_inverse=True)[1], q) for k in range(3)]
-    theirs = metrics.roc_auc_score(y, q, multi_class="ovr", average=None)
-    np.testing.assert_allclose(ours, theirs, rtol=1e-12)

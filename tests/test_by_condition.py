@@ -276,38 +276,19 @@ def test_a_calibrator_of_the_users_own(tmp_path):
 # The gain
 
 
-def test_gain_is_that_of_nested_loops():
-    data, gender, fold = sample(), GENDER["gender"], np.arange(N) % 4
-    candidates = [fp.PAV(laplace=True), fp.ByCondition(fp.PAV(laplace=True), min_per_class=100)]
-    names = ["one", "by gender"]
-    selection = fp.select(
-        data, dict(zip(names, candidates, strict=True)), train=fp.CrossFit(fold), by=GENDER
-    )
-
-    def loss(candidate, training, served):
-        """Summed loss by a fit to other rows."""
-        by = [{"gender": gender[rows]} for rows in (training, served)]
-        by = by if isinstance(candidate, fp.ByCondition) else [{}, {}]
-        fitted = candidate.fit(data[training], *filter(None, by[:1]))
-        calibrated = fitted.transform(data[served], *filter(None, by[1:]))
-        log_odds = calibrated.llrs + np.log(data.priors[1] / data.priors[0])
-        return np.logaddexp(0.0, np.where(data.labels[served] == 1, -1, 1) * log_odds).sum()
-
-    outer = np.array([[loss(c, fold != f, fold == f) for f in range(4)] for c in candidates])
-    naive = N * fp.rules.Log().entropy(data.priors)
-    scores = outer.sum(axis=1) / naive
-    np.testing.assert_allclose([row.score for row in selection.table], scores, rtol=1e-9)
-    choices = []
-    for f in range(4):
-        inner = [
-            sum(loss(c, (fold != f) & (fold != i), fold == i) for i in range(4) if i != f)
-            for c in candidates
-        ]
-        choices.append(int(np.argmin(inner)))
-    assert selection.choices == tuple(names[c] for c in choices)
-    score = outer[choices, np.arange(4)].sum() / naive
-    np.testing.assert_allclose(selection.score, score, rtol=1e-9)
+def test_a_selection_compares_it_with_the_pooled_calibrator():
+    data, train = sample(), fp.CrossFit(np.arange(N) % 4)
+    candidates = {"one": fp.PAV(laplace=True), "by gender": fp.ByCondition(fp.PAV(laplace=True))}
+    selection = fp.select(data, candidates, train=train, by=GENDER)
+    calibrated = [
+        fp.cross_fit(candidates["one"], data, train),
+        fp.cross_fit(candidates["by gender"], data, train, by=GENDER),
+    ]
+    expected = [fp.CrossEntropy()(each) for each in calibrated]
+    np.testing.assert_allclose([row.score for row in selection.table], expected, rtol=1e-9)
     assert selection.chosen == "by gender"
+    assert selection.choices == ("by gender",) * 4
+    assert selection.score == pytest.approx(expected[1], rel=1e-9)
     assert selection.calibrator.groups_ == ("gender=f", "gender=m")
 
 
