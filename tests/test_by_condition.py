@@ -10,6 +10,7 @@ import fastpsr as fp
 from fastpsr.calibration import CALIBRATORS
 from tests.dealt_folds import folds_of
 from tests.refusal import refuses
+from tests.test_custom_calibrators import Wrapped
 
 INF = np.inf
 N = 1200
@@ -35,17 +36,6 @@ def sample(kind="llrs", n=N, seed=0, K=2, weighted=False, **options):
     if K > 2:
         return fp.Predictions.from_log_likelihoods(y, x, **options)
     return getattr(fp.Predictions, f"from_{kind}")(y, x[:, 1] - x[:, 0], **options)
-
-
-class Shift:
-    """A user's calibrator of LLRs."""
-
-    def fit(self, predictions):
-        self.shift = predictions.scores.mean()
-        return self
-
-    def transform(self, predictions):
-        return fp.Predictions.from_llrs(None, predictions.scores - self.shift)
 
 
 def by_loops(calibrator, data, groups, train=None, min_per_class=100):
@@ -264,12 +254,11 @@ def test_fusions_are_those_of_the_rows(tmp_path):
 
 
 def test_a_calibrator_of_the_users_own(tmp_path):
-    data, gender = sample(), GENDER["gender"]
-    fitted = fp.ByCondition(Shift()).fit(data, GENDER)
-    scores = fitted.transform(data, GENDER).scores
-    of_f = data.scores[gender == "f"]
-    np.testing.assert_allclose(scores[gender == "f"], of_f - of_f.mean(), atol=1e-12)
-    with pytest.raises(fp.ArgumentError, match="must be of this package to be saved, not Shift"):
+    data = sample()
+    fitted = fp.ByCondition(Wrapped(fp.PAV(floor=0.01))).fit(data, GENDER)
+    expected = fp.ByCondition(fp.PAV(floor=0.01)).fit(data, GENDER).transform(data, GENDER)
+    np.testing.assert_array_equal(fitted.transform(data, GENDER).scores, expected.scores)
+    with pytest.raises(fp.ArgumentError, match="must be of this package to be saved, not Wrapped"):
         fp.save_calibrator(fitted, tmp_path / "c.json")
 
 

@@ -124,15 +124,6 @@ def test_operating_points_do_not_widen_the_axes_of_the_det():
     assert ["actDCF(0.5) is beyond the axes" in each for each in notes] == [False, True]
 
 
-def test_the_sides_of_a_saved_map_are_named(tmp_path):
-    data = normal(50, 1.0)
-    np.savez(tmp_path / "s.npz", label=data.labels, q=data.scores)
-    options = ["--columns", "q", "--scores-are", "raw", "--save", tmp_path / "m.json"]
-    shown = succeed("calibrate", tmp_path / "s.npz", *options)
-    saved = fp.load_calibrator(tmp_path / "m.json")
-    assert f"  calibrated LLR = {saved.scale_:.6g} * score as read" in shown
-
-
 def test_a_metric_needs_no_list():
     data = fp.Predictions.from_posteriors([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
     table = str(fp.evaluate(data, ["NCE"]))

@@ -11,6 +11,8 @@ import argparse
 import ast
 import functools
 import hashlib
+import io
+import itertools
 import json
 import os
 import random
@@ -20,6 +22,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import tokenize
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -84,11 +87,16 @@ def plausible():
 # Mutants by rule
 
 
-SWAPPED = {
-    "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-", "-": "+",
-    "*": "/", "/": "*", "and": "or", "or": "and", "min": "max", "max": "min",
-    "minimum": "maximum", "maximum": "minimum", "is": "is not", "is not": "is",
-}  # fmt: skip
+CHANGES = {
+    "comparison": {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="},
+    "arithmetic": {"+": "-", "-": "+", "*": "/", "/": "*"},
+    "and, or": {"and": "or", "or": "and"},
+    "min, max": {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"},
+    "flag": {"True": "False", "False": "True"},
+    "constant": {"0": "1", "1": "2", "2": "1"},
+    "negated if": {"if": "if not"},
+    "dropped not": {"not": ""},
+}
 #: Functions of words, and modules of what is drawn or said: a bug there is a matter of taste.
 _OF_WORDS = re.compile(r"__repr__|__str__|_repr_|message|remedy|label|meaning|described|wording")
 _COSMETIC = re.compile(r"^(plotting|report|cli/options)/|(^|/)(wording|html|version|exports)\.py$")
@@ -114,110 +122,36 @@ def drawn(n):
 
 def _mutants_of(module):
     source = (PACKAGE / module).read_text("utf-8")
-    starts = [0]
-    for line in source.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
-    lines = source.splitlines(keepends=True)
-
-    def place(line, column):  # the columns of ast are bytes
-        return starts[line - 1] + len(lines[line - 1].encode()[:column].decode())
-
-    for node in _nodes_with_effect(ast.parse(source)):
-        for kind, first, last, change in _changes(node, _COSMETIC.search(module)):
-            start = place(*first)
-            old = source[start : place(*last)]
-            new = change(old)
-            mutant = Mutant(module, kind, old, new, start)
-            if new != old and _is_python(mutant.text()):
-                yield mutant
+    starts = [0, *itertools.accumulate(map(len, source.splitlines(keepends=True)))]
+    lines = _lines_with_effect(ast.parse(source))
+    kinds = set(CHANGES)
+    if _COSMETIC.search(module):
+        kinds -= {"arithmetic", "constant"}
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        line, column = token.start
+        for kind in kinds if line in lines else ():
+            if token.string in CHANGES[kind]:
+                new, place = CHANGES[kind][token.string], starts[line - 1] + column
+                mutant = Mutant(module, kind, token.string, new, place)
+                if _is_python(mutant.text()):
+                    yield mutant
 
 
-def _nodes_with_effect(node, in_function=False):
-    """Yield nodes of code that computes: no types, no errors, no texts."""
-    is_function = isinstance(node, ast.FunctionDef)
-    if isinstance(node, (ast.Raise, ast.Assert, ast.JoinedStr)):
-        return
-    if isinstance(node, ast.Call) and _ERRORS.match(ast.unparse(node.func).split(".")[-1]):
-        return
-    if is_function and _OF_WORDS.search(node.name):
-        return
-    if in_function:
-        yield node
-    for field, value in ast.iter_fields(node):
-        if field in ("annotation", "returns", "decorator_list", "args") and not isinstance(
-            node, ast.Call
-        ):
-            continue
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST):
-                yield from _nodes_with_effect(child, in_function or is_function)
+def _lines_with_effect(tree):
+    """Return the numbers of the lines of functions that compute: no errors, no texts."""
+    computing, others = set(), set()
+    for node in ast.walk(tree):
+        is_function = isinstance(node, ast.FunctionDef)
+        is_error = isinstance(node, ast.Call) and _ERRORS.match(_last_name(node.func))
+        if is_function and not _OF_WORDS.search(node.name):
+            computing.update(range(node.body[0].lineno, node.end_lineno + 1))
+        elif is_function or is_error or isinstance(node, (ast.Raise, ast.Assert, ast.JoinedStr)):
+            others.update(range(node.lineno, node.end_lineno + 1))
+    return computing - others
 
 
-def _changes(node, is_cosmetic):
-    """Yield kind, start and end of a piece of code, and what it is changed to."""
-    start, end = _start(node), _end(node)
-    match node:
-        case ast.Compare(left=left, comparators=[right]):
-            yield "comparison", _end(left), _start(right), _swap
-        case ast.BinOp(left=left, right=right, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div()):
-            if not (is_cosmetic or _is_text(left) or _is_text(right)):
-                yield "arithmetic", _end(left), _start(right), _swap
-        case ast.BoolOp(values=[left, right]):
-            yield "and, or", _end(left), _start(right), _swap
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            yield "dropped not", start, _start(operand), lambda old: ""
-        case ast.Constant(value=bool()):
-            yield "flag", start, end, lambda old: str(old == "False")
-        case ast.Constant(value=0 | 1 | 2) if not is_cosmetic:
-            yield "constant", start, end, _next_number
-        case ast.Call(func=ast.Name() | ast.Attribute() as function, args=arguments):
-            line, column = _end(function)
-            yield "min, max", (line, column - len(_name(function))), (line, column), _swap
-            match arguments:
-                case [ast.Name() as one, ast.Name() as other] if _name(function) != "isinstance":
-                    swapped = f"{other.id}, {one.id}"
-                    yield "swapped arguments", _start(one), _end(other), lambda old: swapped
-        case ast.If(test=test):
-            yield "negated if", _start(test), _end(test), lambda old: f"not ({old})"
-        case ast.AugAssign() if not is_cosmetic:
-            yield "deleted statement", start, end, _blank
-        case ast.Expr(value=ast.Call()) if not is_cosmetic:
-            yield "deleted statement", start, end, _blank
-
-
-def _start(node):
-    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
-
-
-def _end(node):
-    return getattr(node, "end_lineno", 0), getattr(node, "end_col_offset", 0)
-
-
-def _name(function):
-    return function.id if isinstance(function, ast.Name) else function.attr
-
-
-def _is_text(node):
-    return isinstance(node, (ast.JoinedStr, ast.List, ast.Tuple)) or (
-        isinstance(node, ast.Constant) and isinstance(node.value, str)
-    )
-
-
-def _swap(old):
-    """Swap an operator or a name, between parentheses and spaces."""
-    return re.sub(r"[^\s()]+( not)?", lambda word: SWAPPED.get(word[0], word[0]), old, count=1)
-
-
-def _next_number(old):
-    return (
-        old.replace("0", "1", 1) if old.startswith("0") else {"1": "2", "2": "1"}[old[0]] + old[1:]
-    )
-
-
-def _blank(old):
-    return "pass" + "\n" * old.count(
-        "\n"
-    )  # the lines of other functions stay, by which they are cached
+def _last_name(function):
+    return ast.unparse(function).split(".")[-1]
 
 
 def _is_python(text):
