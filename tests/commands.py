@@ -56,11 +56,10 @@ def surroundings(**environment):
 
 
 def program(*arguments, code=None, stdin=None, **environment):
-    start = [sys.executable, "-P", "-m", "fastpsr"] if code is None else [
-        sys.executable, "-P", "-c", code
-    ]  # fmt: skip
+    """Run the command, or Python code, in a process of its own."""
+    start = ["-m", "fastpsr"] if code is None else ["-c", code]
     return subprocess.run(
-        [*start, *arguments],
+        [sys.executable, "-P", *start, *arguments],
         input=stdin,
         capture_output=True,
         text=True,

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
 
 import fastpsr as fp
 from tests import reference, samples
@@ -68,16 +67,6 @@ def test_temperature_scaling(K):
     assert_close(fitted.scale_, scale, rtol=OPTIMUM)
     expected = reference.log_softmax(fitted.scale_ * sample.log_q)
     assert_close(fitted.transform(sample.predictions).log_posteriors, expected)
-
-
-def test_binary_calibration_is_logistic_regression():
-    sample = samples.make(2, 200, weights="integer")
-    fitted = fp.DirectionPreserving().fit(sample.predictions)
-    log_odds = (sample.log_q[:, 1] - sample.log_q[:, 0])[:, None]
-    regression = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-12)
-    regression.fit(log_odds, sample.y, sample_weight=sample.weights)
-    assert_close(fitted.scale_, regression.coef_[0, 0], rtol=OPTIMUM)
-    assert_close(fitted.bias_[1] - fitted.bias_[0], regression.intercept_[0], rtol=OPTIMUM)
 
 
 def test_cost_rules_cannot_train_an_affine_map():
@@ -259,48 +248,13 @@ def test_data_that_a_threshold_of_zero_separates_have_no_temperature(sign):
 # Fits under other rules
 
 
-@pytest.mark.parametrize("K", [2, 3])
-def test_no_small_step_is_better_under_the_brier_rule(K):
-    sample = samples.make(K, 200, scores="extreme", priors=True)
-    fitted = fp.DirectionPreserving(fp.rules.Brier()).fit(sample.predictions)
-    value = fp.BrierScore()(fitted.transform(sample.predictions))
-    assert abs(fitted.bias_.sum()) < 1e-12
-    rng = np.random.default_rng(K)
-    for _ in range(20):
-        scale = fitted.scale_ * (1 + 1e-3 * rng.normal())
-        moved = scale * sample.log_q + fitted.bias_ + 1e-3 * rng.normal(size=K)
-        near = fp.Predictions.from_logits(sample.y, moved, priors=sample.priors)
-        assert fp.BrierScore()(near) > value - 1e-9
-
-
-def hard_samples(n_classes, seed):
-    """Few or many samples with extreme, tied or weighted posteriors."""
-    rng = np.random.default_rng([n_classes, seed])
-    n = int(rng.choice([8, 30, 300]))
-    y = rng.permutation(np.arange(n) % n_classes)
-    width = rng.choice([1.0, 5.0, 25.0])
-    z = width * (rng.normal(size=(n, n_classes)) + 0.5 * np.eye(n_classes)[y])
-    z = np.round(z) if seed % 2 else z
-    weights = rng.integers(1, 6, n) * 0.3 if seed % 3 == 0 else None
-    return fp.Predictions.from_logits(y, z, sample_weight=weights)
-
-
-def samples_with_posteriors_of_0(n_classes, seed):
-    rng = np.random.default_rng([n_classes, seed])
-    n = int(rng.choice([50, 200]))
-    q = rng.dirichlet(np.full(n_classes, 0.01), n)
-    y = rng.permutation(np.arange(n) % n_classes)
-    assert (q[np.arange(n), y] == 0.0).any()
-    return fp.Predictions.from_posteriors(y, q)
-
-
 @pytest.mark.filterwarnings("ignore:the fitted scale is")
-@pytest.mark.parametrize("make", [hard_samples, samples_with_posteriors_of_0])
-@pytest.mark.parametrize(("n_classes", "seed"), [(2, 0), (2, 1), (2, 3), (3, 0), (3, 3), (3, 4)])
-def test_fits_under_other_rules_are_no_worse_than_any_start(n_classes, seed, make):
-    data = make(n_classes, seed)
+@pytest.mark.parametrize(("scores", "n"), [("extreme", 12), ("tied", 30), ("infinite", 200)])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_fits_under_other_rules_are_no_worse_than_any_start(n_classes, scores, n):
+    data = samples.make(n_classes, n, scores=scores, weights="integer").predictions
     rules = [fp.rules.Brier()]
-    if n_classes == 2 and make is hard_samples:
+    if n_classes == 2 and scores != "infinite":
         rules += [fp.rules.Beta(0.5, 0.5), fp.rules.Beta(3.0, 3.0), fp.rules.Beta(2.0, 1.0)]
     constant = fp.Predictions.from_posteriors(
         data.y_true, np.tile(data.priors, (len(data), 1)), sample_weight=data.sample_weight

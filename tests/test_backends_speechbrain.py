@@ -56,13 +56,6 @@ def test_detection_costs(scores, costs):
     assert ours == pytest.approx(min(cost, c_fa * (1.0 - p)), abs=10.0 * SINGLE)
 
 
-@pytest.mark.parametrize("scores", LISTS[:3], ids=NAMES[:3])
-def test_nearest_is_within_a_sample_of_it(scores):
-    data = fp.Predictions.from_target_nontarget(*(each.numpy() for each in scores))
-    smaller = min(map(len, scores))
-    assert fp.EER("nearest")(data) == pytest.approx(speechbrain.EER(*scores)[0], abs=1 / smaller)
-
-
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64, torch.int64])
 def test_tensors_of_any_type(dtype):
     scores = tuple((2.0 * each).to(dtype) for each in LISTS[0])

@@ -1,4 +1,4 @@
-"""PAV and histogram binning against slow versions."""
+"""PAV, plain and with a sample of each class at either infinity, and histogram binning."""
 
 import math
 
@@ -7,7 +7,6 @@ import pytest
 
 import fastpsr as fp
 from tests import reference, samples
-from tests.refusal import refuses
 
 
 def assert_close(value, expected, rtol=1e-12, atol=1e-14):
@@ -44,18 +43,6 @@ def test_pav(kind, weights, priors):
     assert {block[0] for block in blocks} <= set(fitted.threshold_.tolist())
     assert (np.diff(fitted.threshold_) > 0).all()
     assert (np.diff(fitted.posterior_) > -1e-15).all()
-
-
-def test_pav_by_hand():
-    # Ties share a fate; 1 after 0 pools; the ends keep their frequencies of 0 and 1.
-    s = [1.0, 2.0, 2.0, 3.0, 4.0, 5.0]
-    y = [0, 1, 0, 0, 1, 1]
-    train = fp.Predictions.from_raw_scores(y, s)
-    new = fp.Predictions.from_raw_scores(None, [-9.0, 1.0, 1.99, 2.0, 3.9, 4.0, 99.0])
-    llrs = fp.PAV().fit(train).transform(new).llrs
-    assert_close(llrs[3:5], [math.log(1 / 2)] * 2)  # one of three, at even odds
-    assert llrs[[0, 1, 2]].tolist() == [-math.inf] * 3
-    assert llrs[[5, 6]].tolist() == [math.inf] * 2
 
 
 @pytest.mark.parametrize(("kind", "weights"), [("llrs", "integer"), ("raw scores", "wild")])
@@ -116,8 +103,65 @@ def test_empty_histogram_bins_give_their_center():
     assert_close(calibrated.posteriors[:, 1], [0.5, 0.3, 0.5, 0.7, 0.5])
 
 
-def test_bins_are_a_whole_number():
-    data = samples.make(2).predictions
-    for bins in (0, 2.5, -1):
-        with refuses("bins"):
-            fp.HistogramBinning(bins=bins).fit(data)
+# PAV with a sample of each class at either infinity, against PAV of data that contain these
+
+
+def with_four_more(data, priors):
+    """The blocks of PAV, at the priors, of posteriors and weights that contain the four."""
+    mass = data.weights if data.weights.size else np.ones(len(data))
+    means = [mass[(data.y_true == k) & (mass > 0.0)].mean() for k in (0, 1)]
+    y = np.concatenate([data.y_true, [0, 1, 0, 1]])
+    scores = np.concatenate([data.scores, [-np.inf, -np.inf, np.inf, np.inf]])
+    mass = np.concatenate([mass, means, means])
+    if priors is not None:
+        totals = data.class_weights
+        mass = mass * (priors / totals * totals.sum())[y]
+    return fp.PAV().fit(fp.Predictions.from_raw_scores(y, scores, sample_weight=mass))
+
+
+def from_logits_at_priors(y, x, sample_weight):
+    return fp.Predictions.from_logits(y, x, priors=[0.3, 0.7], sample_weight=sample_weight)
+
+
+@pytest.mark.parametrize(
+    ("make", "n", "weights", "infinite"),
+    [
+        (fp.Predictions.from_logits, 40, "thirds", False),
+        (from_logits_at_priors, 300, "zeros", False),
+        (from_logits_at_priors, 40, "none", True),
+        (fp.Predictions.from_llrs, 5_000, "none", False),
+        (fp.Predictions.from_llrs, 300, "thirds", True),
+        (fp.Predictions.from_raw_scores, 40, "zeros", True),
+        (fp.Predictions.from_raw_scores, 5_000, "thirds", False),
+    ],
+)
+def test_the_definition(make, n, weights, infinite):
+    rng = np.random.default_rng(n)
+    y = rng.integers(0, 2, n)
+    x = rng.normal(size=n) + 1.3 * y
+    y[:4], x[:4] = [0, 1, 0, 1], [np.inf, -np.inf, -np.inf, np.inf] if infinite else x[:4]
+    w = {
+        "none": None,
+        "thirds": rng.integers(1, 9, n) / 3.0,
+        "zeros": rng.integers(0, 3, n) / 7.0,
+    }[weights]
+    data = make(y, x, sample_weight=w)
+    fitted, expected = fp.PAV(laplace=True).fit(data), with_four_more(data, data.given_priors)
+    of_scores = [
+        pav.log_odds_[np.searchsorted(pav.threshold_, data.scores, "right") - 1]
+        for pav in (fitted, expected)
+    ]
+    np.testing.assert_allclose(*of_scores, rtol=1e-11, atol=1e-12)
+    assert fitted.posterior_ == pytest.approx(1 / (1 + np.exp(-fitted.log_odds_)), rel=1e-13)
+    assert fitted.prior_log_odds_ == fp.PAV().fit(data).prior_log_odds_
+    assert np.isfinite(fitted.transform(data).scores).all()
+
+
+@pytest.mark.parametrize("n", [4, 50])
+def test_separable_data_have_finite_llrs(n):
+    y = np.arange(n) % 2
+    data = fp.Predictions.from_raw_scores(y, 1.0 * y)
+    fitted = fp.PAV(laplace=True).fit(data)
+    extreme = np.log((n // 2 + 1) / 1.0)
+    llrs = fitted.transform(fp.Predictions.from_raw_scores(None, [-np.inf, 0.0, 1.0, np.inf])).llrs
+    np.testing.assert_allclose(llrs, [-extreme, -extreme, extreme, extreme])

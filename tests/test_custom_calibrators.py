@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
+from tests.contract.data import Case
 from tests.refusal import refuses
 
+THREE = "logits of 3 classes"
 LOG, BRIER = fp.rules.Log(), fp.rules.Brier()
 
 
@@ -34,26 +36,17 @@ class Bare(Wrapped):
 
 
 def data_of(kind, n=300, seed=0):
-    rng = np.random.default_rng(seed)
-    n_classes = 3 if kind == "3 classes" else 2
-    y = rng.integers(0, n_classes, n)
-    z = rng.normal(size=(n, n_classes)) + 1.5 * np.eye(n_classes)[y]
-    w = rng.integers(0, 3, n).astype(float)
-    if kind == "3 classes":
-        return fp.Predictions.from_logits(y, z, sample_weight=w, priors=[0.2, 0.3, 0.5])
-    make = {"llrs": fp.Predictions.from_llrs, "raw scores": fp.Predictions.from_raw_scores,
-            "posteriors": fp.Predictions.from_logits}[kind]  # fmt: skip
-    return make(y, 2.0 * (z[:, 1] - z[:, 0]), sample_weight=w)
+    return Case(kind, weights="zeros", has_priors=kind == THREE, n=n, seed=seed).predictions()
 
 
 @pytest.mark.parametrize(
     ("kind", "custom", "train"),
     [
         ("posteriors", Bare, fp.CrossFit(3)),
-        ("llrs", Wrapped, fp.CrossFit(3, groups=np.arange(300) % 40)),
+        ("LLRs", Wrapped, fp.CrossFit(3, groups=np.arange(300) % 40)),
         ("raw scores", Bare, fp.CrossFit(3)),
-        ("3 classes", Bare, fp.TrainOnTest()),
-        ("llrs", Bare, fp.HeldOut(data_of("llrs", seed=1))),
+        (THREE, Bare, fp.TrainOnTest()),
+        ("LLRs", Bare, fp.HeldOut(data_of("LLRs", seed=1))),
     ],
 )
 def test_it_does_what_the_package_does(kind, custom, train):
@@ -113,7 +106,7 @@ def test_what_it_is_shown():
 
 
 def test_data_in_parts():
-    data, calibrator = data_of("llrs"), Wrapped(fp.TemperatureScaling())
+    data, calibrator = data_of("LLRs"), Wrapped(fp.TemperatureScaling())
     parts = fp.from_parts([data[:100], data[100:]])
     for use in (
         lambda: fp.cross_fit(calibrator, parts),
@@ -126,7 +119,7 @@ def test_data_in_parts():
     remedied = fp.CalibrationLoss(LOG, calibrator)(parts.compute())
     assert remedied == pytest.approx(fp.CalibrationLoss(LOG, calibrator)(data), rel=1e-10)
     # what is fitted in memory maps parts
-    loss = fp.CalibrationLoss(LOG, calibrator, fp.HeldOut(data_of("llrs", seed=1)))
+    loss = fp.CalibrationLoss(LOG, calibrator, fp.HeldOut(data_of("LLRs", seed=1)))
     assert loss(parts) == pytest.approx(loss(data), rel=1e-10)
 
 
@@ -146,22 +139,13 @@ class Returns:
     [
         ("posteriors", Returns(fitted=0), "Returns.fit returned int"),
         ("posteriors", Returns(calibrated=np.zeros(300)), "Returns.transform returned ndarray"),
-        ("posteriors", Returns(calibrated=data_of("posteriors", 7)), "7 samples of 2 classes"),
-        ("posteriors", Returns(calibrated=data_of("3 classes")), "300 samples of 3 classes"),
-        ("posteriors", Returns(calibrated=data_of("llrs")), "from_log_posteriors"),
-        ("llrs", Returns(calibrated=data_of("posteriors")), "from_llrs"),
+        ("posteriors", Returns(calibrated=data_of("posteriors", 60)), "60 samples of 2 classes"),
+        ("posteriors", Returns(calibrated=data_of(THREE)), "300 samples of 3 classes"),
+        ("posteriors", Returns(calibrated=data_of("LLRs")), "from_log_posteriors"),
+        ("LLRs", Returns(calibrated=data_of("posteriors")), "from_llrs"),
     ],
 )
 def test_what_it_returns_is_checked(kind, custom, words):
     with refuses("calibrator") as caught:
         fp.cross_fit(custom, data_of(kind), fp.TrainOnTest())
     assert words in str(caught.value)
-
-
-def test_what_is_no_calibrator():
-    data = data_of("posteriors")
-    for wrong in (Wrapped, fp.PAV, None, "pav", 3, object()):
-        for use in (fp.cross_fit, lambda wrong, _: fp.CalibrationLoss(LOG, wrong),
-                    lambda wrong, _: fp.ExpectedDivergence(LOG, wrong)):  # fmt: skip
-            with refuses("calibrator"):
-                use(wrong, data)

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
+from tests.commands import program
 from tests.contract.comparison import OPTIMUM, outcome, require_same
-from tests.processes import run
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -124,13 +124,9 @@ def test_threads_give_the_bits_of_parts(threads, expected):
 
 
 @pytest.mark.slow
-def test_workers_give_the_bits_of_parts(client, expected):
-    require_same(numbers(from_frame), expected, 0.0)
-
-
-@pytest.mark.slow
-def test_another_number_of_workers_gives_the_same_bits(expected):
-    with workers(3):
+@pytest.mark.parametrize("n", [2, 3])
+def test_workers_give_the_bits_of_parts(n, expected):
+    with workers(n):
         require_same(numbers(from_frame), expected, 0.0)
 
 
@@ -275,5 +271,4 @@ import dask.dataframe as dd, pandas as pd, fastpsr as fp
 table = pd.DataFrame({"target": [True, False] * 50, "llr": [float(i % 7) for i in range(100)]})
 print(fp.EER()(fp.from_dask(dd.from_pandas(table, npartitions=2))))
 """
-    (printed,) = run(code)
-    assert 0.0 < float(printed) <= 0.5
+    assert 0.0 < float(program(code=code).stdout) <= 0.5

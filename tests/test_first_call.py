@@ -1,13 +1,10 @@
 """The line that says, once, where a person looks on, that kernels are compiled."""
 
 import os
-import signal
 import subprocess
 import sys
 
 import pytest
-
-from fastpsr.kernels.compilation import held_back
 
 pty = pytest.importorskip("pty")
 
@@ -78,27 +75,3 @@ def test_a_signal_while_a_kernel_is_compiled_or_loaded_comes_after(name, tmp_pat
     for _ in ("compiled", "loaded"):
         *stopped, value = printed_to_pipes(tmp_path, INTERRUPTED.format(name=name)).split()
         assert (set(stopped), float(value)) == ({"stopped"}, 1)
-
-
-def test_all_signals_that_came_are_handled_after():
-    handled, kinds = [], (signal.SIGINT, signal.SIGTERM)
-
-    def stop(number, _):
-        handled.append(number)
-        raise KeyboardInterrupt
-
-    @held_back()
-    def work():
-        for kind in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
-            signal.raise_signal(kind)
-        assert handled == []
-
-    before = [signal.signal(kind, stop) for kind in kinds]
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            work()
-        assert handled == [signal.SIGTERM, signal.SIGINT]
-        assert [signal.getsignal(kind) for kind in kinds] == [stop, stop]
-    finally:
-        for kind, handler in zip(kinds, before, strict=True):
-            signal.signal(kind, handler)

@@ -1,13 +1,11 @@
 """What names and commands import, and what is said where a package is missing."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 
 from fastpsr.cli import app
-from tests.commands import surroundings
+from tests.commands import program
 
 EXTRAS = {
     "sklearn", "torch", "polars", "pandas", "matplotlib", "torchmetrics", "dask", "distributed",
@@ -38,11 +36,7 @@ print(json.dumps(outcomes))
 
 def run(*codes):
     """Run programs one after the other in a process; return their modules, code and output."""
-    process = subprocess.run(
-        [sys.executable, "-P", "-c", PROGRAMS, json.dumps(codes)],
-        capture_output=True, text=True, timeout=100, env=surroundings(COLUMNS="250"), check=True,
-    )  # fmt: skip
-    return json.loads(process.stdout)
+    return json.loads(program(json.dumps(codes), code=PROGRAMS, COLUMNS="250").stdout)
 
 
 def loaded_by(programs):

@@ -118,15 +118,11 @@ def test_a_hair_beyond_the_bounds():
 def test_posteriors_rounded_to_three_decimals():
     y, q = softmax(200, 7, np.float64)
     rounded = q.round(3)
-    with pytest.raises(fp.ArgumentError, match=r"row \d+ sums to .*: pass normalize=True"):
-        fp.Predictions.from_posteriors(y, rounded)
     data = fp.Predictions.from_posteriors(y, rounded, normalize=True)
     np.testing.assert_allclose(
         data.posteriors, rounded / rounded.sum(axis=1, keepdims=True), rtol=1e-14
     )
     log_rounded = np.log(np.maximum(rounded, 1e-4))
-    with pytest.raises(fp.ArgumentError, match="normalize=True"):
-        fp.Predictions.from_log_posteriors(y, log_rounded)
     logs = fp.Predictions.from_log_posteriors(y, log_rounded, normalize=True)
     np.testing.assert_allclose(logs.posteriors.sum(axis=1), 1.0, rtol=1e-14)
 
@@ -187,9 +183,8 @@ def test_two_columns_where_one_is_meant():
     y = [0, 1, 1, 0]
     for metric in (fp.EER(), fp.AUC(), fp.MinDCF(0.1), fp.MinCllr()):
         assert metric(y, q) == metric(y, q[:, 1])
-    for refused in (fp.Predictions.from_llrs, fp.Predictions.from_raw_scores, fp.Cllr()):
-        with pytest.raises(fp.ArgumentError, match=r"the column of class 1, \w+\[:, 1\]"):
-            refused(y, q)
+    with pytest.raises(fp.ArgumentError, match=r"the column of class 1, \w+\[:, 1\]"):
+        fp.Cllr()(y, q)
 
 
 # Names of columns, and the order of rows
@@ -338,18 +333,3 @@ def test_tables_are_normalized_and_in_the_order_of_the_classes(tmp_path):
         assert fp.BrierScore()(read(path, **columns, **options)) == pytest.approx(expected)
         swapped = columns | {argument: ["y", "x", "z"]}
         assert outcome(read, path, **swapped, **options).pass_ == {argument: ["x", "y", "z"]}
-
-
-def test_metrics_are_score_functions_of_scikit_learn():
-    linear_model = pytest.importorskip("sklearn.linear_model")
-    from sklearn.metrics import make_scorer
-    from sklearn.model_selection import cross_val_score
-
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(200, 3))
-    y = (x[:, 0] + rng.normal(size=200) > 0.0).astype(int)
-    for metric in (fp.CrossEntropy(), fp.EER()):
-        scorer = make_scorer(metric, greater_is_better=False, response_method="predict_proba")
-        assert metric.label in repr(scorer)
-        scores = cross_val_score(linear_model.LogisticRegression(), x, y, scoring=scorer)
-        assert ((scores < 0.0) & (scores > -1.0)).all()

@@ -6,10 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from tests.commands import data, program, read, succeed, surroundings, write, write_trials
+from tests.commands import data, program, succeed, surroundings, write, write_trials
 
 pytestmark = pytest.mark.usefixtures("_here")
 
@@ -133,30 +132,3 @@ def test_a_console_of_windows(encoding):
     assert (done.returncode, done.stderr) == (0, "")
     shown = "φ" if encoding == "cp437" else r"\u03c6"
     assert f"scores: größe {shown}; labels" in done.stdout
-
-
-# The order of bytes
-
-
-def swapped(array):
-    """Return an array of the same values in the order of bytes that this machine has not."""
-    return array.astype(array.dtype.newbyteorder())
-
-
-@pytest.mark.parametrize("ending", [".npz", ".npy"])
-def test_tables_in_the_other_order_of_bytes(ending):
-    y, z, weights = data(K=3)
-    found = []
-    for order in (np.asarray, swapped):
-        columns = {"y": order(y), "z": order(z), "w": order(weights)}
-        write(f"t{ending}", **columns)
-        named = [f"{name}{'.npy' * (ending == '.npy')}" for name in ("y", "w")]
-        table = ["z.npy" if ending == ".npy" else "t.npz", "--labels", named[0], "--weights"]
-        table += [named[1], "--scores-are", "logits"]
-        printed = succeed("evaluate", *table, "--metrics", "NCE,ECEmc", "--resamples", "40")
-        succeed("calibrate", *table, "--output", "c.csv")
-        succeed("calibrate", *table, "--output", "c.npz")
-        found.append((printed, Path("c.csv").read_bytes(), read("c.npz")))
-    assert found[0][:2] == found[1][:2]
-    for name, values in found[0][2].items():
-        np.testing.assert_array_equal(values, found[1][2][name])

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
+from tests.commands import program, surroundings
 from tests.contract.data import Case
-from tests.processes import PATHS, run
 
+PATHS = surroundings()["PYTHONPATH"]
 METRICS = [
     fp.CrossEntropy(), fp.EER(), fp.ECE(),
     fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving()),
@@ -37,6 +38,13 @@ def expected():
 
 def as_words(values):
     return [str(value) for value in values]
+
+
+def run(code, **environment):
+    """Return the words that the code prints in a process of its own."""
+    process = program(code=code, PYTHONWARNINGS="ignore", **environment)
+    assert process.returncode == 0, process.stderr
+    return process.stdout.split()
 
 
 START = "from tests.test_processes import make, values\nimport fastpsr as fp\n"

@@ -99,18 +99,6 @@ def test_divergence_is_what_q_loses_more_than_r(data, K):
     assert rule.divergence([r], [r])[0] == pytest.approx(0.0, abs=1e-13)
 
 
-@pytest.mark.parametrize("a", [0.05, 0.5, 0.95])
-def test_named_beta_rules(a):
-    log_q = np.log([[a, 1 - a]] * 2)
-    y = [0, 1]
-    np.testing.assert_allclose(
-        fp.rules.Beta(1, 1).loss(y, log_q), fp.rules.Log().loss(y, log_q), rtol=1e-12
-    )
-    np.testing.assert_allclose(
-        fp.rules.Beta(2, 2).loss(y, log_q), 3 * fp.rules.Brier().loss(y, log_q), rtol=1e-12
-    )
-
-
 @seldom
 @given(st.data(), st.sampled_from([2, 4]))
 def test_the_mean_minimizes_every_expected_divergence(data, K):

@@ -5,24 +5,14 @@ import difflib
 import inspect
 import pickle
 import pydoc
-import subprocess
-import sys
 
 import pytest
 
 import fastpsr as fp
 from fastpsr.cli import app
 from fastpsr.exports import SUBPACKAGES, WITH_EXTRAS
-from tests.commands import surroundings
+from tests.commands import program
 from tools import exports, interface
-
-
-def run(code):
-    """Run a program that has imported nothing yet."""
-    return subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        capture_output=True, text=True, timeout=100, env=surroundings(),
-    )  # fmt: skip
 
 
 def test_generated_modules_are_current():
@@ -72,7 +62,7 @@ def test_predictions_list_what_users_call():
     ],
 )
 def test_a_subpackage_does_not_hide_the_function_of_its_name(before):
-    process = run(f"{before}; import fastpsr as fp; print(fp.bootstrap.__qualname__)")
+    process = program(code=f"{before}; import fastpsr as fp; print(fp.bootstrap.__qualname__)")
     assert (process.stdout, process.stderr) == ("bootstrap\n", "")
 
 
@@ -88,12 +78,13 @@ def test_names_can_be_replaced(monkeypatch):
 def test_unknown_names_are_refused():
     with pytest.raises(ImportError, match=r"^cannot import name 'evalute' from 'fastpsr'"):
         exec("from fastpsr import evalute")
-    assert "Did you mean: 'evaluate'?" in run("import fastpsr as fp; fp.evalute").stderr
+    process = program(code="import fastpsr as fp; fp.evalute")
+    assert "Did you mean: 'evaluate'?" in process.stderr
 
 
 def test_objects_are_unpickled_before_anything_is_imported():
     pickled = pickle.dumps([fp.EER(), fp.bootstrap, fp.Predictions.from_llrs([0, 1], [0.0, 1.0])])
-    process = run(f"import pickle; print(*map(type, pickle.loads({pickled!r})))")
+    process = program(code=f"import pickle; print(*map(type, pickle.loads({pickled!r})))")
     kinds = (fp.EER, type(fp.bootstrap), fp.Predictions)
     assert (process.stdout.strip(), process.stderr) == (" ".join(map(str, kinds)), "")
 
@@ -113,7 +104,7 @@ with ThreadPoolExecutor(16) as pool:
 
 
 def test_threads_import_names_at_the_same_time():
-    process = run(THREADS)
+    process = program(code=THREADS)
     assert (process.returncode, process.stderr) == (0, "")
 
 

@@ -124,15 +124,6 @@ def test_operating_points_do_not_widen_the_axes_of_the_det():
     assert ["actDCF(0.5) is beyond the axes" in each for each in notes] == [False, True]
 
 
-def test_the_sides_of_a_saved_map_are_named(tmp_path):
-    data = normal(50, 1.0)
-    np.savez(tmp_path / "s.npz", label=data.labels, q=data.scores)
-    options = ["--columns", "q", "--scores-are", "raw", "--save", tmp_path / "m.json"]
-    shown = succeed("calibrate", tmp_path / "s.npz", *options)
-    saved = fp.load_calibrator(tmp_path / "m.json")
-    assert f"  calibrated LLR = {saved.scale_:.6g} * score as read" in shown
-
-
 def test_a_metric_needs_no_list():
     data = fp.Predictions.from_posteriors([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
     table = str(fp.evaluate(data, ["NCE"]))
@@ -181,14 +172,6 @@ def test_logits_that_a_float_rounds_are_named_with_their_column():
             fp.Predictions.from_logits([0, 1], logits)
         assert refused.value.remedy == "subtract a constant from each row"
     fp.Predictions.from_logits([0, 1], z - z.max(axis=1, keepdims=True))
-
-
-def test_rows_of_other_labels_belong_together_by_position():
-    y, scores = pd.Series([0, 1, 0]), pd.Series([0.1, 0.4, 0.3])
-    for labels in ([3, 4, 5], [2, 3, 4], [0, 1, 9], list("abc")):
-        fp.Predictions.from_raw_scores(y, scores.set_axis(labels))
-    with refuses("scores", index=0):
-        fp.Predictions.from_raw_scores(y, scores[[2, 1, 0]])
 
 
 def test_the_stray_label_is_named_with_its_line(tmp_path):

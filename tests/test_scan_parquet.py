@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.counts import count, side_by_side
-from fastpsr.data import LABELS
 from fastpsr.data import parquet as room
-from fastpsr.data.steps import Step
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -89,14 +86,6 @@ def require_same(data, whole):
 # Columns
 
 
-def test_llrs(write):
-    data = fp.scan_parquet(write())
-    assert (data.kind, data.n_classes, data.n_parts) == ("likelihoods", 2, 10)
-    require_same(data, in_memory())
-    joined = data.compute()
-    assert joined.llrs.tobytes() == in_memory().llrs.tobytes()
-
-
 @pytest.mark.parametrize(
     ("what", "given", "weighted"),
     [
@@ -152,23 +141,20 @@ def test_several_columns(write, what, form):
     assert data.compute().scores.tobytes() == whole.scores.tobytes()
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.float16, np.int64])
-def test_other_numbers(write, kind):
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        *(("llr", kind) for kind in (pa.float32(), pa.float16(), pa.int64())),
+        *(("target", kind) for kind in (pa.uint8(), pa.int16(), pa.int64(), pa.float64())),
+    ],
+)
+def test_numbers_of_any_type(write, column, kind):
     held = columns()
-    held["llr"] = held["llr"].astype(kind)
-    if kind is np.float16:
-        held["llr"] = pa.array(held["llr"], pa.float16())
-        whole = fp.Predictions.from_llrs(held["target"], columns()["llr"].astype(kind))
-    else:
-        whole = in_memory(held)
+    numbers = held[column].round(0) if column == "llr" else held[column].astype(np.uint8)
+    held[column] = numbers.astype(kind.to_pandas_dtype())
+    whole = in_memory(held | {"target": held["target"].astype(int)})
+    held[column] = pa.array(held[column], kind)
     require_same(fp.scan_parquet(write(held)), whole)
-
-
-@pytest.mark.parametrize("kind", [np.uint8, np.int64, np.float64, np.int16])
-def test_labels_of_numbers(write, kind):
-    held = columns()
-    held["target"] = held["target"].astype(kind)
-    require_same(fp.scan_parquet(write(held)), in_memory())
 
 
 @pytest.mark.parametrize("coded", [False, True])
@@ -201,8 +187,6 @@ def test_classes(write, coded):
 def test_row_groups_are_split_and_fused(
     tmp_path, monkeypatch, part_bytes, row_group_size, compression
 ):
-    if row_group_size == 1 and part_bytes == 1:
-        pytest.skip("a thousand parts")
     monkeypatch.setattr(room, "_PART_BYTES", part_bytes)
     held = {name: columns()[name] for name in ("target", "llr", "w")}
     path = tmp_path / "trials.parquet"
@@ -217,34 +201,6 @@ def test_row_groups_are_split_and_fused(
         assert data.n_parts > 5
     # twice, since huge row groups are read on from where the last part ended
     assert data.compute().llrs.tobytes() == held["llr"].tobytes()
-
-
-def test_huge_row_groups_in_any_order(write, monkeypatch):
-    monkeypatch.setattr(room, "_PART_BYTES", 1_000)
-    data = fp.scan_parquet(write(row_group_size=N))
-    assert data.n_parts > 5
-    held = columns()["llr"]
-
-    class Look(Step):
-        key = "look"
-
-        def __init__(self, only_parts):
-            self.only_parts = only_parts
-
-        def start(self):
-            return []
-
-        def add(self, accumulator, prepared, part):
-            return [*accumulator, (part.first_row, part.predictions.scores.tolist())]
-
-        def merge(self, one, other):
-            return one + other
-
-    def look(*numbers):
-        return count(Look(numbers or None).over(data))
-
-    for first, scores in [*look(3), *look(1, 4), *look(0), *look(2, 3), *look()]:
-        assert scores == held[first : first + len(scores)].tolist()
 
 
 def test_folders_patterns_and_lists(tmp_path, write):
@@ -311,19 +267,6 @@ def test_only_what_is_needed_is_read(write, monkeypatch):
     assert set(counted.values()) == {1}
 
 
-class Ids(Step):
-    """All ids of a column."""
-
-    key = reads = None
-
-    def __init__(self, column):
-        self.key, self.reads = column, LABELS | {column}
-
-    def add(self, accumulator, prepared, part):
-        held = [] if accumulator is None else accumulator
-        return held + part.ids("groups", self.key).tolist()
-
-
 @pytest.mark.parametrize("form", ["strings", "large strings", "dictionary", "integers"])
 def test_ids(write, form):
     held = columns()
@@ -335,22 +278,19 @@ def test_ids(write, form):
         "integers": lambda: speakers,
     }[form]()
     data = fp.scan_parquet(write(held))
-    assert count(Ids("speaker").over(data)) == speakers.tolist()
+    assert data.compute().columns["speaker"].tolist() == speakers.tolist()
+    groups = fp.evaluate(data, ["EER"], by="speaker").groups[1:]
+    assert [group.n_samples for group in groups] == np.unique_counts(speakers).counts.tolist()
 
 
 def test_two_systems_of_a_file_share_each_read(write, monkeypatch):
     counted = loads(monkeypatch)
-    path = write()
+    path, held = write(), columns()
     one, other = fp.scan_parquet(path), fp.scan_parquet(path, llrs="other")
-    functions = [
-        lambda: fp.Cllr()(one), lambda: fp.Cllr()(other), lambda: fp.BrierScore()(one)
-    ]  # fmt: skip
-    found = side_by_side(*functions, over=[one, other])
-    held = columns()
+    table = fp.evaluate({"one": one, "other": other}, [fp.Cllr()])
     whole = fp.Predictions.from_llrs(held["target"], held["other"])
-    assert found[0] == pytest.approx(fp.Cllr()(in_memory()), rel=1e-12)
-    assert found[1] == pytest.approx(fp.Cllr()(whole), rel=1e-12)
-    assert {names for _, names in counted} == {("target",), ("llr", "other", "target")}
+    expected = [fp.Cllr()(in_memory()), fp.Cllr()(whole)]
+    assert [row.value for row in table.rows] == pytest.approx(expected, rel=1e-12)
     assert set(counted.values()) == {1}
     metric = fp.SemiEmpiricalScore(fp.rules.Log(), other)
     counted.clear()
@@ -377,52 +317,28 @@ def test_file_systems_of_fsspec():
 # Faults
 
 
-def with_null(values, row, kind=None):
-    held = list(values)
-    held[row] = None
-    return pa.array(held, kind)
-
-
-@pytest.mark.parametrize("column", ["target", "llr", "w"])
-def test_nulls(write, column):
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("target", None, "target must not be null$"),
+        ("llr", None, "llr must not be null$"),
+        ("w", None, "w must not be null$"),
+        ("rows", None, ".*(null|nan)"),
+        ("rows", [0.5, None, 0.5], ".*(null|nan)"),
+        ("rows", [0.5, 0.5], "posteriors must have 3 numbers in every row, not 2"),
+    ],
+)
+def test_nulls_and_short_lists(write, column, value, message):
     held = columns()
-    held[column] = with_null(held[column].tolist(), 457)
-    data = fp.scan_parquet(write(held), sample_weight="w")
+    held["rows"] = pa.array(rows_of(held).tolist())
+    values = held[column].tolist()
+    values[457] = value
+    held[column] = pa.array(values)
+    of_rows = {"y_true": "label", "posteriors": "rows"} if column == "rows" else {}
+    data = fp.scan_parquet(write(held), sample_weight="w", **of_rows)
     with pytest.raises(fp.ArgumentError) as caught:
-        fp.Cllr()(data)
-    text = str(caught.value)
-    assert re.search(rf"trials\.parquet, row 457: {column} must not be null$", text), text
-
-
-@pytest.mark.parametrize("where", ["the list", "its entry"])
-def test_nulls_in_lists(write, where):
-    held = columns()
-    rows = rows_of(held).tolist()
-    rows[457] = None if where == "the list" else [0.5, None, 0.5]
-    held["rows"] = pa.array(rows)
-    data = fp.scan_parquet(write(held), y_true="label", posteriors="rows")
-    with pytest.raises(fp.ArgumentError, match=r"trials\.parquet, row 457: .*(null|nan)"):
         fp.CrossEntropy()(data)
-
-
-def test_lists_of_other_lengths(write):
-    held = columns()
-    rows = rows_of(held).tolist()
-    rows[457], rows[458] = [0.5, 0.5], [0.25] * 4
-    held["rows"] = pa.array(rows)
-    data = fp.scan_parquet(write(held), y_true="label", posteriors="rows")
-    with pytest.raises(
-        fp.ArgumentError, match=r"row 457: posteriors must have 3 numbers in every row, not 2"
-    ):
-        fp.CrossEntropy()(data)
-
-
-def test_null_ids(write):
-    held = columns()
-    held["speaker"] = with_null(held["speaker"].tolist(), 3)
-    data = fp.scan_parquet(write(held))
-    with pytest.raises(fp.ArgumentError, match=r"trials\.parquet, row 3: speaker must not be null"):
-        count(Ids("speaker").over(data))
+    assert re.search(rf"trials\.parquet, row 457: {message}", str(caught.value)), caught.value
 
 
 @pytest.mark.parametrize(
@@ -451,7 +367,7 @@ def test_bad_values(write, monkeypatch, column, value, message, part_bytes, row_
     assert re.search(rf"trials\.parquet, row 457: {message}", str(caught.value)), caught.value
 
 
-def test_bad_values_after_filters(write):
+def test_rows_of_bad_values_are_counted_after_filters(write):
     held = columns()
     held["llr"][457] = np.nan
     data = fp.scan_parquet(write(held), filters=[("session", ">=", 0)])
@@ -468,20 +384,6 @@ def test_wrong_types(write):
     held["target"] = held["speaker"]
     with pytest.raises(fp.ArgumentError, match=r"trials\.parquet.*target must be booleans"):
         len(fp.scan_parquet(write(held)))
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"llrs": "nothing"},
-        {"y_true": "nothing"},
-        {"sample_weight": "nothing"},
-        {"posteriors": ["a", "nothing", "c"], "y_true": "label"},
-    ],
-)
-def test_missing_columns(write, options):
-    with pytest.raises(fp.ArgumentError, match=r"column 'nothing'; there are: .*llr.*speaker"):
-        fp.scan_parquet(write(), **options)
 
 
 def test_computed_predictions_have_the_other_columns(tmp_path):
@@ -504,15 +406,11 @@ def test_computed_predictions_have_the_other_columns(tmp_path):
             fp.evaluate(given, ["EER"], by="speaker")
 
 
-def test_missing_column_of_ids(write):
-    data = fp.scan_parquet(write())
-    with pytest.raises(fp.ArgumentError, match=r"column 'nothing'; there are: .*speaker"):
-        count(Ids("nothing").over(data))
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"llrs": "nothing"}, r"column 'nothing'; there are: .*llr.*speaker"),
+        ({"posteriors": ["a", "nothing", "c"], "y_true": "label"}, "column 'nothing'"),
         ({"llrs": "llr", "posteriors": "q"}, "must be named once"),
         ({"posteriors": "q", "prior": 0.3}, "prior is for llrs: pass priors"),
         ({"log_posteriors": "llr"}, "a column of lists, or a column per class"),
@@ -539,19 +437,15 @@ def test_files_that_are_no_parquet(tmp_path):
         fp.scan_parquet(tmp_path / "text.parquet")
 
 
-def test_truncated_files(write):
-    path = write()
-    data = fp.scan_parquet(path)
-    path.write_bytes(path.read_bytes()[:2_000])
-    with pytest.raises(fp.ArgumentError, match=r"cannot be read, in .*trials\.parquet"):
-        fp.Cllr()(data)
-
-
-def test_files_that_vanish(write):
+@pytest.mark.parametrize("is_left", [True, False])
+def test_files_that_are_cut_or_vanish(write, is_left):
     path = write()
     data = fp.scan_parquet(path)
     assert len(data) == N
+    content = path.read_bytes()
     path.unlink()
+    if is_left:
+        path.write_bytes(content[:2_000])
     with pytest.raises(fp.ArgumentError, match=r"cannot be read, in .*trials\.parquet"):
         fp.Cllr()(data)
 

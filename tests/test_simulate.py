@@ -2,50 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy import optimize
-from scipy.special import expit, logit, logsumexp
+from scipy.special import logit, logsumexp
 
+import fastpsr as fp
 from fastpsr import ArgumentError, simulate
 
 SYSTEMS = ["cal", "mcs", "mcp", "mcps"]
-ARRAYS = ["y_true", "llr", "enroll_speaker", "test_speaker", "enroll", "test"]
-
-
-# Naive versions of what the paper measures
-
-
-def normalized_losses(y, log_q):
-    """Log and Brier loss of each sample, divided by their value for the class frequencies."""
-    p = np.bincount(y) / y.size
-    log_loss = -log_q[np.arange(y.size), y] / -(p * np.log(p)).sum()
-    brier = ((np.exp(log_q) - np.eye(p.size)[y]) ** 2).mean(axis=1) / (p * (1.0 - p)).mean()
-    return log_loss, brier
-
-
-def nce(y, log_q):
-    return normalized_losses(y, log_q)[0].mean()
-
-
-def normalized_risk(y, log_odds, costs):
-    costs = np.array(costs)
-    q = np.column_stack([expit(-log_odds), expit(log_odds)])
-    decisions = (q @ costs).argmin(axis=1)
-    return costs[y, decisions].mean() / (np.bincount(y) / y.size @ costs).min()
-
-
-def log_posteriors(log_odds):
-    return -np.logaddexp(0.0, np.column_stack([log_odds, -log_odds]))
-
-
-def calibrate(y, log_odds):
-    def cross_entropy(ab):
-        z = ab[0] * log_odds + ab[1]
-        residual = (expit(z) - y) / y.size
-        loss = np.logaddexp(0.0, np.where(y == 1, -z, z)).mean()
-        return loss, np.array([residual @ log_odds, residual.sum()])
-
-    a, b = optimize.minimize(cross_entropy, [1.0, 0.0], jac=True, method="BFGS", tol=1e-7).x
-    return a * log_odds + b
 
 
 # The paper's synthetic systems
@@ -104,14 +66,6 @@ def test_the_calibrated_system_is_calibrated(n_classes, seed):
         assert np.abs(z).max() < 4.0
 
 
-def test_the_other_systems_are_not():
-    systems = simulate.gaussian_classes(20_000)
-    n = systems.y_true.size
-    for log_q in (systems.mcs, systems.mcp, systems.mcps):
-        excess = -log_q[np.arange(n), systems.y_true] + (np.exp(log_q) * log_q).sum(axis=1)
-        assert abs(excess.mean()) > 10.0 * excess.std() / np.sqrt(n)
-
-
 @pytest.mark.parametrize(
     ("system", "kwargs", "mean_nce", "one_nce", "one_nbs"),
     [
@@ -122,27 +76,14 @@ def test_the_other_systems_are_not():
     ],
 )
 def test_figure_with_the_same_cross_entropy(system, kwargs, mean_nce, one_nce, one_nbs):
-    n_seeds, per_sample = 5, []
+    n_seeds, scores = 5, []
     for seed in range(n_seeds):
         systems = simulate.gaussian_classes(100_000, prior_first=0.6, seed=seed, **kwargs)
-        per_sample.append(normalized_losses(systems.y_true, getattr(systems, system)))
-    mean = np.mean(per_sample, axis=(0, 2))
-    one_error = np.std(per_sample, axis=(0, 2)) / np.sqrt(100_000)
-    # The references are themselves of one seed, and a mean over seeds.
-    one_seed = 4.0 * one_error * np.sqrt(1.0 + 1.0 / n_seeds)
-    assert np.all(np.abs(mean - [one_nce, one_nbs]) < one_seed)
-    assert abs(mean[0] - mean_nce) < 4.0 * one_error[0] * np.sqrt(2.0 / n_seeds)
-
-
-def test_synthetic_systems_follow_the_seed():
-    first = simulate.gaussian_classes(100, seed=3)
-    for same in (
-        simulate.gaussian_classes(100, seed=3),
-        simulate.gaussian_classes(100, seed=np.random.Generator(np.random.PCG64(3))),
-    ):
-        for name in ["y_true", "priors", *SYSTEMS]:
-            np.testing.assert_array_equal(getattr(first, name), getattr(same, name))
-    assert not np.isin(first.cal, simulate.gaussian_classes(100, seed=4).cal).any()
+        data = fp.Predictions.from_log_posteriors(systems.y_true, getattr(systems, system))
+        scores.append([fp.CrossEntropy()(data), fp.BrierScore()(data)])
+    mean, error = np.mean(scores, axis=0), 0.004  # of one seed: above one standard error
+    assert mean == pytest.approx([one_nce, one_nbs], abs=4.0 * error)
+    assert mean[0] == pytest.approx(mean_nce, abs=4.0 * error / np.sqrt(n_seeds))
 
 
 @pytest.mark.parametrize(
@@ -199,26 +140,20 @@ def test_default_list_has_the_size_and_structure_of_sitw(sitw):
 
 
 def test_default_list_has_about_the_metrics_of_sitw(sitw):
-    y, log_odds = sitw.y_true, sitw.llr + logit(3_658 / 721_788)
-    calibrated = calibrate(y, log_odds)
-    costs = {
-        "C01": [[0.0, 1.0], [1.0, 0.0]],
-        "Cab": [[0.0, 1.0, 0.1], [1.0, 0.0, 0.1]],
-        "Cimb": [[0.0, 1.0], [10.0, 0.0]],
-    }
-    raw = {name: normalized_risk(y, log_odds, c) for name, c in costs.items()}
-    cal = {name: normalized_risk(y, calibrated, c) for name, c in costs.items()}
-    raw["NCE"], cal["NCE"] = (nce(y, log_posteriors(z)) for z in (log_odds, calibrated))
-    raw["RCL"] = 100.0 * (1.0 - cal["NCE"] / raw["NCE"])
-    assert raw["NCE"] == pytest.approx(0.189, rel=0.03)
-    assert raw["RCL"] == pytest.approx(16.7, rel=0.03)
-    assert cal["NCE"] == pytest.approx(0.158, rel=0.03)
-    printed = {"C01": (0.324, 0.306), "Cab": (0.225, 0.190), "Cimb": (0.191, 0.153)}
-    for name, values in printed.items():
-        assert (raw[name], cal[name]) == pytest.approx(values, rel=0.05)
-    bins = np.ceil(15 * expit(log_odds)).astype(int)
-    ece = np.abs(np.bincount(bins, y - expit(log_odds))).sum() / y.size
-    assert 100.0 * ece == pytest.approx(0.2, abs=0.05)
+    raw = fp.Predictions.from_llrs(sitw.y_true, sitw.llr)
+    calibrated = fp.cross_fit(fp.DirectionPreserving(), raw, fp.TrainOnTest())
+    assert fp.CrossEntropy()(raw) == pytest.approx(0.189, rel=0.03)
+    assert fp.CrossEntropy()(calibrated) == pytest.approx(0.158, rel=0.03)
+    rcl = fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving(), fp.TrainOnTest())
+    assert rcl(raw) == pytest.approx(16.7, rel=0.03)
+    for costs, printed in (
+        ([[0.0, 1.0], [1.0, 0.0]], (0.324, 0.306)),
+        ([[0.0, 1.0, 0.1], [1.0, 0.0, 0.1]], (0.225, 0.190)),
+        ([[0.0, 1.0], [10.0, 0.0]], (0.191, 0.153)),
+    ):
+        risk = fp.BayesRisk(costs)
+        assert (risk(raw), risk(calibrated)) == pytest.approx(printed, rel=0.05)
+    assert 100.0 * fp.ECE()(raw) == pytest.approx(0.2, abs=0.05)
 
 
 def test_trials_of_one_speaker_are_correlated(sitw):
@@ -250,9 +185,11 @@ def test_llrs_are_calibrated_when_the_speakers_are_as_the_plda_assumes():
     trials = simulate.trial_list(
         20_000, 20_000, speaker_variance=0.2, speaker_spread=0.0, scale=1.0, shift=0.0
     )
-    calibrated = calibrate(trials.y_true, trials.llr)
+    data = fp.Predictions.from_llrs(trials.y_true, trials.llr)
+    fitted = fp.DirectionPreserving().fit(data)
     # Both have a standard error of 0.013, from 15 seeds.
-    assert np.polyfit(trials.llr, calibrated, 1) == pytest.approx([1.0, 0.0], abs=0.05)
+    shift = fitted.bias_[1] - fitted.bias_[0]
+    assert (fitted.scale_, shift) == pytest.approx((1.0, 0.0), abs=0.05)
 
 
 @pytest.mark.parametrize(
@@ -290,17 +227,22 @@ def test_pairs_are_drawn_uniformly():
         assert np.abs(counts - n_lists * p).max() < 5.0 * np.sqrt(n_lists * p * (1.0 - p))
 
 
-def test_trial_lists_follow_the_seed():
-    first = simulate.trial_list(200, 3_000, seed=1)
-    for same in (
-        simulate.trial_list(200, 3_000, seed=1),
-        simulate.trial_list(200, 3_000, seed=np.random.Generator(np.random.PCG64(1))),
-    ):
-        for name in ARRAYS:
-            np.testing.assert_array_equal(getattr(first, name), getattr(same, name))
-    other = simulate.trial_list(200, 3_000, seed=2)
-    assert all(np.any(getattr(first, name) != getattr(other, name)) for name in ARRAYS)
-    assert not np.isin(first.llr, other.llr).any()
+@pytest.mark.parametrize(
+    ("simulated", "scores"),
+    [
+        (lambda seed: simulate.gaussian_classes(100, seed=seed), "cal"),
+        (lambda seed: simulate.trial_list(200, 3_000, seed=seed), "llr"),
+        (lambda seed: simulate.challenge(50, 500, seed=seed)[0], "a"),
+        (lambda seed: simulate.challenge(50, 500, seed=seed)[1], "b"),
+    ],
+    ids=["classes", "trials", "challenge", "second list"],
+)
+def test_what_is_simulated_follows_the_seed(simulated, scores):
+    first, other = simulated(1), simulated(2)
+    for same in (simulated(1), simulated(np.random.Generator(np.random.PCG64(1)))):
+        for name, values in vars(first).items():
+            np.testing.assert_array_equal(getattr(same, name), values)
+    assert not np.isin(getattr(first, scores), getattr(other, scores)).any()
 
 
 @pytest.mark.parametrize(
@@ -356,14 +298,6 @@ def test_systems_of_a_challenge_err_together_and_the_second_more():
     of_targets = [scores[trials.y_true == 1] for scores in (trials.a, trials.b)]
     assert 0.4 < np.corrcoef(*of_targets)[0, 1] < 0.8
     assert of_targets[1].mean() < of_targets[0].mean() - 0.02
-
-
-def test_challenges_follow_the_seed():
-    first, same, other = (simulate.challenge(50, 500, seed=seed) for seed in (1, 1, 2))
-    for k in range(2):
-        for name in vars(first[k]):
-            np.testing.assert_array_equal(getattr(first[k], name), getattr(same[k], name))
-        assert not np.isin(first[k].a, other[k].a).any()
 
 
 def test_challenges_refuse_bad_arguments():

@@ -176,14 +176,6 @@ def test_pairs_of_speakers_stay_apart():
     assert (np.abs(after - before)[largest.training] > 1e-6).any()
 
 
-def test_scores_that_rank_the_wrong_way_get_one_posterior():
-    y, x = draw("downward", 500)
-    with pytest.warns(RuntimeWarning, match="all slopes are 0"):
-        fitted = fp.Spline().fit(fp.Predictions.from_logits(y, x))
-    same = fitted.transform(fp.Predictions.from_logits(None, [-3.0, 0.0, np.inf])).log_odds
-    np.testing.assert_allclose(same, np.log(y.mean() / (1.0 - y.mean())), rtol=1e-9)
-
-
 def test_scores_whose_range_is_no_float_are_refused():
     y, x = np.arange(60) % 2, np.random.default_rng(0).normal(size=60)
     x[:4] = [1.7e308, -1.7e308, -1.7e308, 1.7e308]

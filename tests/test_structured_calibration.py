@@ -162,6 +162,4 @@ def test_constant_rows_without_penalty_become_frequencies(n_classes):
 
 def test_what_is_refused():
     with refuses("strength"):
-        fp.VectorScaling(-1.0)
-    with refuses("strength"):
         fp.MatrixScaling(0.0)

@@ -132,13 +132,6 @@ def test_priors_do_not_share_what_is_kept_with_the_data(map_):
 # Options
 
 
-@every_map
-def test_priors_that_are_refused(map_):
-    for prior in (0.0, 1.0, -0.1, np.nan, np.inf, True, [0.5, 0.5]):
-        with refuses("prior"):
-            map_(prior=prior)
-
-
 @pytest.mark.parametrize("map_", [fp.DirectionPreserving, fp.TemperatureScaling])
 def test_a_prior_is_for_two_classes(map_):
     scores = np.random.default_rng(0).normal(size=(6, 3))

@@ -1,15 +1,11 @@
-"""Random and invalid arguments for every public function: ``python -m tools.fuzz --seconds 600``.
+"""Random data for everything in the registries: ``python -m tools.fuzz --seconds 600``.
 
-Calls are derived from public names: of each argument the name or the type says what is drawn. Most
-arguments are valid, of extreme values and in any form that arrays take; some break a rule. A call
-must return, or raise a ValueError that names an argument or what the data lack. Metrics, fits and
-schemes that are constructed are also used. Run it with NUMBA_BOUNDSCHECK=1 and an empty cache, and
-kernels check their indices.
+Data are cases of the contract tests whose scores and weights are extreme, and some of them invalid.
+A call must return what is allowed, or raise a ValueError that names an argument or what the data
+lack. Run it with NUMBA_BOUNDSCHECK=1 and an empty cache, and kernels check their indices.
 """
 
 import argparse
-import contextlib
-import inspect
 import itertools
 import re
 import sys
@@ -17,34 +13,21 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from fractions import Fraction
-from typing import Literal, get_args, get_origin, get_type_hints
-from zlib import crc32
 
 import numpy as np
 
 import fastpsr as fp
-from fastpsr.bootstrap import RESAMPLINGS
-from fastpsr.calibration import CALIBRATORS, TRAININGS
-from fastpsr.compat import nist, speechbrain
-from fastpsr.compat.confidence_intervals import evaluate_with_conf_int
-from fastpsr.curves import BANDS
-from fastpsr.metrics import METRICS
-from fastpsr.results import Result
+from tests.contract import registry
+from tests.contract.data import CHOICES, KINDS, Case
 
-INF, NAN, LEAST, LARGEST = np.inf, np.nan, 5e-324, np.finfo(float).max
+LEAST, LARGEST = 5e-324, np.finfo(float).max
 EDGES = [
     0.0, -0.0, LEAST, -LEAST, 2.3e-308, 1e-300, 1e308, -1e308, LARGEST, -LARGEST, 1.0, -1.0, 0.5,
-    np.nextafter(1, 0), np.nextafter(1, 2), 745.2, -745.2, 709.8, -709.8, 36.7, -36.8,
+    np.nextafter(1, 0), np.nextafter(1, 2), 745.2, -745.2, 709.8, -709.8, 36.7, -36.8, -np.inf,
 ]  # fmt: skip
-SIZES = (1, 2, 3, 5, 8, 17, 40, 64, 200)
-LARGE_SIZES = (4095, 4096, 4097, 9000)  # beside the size of blocks
-INVALID_NUMBERS = [
-    NAN, INF, -INF, 0.0, -1.0, 2.0, 1e308, LEAST, 0, -1, 10**30, 1.5, np.float16(0.5), True, None,
-    np.array([0.5, 0.5]), "x", "0.5", 1j, [], [0.5], {}, np.datetime64("NaT", "s"), object(),
-]  # fmt: skip
-SHARES, POSITIVE = (1e-9, 1e-6, 0.01, 0.05), (0.01, 0.1, 0.5, 1.0, 2.0, 10.0)
-FORMS = (float, np.float64, np.float32)
+INVALID = [np.nan, np.inf, -1.0, 2.0, 1e308, -LEAST]
+SIZES = (15, 17, 40, 64, 200) * 4 + (4095, 4096, 4097, 9000)  # beside the size of blocks
+FEW = {"n_resamples": 40, "seed": 0}
 #: Warnings that docstrings announce.
 DOCUMENTED = (
     "(.*: )?(the fitted scale is|a = b = 0|all slopes are 0)",
@@ -59,300 +42,129 @@ ABOUT_DATA = (
     r"|[\w -]+ needs? (both classes|posteriors or likelihoods)|data cannot be read, in "
     r"|metric .* (cannot be computed|is nan on the data|must return)|\w+ takes Predictions, or"
 )
-KINDS = ("posteriors", "log_posteriors", "logits", "log_likelihoods", "llrs", "raw_scores")
 MAY_BE_NAN = (
     fp.CalibrationLoss, fp.ExpectedScore, fp.BayesRisk, fp.Threshold, fp.SemiEmpiricalScore,
     fp.ExpectedDivergence,
 )  # fmt: skip
 
 
-class Arguments:
-    """Draws the arguments of a call: they share the number of rows and of classes."""
-
-    def __init__(self, seed, large=False):
-        self.rng = np.random.default_rng(seed)
-        self.share_invalid = self.of([0.0, 0.02, 0.15])
-        self.large = large
-        self.n = self.of(LARGE_SIZES if large and self.chance(0.2) else SIZES)
-        self.kind = self.of(KINDS)
-        self.n_classes = 2 if self.kind in ("llrs", "raw_scores") else self.of([2, 2, 2, 3, 11])
-        self.y = self.rng.integers(0, self.n_classes, self.n)
-        if self.n >= 5 * self.n_classes and self.chance(0.9):  # for folds
-            self.y[:] = np.arange(self.n) % self.n_classes
-
-    def chance(self, probability):
-        return bool(self.rng.random() < probability)
-
-    def of(self, choices):
-        return choices[int(self.rng.integers(len(choices)))]
-
-    # Values
-
-    def scores(self, *shape):
-        """Draw real numbers: of one magnitude or of many, tied, subnormal, infinite."""
-        x = self.rng.normal(size=shape) * 10.0 ** self.rng.uniform(-3, 3)
-        with np.errstate(all="ignore"):
-            x = self.of([
-                lambda: x, lambda: x, lambda: x.round(), lambda: np.full(shape, self.of(EDGES)),
-                lambda: x * 10.0 ** self.rng.uniform(-320, 305, shape),
-                lambda: x.round() * LEAST, lambda: 1.0 + x.round() * 2.0**-52,
-            ])()  # fmt: skip
-        if self.chance(0.5):
-            self._sprinkle(x, [*EDGES, INF, -INF] if len(shape) == 1 else EDGES)
-        return x
-
-    def rows(self, n=None):
-        """Draw rows that sum to 1: vague, certain, and nearly either."""
-        shape = (self.n if n is None else n), self.n_classes
-        with np.errstate(over="ignore", under="ignore"):
-            x = np.exp(np.clip(self.scores(*shape), -1e3, 300.0))
-        x[x.sum(axis=1) == 0.0] = 1.0
-        return x / x.sum(axis=1, keepdims=True)
-
-    def log_rows(self):
-        with np.errstate(divide="ignore"):
-            return np.log(self.rows())
-
-    def weights(self):
-        w = self.of([
-            lambda: self.rng.uniform(0.0, 2.0, self.n),
-            lambda: self.rng.integers(0, 3, self.n).astype(float),
-            lambda: 10.0 ** self.rng.uniform(-140, 140, self.n),
-            lambda: np.full(self.n, 1e290 / self.n),
-        ])()  # fmt: skip
-        w[0] = w[0] if w.any() else 1.0
-        return w
-
-    def ids(self):
-        numbers = self.rng.integers(0, min(30, max(2, self.n // 2)), self.n)
-        return self.of([numbers, numbers.astype(str), numbers.astype(object), numbers - 2**62])
-
-    def points(self):
-        return np.sort(self.rng.uniform(0.01, 0.99, self.of(SIZES)))
-
-    def _sprinkle(self, x, values):
-        count = int(self.rng.integers(1, 2 + x.size // 8))
-        places = self.rng.integers(0, max(x.size, 1), count)
-        x.reshape(-1)[places] = self.rng.choice(np.asarray(values, float), count)
-
-    # Forms
-
-    def array(self, x):
-        """Return values as an array of any form, now and then of invalid values or forms."""
-        x = np.asarray(x)
-        if self.chance(self.share_invalid):
-            if self.chance(0.5):
-                return self._invalid(x)
-            if x.dtype == float and x.size:
-                x = x.copy()
-                self._sprinkle(x, [NAN, -NAN, INF, -INF, -1.0, 2.0, 1e308, -LEAST, 0.3])
-        wide = np.repeat(x, 3, axis=0)
-        unaligned = np.frombuffer(b"0" + x.tobytes(), np.uint8)[1:]
-        forms = [
-            lambda: x, lambda: x, lambda: x.tolist(), lambda: tuple(x.tolist()),
-            lambda: x.astype(object), lambda: np.asfortranarray(x), lambda: wide[::3],
-            lambda: x[::-1].copy()[::-1], lambda: np.ma.masked_array(x),
-            lambda: unaligned.view(x.dtype).reshape(x.shape) if x.dtype.kind in "if" else x,
-            lambda: x.astype(x.dtype.newbyteorder(">")),
-            lambda: memoryview(np.ascontiguousarray(x)) if x.dtype.kind in "if" else x,
-            lambda: x.astype(self.of([np.int8, np.float64, bool])) if x.dtype.kind == "i" else x,
-            lambda: x.astype(np.longdouble) if x.dtype == float else x,
-        ]  # fmt: skip
-        with np.errstate(all="ignore"):
-            return self.of(forms)()
-
-    def _invalid(self, x):
-        forms = [
-            lambda: np.empty(0), lambda: np.empty((*x.shape, 0)), list, lambda: None,
-            lambda: np.array(0.5), lambda: 0.5, lambda: x[..., None], lambda: x[None],
-            lambda: x[:-1], lambda: np.concatenate([x, x]), lambda: x.astype(complex),
-            lambda: x.astype(str), lambda: np.zeros(x.shape, "M8[s]"),
-            lambda: np.zeros(x.shape, "V4"), lambda: np.full(x.shape, None),
-            lambda: np.full(x.shape, "x", object), lambda: [*x.tolist(), [1.0, [2.0]]],
-            lambda: np.ma.masked_array(x, np.arange(x.size).reshape(x.shape) % 2 == 0),
-            lambda: [Fraction(1, 3), object()], lambda: {"a": 1}, lambda: "0.5", object,
-            lambda: (value for value in x.tolist()), lambda: [10**400, 1],
-            lambda: np.broadcast_to(x[:1], x.shape), lambda: (np.zeros(x.shape)).astype(bool),
-        ]  # fmt: skip
-        with np.errstate(all="ignore"):
-            return self.of(forms)()
-
-    # Objects
-
-    def predictions(self):
-        """Draw predictions of the kind of the call, or these in parts."""
-        made = self.call(getattr(fp.Predictions, f"from_{self.kind}"))
-        if self.chance(0.1):
-            middle = len(made) // 2
-            return fp.from_parts([made[:middle], made[middle:]])
-        return made
-
-    def registered(self, kinds):
-        return self.call(self.of([*kinds]))
-
-    def metric(self):
-        return self.registered(METRICS)
-
-    def metrics(self):
-        return [self.metric() for _ in range(self.of([1, 1, 2]))]
-
-    def rule(self):
-        return self.call(self.of([getattr(fp.rules, name) for name in RULES]))
-
-    def calibrator(self):
-        return self.registered(CALIBRATORS.values())
-
-    def costs(self):
-        shape = self.n_classes, self.of([1, 2, 3, 7])
-        return self.array(self.of([self.rng.uniform(0, 5, shape), self.scores(*shape)]))
-
-    def argument(self, name, hints):
-        """Draw an argument by its name, else of one of its types."""
-        if name in DRAWN and not (name in ("a", "b") and float in hints):
-            return DRAWN[name](self)
-        hint = self.of(hints)
-        if hint is not bool and self.chance(self.share_invalid):
-            return self.of(INVALID_NUMBERS)
-        if hint is float:
-            is_share = name[:2] == "p_" or name.startswith(
-                ("prior", "floor", "confidence", "reject")
-            )
-            return self.of(FORMS)(self.of(SHARES if is_share else POSITIVE))
-        choices = {int: [COUNTS.get(name) or self.of([1, 2, 3, 15])], bool: [True, False]}
-        return self.of(choices.get(hint) or get_args(hint))
-
-    def call(self, function):
-        """Call a function with drawn arguments; those with a default are left out now and then."""
-        values = {}
-        for name, hints, is_optional in parameters(function):
-            if (hints or name in DRAWN) and not (is_optional and self.chance(0.7)):
-                values[name] = self.argument(name, hints)
-        return function(**values)
+def draw_case(rng):
+    """Draw a case of the contract tests, with other scores and weights."""
+    sizes = CHOICES | {"n": SIZES}
+    case = Case(**{name: choose(rng, values) for name, values in sizes.items()})
+    has_posteriors = "posteriors" in KINDS[case.kind][0]
+    with np.errstate(all="ignore"):
+        scores, weights = case.rows["scores"], case.rows["weights"]
+        if not has_posteriors:
+            scores = choose(rng, [
+                scores, scores * 10.0 ** rng.uniform(-3, 3),
+                scores * 10.0 ** rng.uniform(-320, 305, scores.shape),
+                np.full(scores.shape, choose(rng, EDGES)),
+                scores.round() * LEAST, 1.0 + scores.round() * 2.0**-52,
+            ])  # fmt: skip
+            scores = sprinkle(rng, scores, EDGES)
+        weights = choose(rng, [weights, 10.0 ** rng.uniform(-140, 140, case.n),
+                               np.full(case.n, 1e290 / case.n)])  # fmt: skip
+    if rng.random() < 0.1:
+        scores = sprinkle(rng, scores, INVALID)
+    if rng.random() < 0.1:
+        weights = sprinkle(rng, weights, INVALID)
+    case.rows.update(scores=scores, weights=weights)
+    return case
 
 
-#: Arguments by name, of any function.
-DRAWN = {
-    **dict.fromkeys(["y_true", "y", "labels"], lambda s: s.array(s.y)),
-    **dict.fromkeys(
-        ["llr", "scores", "tar", "non", "positive_scores", "negative_scores", "samples"],
-        lambda s: s.array(s.scores(s.n)),
-    ),
-    **dict.fromkeys(["z", "log_lk"], lambda s: s.array(s.scores(s.n, s.n_classes))),
-    **dict.fromkeys(["q", "p"], lambda s: s.array(s.rows())),
-    "r": lambda s: s.array(s.rows(s.of([1, s.n]))),
-    "log_q": lambda s: s.array(s.log_rows()),
-    **dict.fromkeys(["sample_weight", "weights"], lambda s: s.array(s.weights())),
-    "priors": lambda s: s.array(s.rng.dirichlet(np.full(s.n_classes, 0.5))),
-    "classes": lambda s: s.array(np.arange(s.n_classes)),
-    **dict.fromkeys(
-        ["ids", "cluster_ids", "enroll_speakers", "test_speakers", "groups", "folds", "conditions"],
-        lambda s: s.array(s.ids()),
-    ),
-    **dict.fromkeys(["enroll", "test"], lambda s: s.array(s.rng.normal(size=s.n))),
-    "spoof": lambda s: s.array((s.y == 0) & (np.arange(s.n) % 4 < 2)),
-    "by": lambda s: {"a": s.array(s.ids())},
-    "decisions": lambda s: s.array(s.rng.integers(0, 3, s.n)),
-    "points": lambda s: s.array(s.points() if s.n_classes == 2 else s.rows(3)),
-    "fnr": lambda s: s.array(np.linspace(0.0, 1.0, s.n)),
-    "fpr": lambda s: s.array(np.linspace(1.0, 0.0, s.n) ** 2),
-    "prior_log_odds": lambda s: s.array(10.0 * s.points() - 5.0),
-    "bins": lambda s: s.of([2, 10, s.array(s.points())]),
-    **dict.fromkeys(["costs", "values"], Arguments.costs),
-    **dict.fromkeys(["predictions", "reference", "a", "b"], Arguments.predictions),
-    "parts": lambda s: [s.predictions() for _ in range(2)],
-    "systems": lambda s: [s.predictions() for _ in range(s.of([1, 2]))],
-    "weight": lambda s: s.of([lambda a: a[:, 0], lambda a: np.ones(len(a)), lambda a: -a]),
-    "divergence": Arguments.rule,
-    "train": lambda s: s.registered(TRAININGS),
-    "resampling": lambda s: s.registered(RESAMPLINGS),
-    "curve": lambda s: s.of([*BANDS, fp.tippett]),
-    "candidates": lambda s: {"none": None, "other": s.calibrator()},
-    "quality": lambda s: s.of(["min,max", "scale"]),
-    "fusion": lambda s: s.call(fp.LinearFusion),
-    **{name: getattr(Arguments, name) for name in ("rule", "calibrator", "metric", "metrics")},
-}
-COUNTS = {
-    "n_resamples": 40, "n_samples": 60, "n_targets": 20, "n_nontargets": 60, "num_bootstraps": 20,
-    "n_speakers": 40, "K": 3, "n_classes": 4,
-}  # fmt: skip
-RULES = [name for name in fp.rules.__all__ if name not in ("ScoringRule", "l1_distance")]
+def choose(rng, values):
+    return values[int(rng.integers(len(values)))]
 
 
-def parameters(function):
-    """Yield the name of each argument, its simple types, and whether there is a default."""
-    hints = {}
-    with contextlib.suppress(NameError):  # of results, whose types need not be importable
-        hints = get_type_hints(function.__init__ if inspect.isclass(function) else function)
-    for name, parameter in inspect.signature(function).parameters.items():
-        hint = None if name == "progress" else hints.get(name)
-        parts = (hint, *get_args(hint))
-        simple = [p for p in parts if p in (int, float, bool) or get_origin(p) is Literal]
-        yield name, simple, parameter.default is not parameter.empty
+def sprinkle(rng, x, values):
+    """Return an array with some entries replaced by some of the values."""
+    x = x.copy()
+    places = rng.integers(0, x.size, int(rng.integers(0, 2 + x.size // 8)))
+    x.reshape(-1)[places] = rng.choice(np.asarray(values, float), places.size)
+    return x
 
 
-def use(result, s):
-    """Use what was constructed, and check what was returned."""
-    if isinstance(result, fp.metrics.Metric):
-        is_short = s.chance(0.2)
-        value = result(DRAWN["y_true"](s), DRAWN["llr"](s)) if is_short else result(s.predictions())
+def data_of(rng, case):
+    """Return the predictions of a case, or these in parts, and their columns of ids."""
+    if rng.random() < 0.1:
+        return case.parts(), {name: name for name in case.columns}
+    return case.predictions(), case.columns
+
+
+def use_metric(rng, case, name):
+    data, _ = data_of(rng, case)
+    for metric in registry.metrics(name, data).values():
+        value = metric(data)
         assert type(value) is float
-        low, high = result.value_range
-        is_allowed_nan = np.isnan(value) and isinstance(result, MAY_BE_NAN)
+        low, high = metric.value_range
+        is_allowed_nan = np.isnan(value) and isinstance(metric, MAY_BE_NAN)
         slack = 1e-8 * max(1.0, abs(value))
-        assert is_allowed_nan or low - slack <= value <= high + slack, value
-    elif isinstance(result, fp.calibration.Calibrator):
-        data = s.predictions()
-        calibrated = fp.cross_fit(result, data)
-        if isinstance(data, fp.Predictions):
-            assert calibrated.scores.shape == data.scores.shape
-    elif isinstance(result, fp.rules.ScoringRule):
-        q, y = DRAWN["q"](s), DRAWN["y_true"](s)
-        assert (result.divergence(DRAWN["r"](s), q) >= 0.0).all()
-        assert np.shape(result.entropy(q)) == np.shape(q)[:-1]
-        assert not np.isnan(result.loss(y, DRAWN["log_q"](s))).any()
-    elif isinstance(result, tuple(RESAMPLINGS)):
-        fp.bootstrap(s.metrics(), s.predictions(), n_resamples=40, seed=0, resampling=result)
-    elif isinstance(result, fp.Predictions) and result.kind != "raw scores":
-        q = result.posteriors
+        assert is_allowed_nan or low - slack <= value <= high + slack, f"{metric}: {value}"
+
+
+def use_curve(rng, case, name):
+    curve = registry.curve(name, data_of(rng, case)[0])
+    assert repr(curve)
+
+
+def use_calibrator(rng, case, name):
+    calibrator = choose(rng, registry.calibrators(name, case.n_classes))
+    data, columns = data_of(rng, case)
+    training = choose(rng, [*registry.TRAINING_KINDS])
+    calibrated = fp.cross_fit(
+        calibrator, data, choose(rng, registry.trainings(training, data, columns))
+    )
+    if isinstance(calibrated, fp.Predictions):
+        assert calibrated.scores.shape == data.scores.shape
+        check_posteriors(calibrated)
+
+
+def check_posteriors(data):
+    if data.kind != "raw scores":
+        q = data.posteriors
         assert q.min(initial=0.0) >= 0.0
         assert np.abs(q.sum(axis=1) - 1.0).max(initial=0.0) < 1e-5
-        if result.n_classes == 2:
-            assert not np.isnan(result.llrs).any()
-    assert str(result) or result == ""
+        assert data.n_classes > 2 or not np.isnan(data.llrs).any()
 
 
-def calls():
-    """Return public functions by name whose arguments are known here, and the names of others."""
-    functions = {name: getattr(fp, name) for name in fp.__all__}
-    functions |= {f"Predictions.from_{kind}": getattr(fp.Predictions, f"from_{kind}")
-                  for kind in (*KINDS, "target_nontarget")}  # fmt: skip
-    functions |= {f"CostMatrix.{name}": getattr(fp.CostMatrix, name)
-                  for name in ("detection", "zero_one")}  # fmt: skip
-    for module in (fp.rules, fp.simulate, nist, speechbrain):
-        functions |= {f"{module.__name__}.{name}": getattr(module, name) for name in module.__all__}
-    functions["evaluate_with_conf_int"] = evaluate_with_conf_int
-    known, unknown = {}, []
-    for name, function in functions.items():
-        is_result = inspect.isclass(function) and issubclass(function, Result)
-        if inspect.ismodule(function) or is_result or name in ("Predictions", "threads"):
-            continue
-        if all(simple or optional or argument in DRAWN
-               for argument, simple, optional in parameters(function)):  # fmt: skip
-            known[name] = function
-        else:
-            unknown.append(name)
-    return known, unknown
+def use_scheme(rng, case, name):
+    data, columns = data_of(rng, case)
+    metric = choose(rng, [*registry.metrics(choose(rng, [*registry.METRIC_KINDS]), data).values()])
+    fp.bootstrap(metric, data, resampling=registry.resampling(name, columns), **FEW)
 
 
-def attempt(call):
-    """Call; return "fine", "refused", or what is wrong."""
+def use_rule(rng, case, name):
+    data = case.predictions()
+    check_posteriors(data)
+    costs = rng.uniform(0, 5, (case.n_classes, choose(rng, [1, 2, 3, 7])))
+    shapes = 10.0 ** rng.uniform(-2, 2, 2)
+    rule = {"Cost": (costs,), "Beta": shapes}.get(name, ())
+    rule = getattr(fp.rules, name)(*rule)
+    assert not np.isnan(rule.loss(data.y_true, data.log_posteriors)).any()
+    assert (rule.divergence(data.posteriors[::-1], data.posteriors) >= 0.0).all()
+    assert np.shape(rule.entropy(data.posteriors)) == (case.n,)
+
+
+USES = {
+    **dict.fromkeys(registry.METRIC_KINDS, use_metric),
+    **dict.fromkeys(registry.CURVE_FUNCTIONS, use_curve),
+    **dict.fromkeys(registry.CALIBRATOR_KINDS, use_calibrator),
+    **dict.fromkeys(registry.RESAMPLING_KINDS, use_scheme),
+    **dict.fromkeys(("Log", "Brier", "Beta", "Cost"), use_rule),
+}
+
+
+def attempt(name, seed):
+    """Use what has a name on data of a seed; return "fine", "refused", or what is wrong."""
+    rng = np.random.default_rng([seed, *name.encode()])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", fp.SuspicionWarning)
         for pattern in DOCUMENTED:
             warnings.filterwarnings("ignore", pattern, RuntimeWarning)
         try:
-            call()
+            USES[name](rng, draw_case(rng), name)
         except fp.ArgumentError:
             return "refused"
         except ValueError as error:
@@ -370,16 +182,12 @@ def main():
     parser.add_argument("--seed", type=int, default=0, help="the first")
     parser.add_argument("--only", action="append", metavar="NAME", help="may be repeated")
     options = parser.parse_args()
-    functions, unknown = calls()
-    print("not called:", *unknown)
-    outcomes, end = Counter(), time.monotonic() + options.seconds
-    failures = {}
-    names = options.only or [*functions]
-    for seed, name in ((seed, name) for seed in itertools.count(options.seed) for name in names):
+    names = options.only or [*USES]
+    outcomes, failures, end = Counter(), {}, time.monotonic() + options.seconds
+    for seed, name in ((s, n) for s in itertools.count(options.seed) for n in names):
         if time.monotonic() > end:
             break
-        s = Arguments([seed, crc32(name.encode())], large=True)
-        outcome = attempt(lambda s=s, name=name: use(s.call(functions[name]), s))
+        outcome = attempt(name, seed)
         kind = outcome if outcome in ("fine", "refused") else "wrong"
         outcomes[name, kind] += 1
         if kind == "wrong":
@@ -388,8 +196,7 @@ def main():
         counts = (f"{kind} {outcomes[name, kind]:6,}" for kind in ("fine", "refused", "wrong"))
         print(f"{name:40}", *counts)
     print(*failures.values(), sep="\n\n")
-    never = [name for name in names if not outcomes[name, "fine"]]
-    print("never fine:", *never)
+    print("never fine:", *(name for name in names if not outcomes[name, "fine"]))
     return 1 if failures else 0
 
 

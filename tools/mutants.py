@@ -11,6 +11,8 @@ import argparse
 import ast
 import functools
 import hashlib
+import io
+import itertools
 import json
 import os
 import random
@@ -20,6 +22,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import tokenize
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -84,11 +87,16 @@ def plausible():
 # Mutants by rule
 
 
-SWAPPED = {
-    "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-", "-": "+",
-    "*": "/", "/": "*", "and": "or", "or": "and", "min": "max", "max": "min",
-    "minimum": "maximum", "maximum": "minimum", "is": "is not", "is not": "is",
-}  # fmt: skip
+CHANGES = {
+    "comparison": {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="},
+    "arithmetic": {"+": "-", "-": "+", "*": "/", "/": "*"},
+    "and, or": {"and": "or", "or": "and"},
+    "min, max": {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"},
+    "flag": {"True": "False", "False": "True"},
+    "constant": {"0": "1", "1": "2", "2": "1"},
+    "negated if": {"if": "if not"},
+    "dropped not": {"not": ""},
+}
 #: Functions of words, and modules of what is drawn or said: a bug there is a matter of taste.
 _OF_WORDS = re.compile(r"__repr__|__str__|_repr_|message|remedy|label|meaning|described|wording")
 _COSMETIC = re.compile(r"^(plotting|report|cli/options)/|(^|/)(wording|html|version|exports)\.py$")
@@ -114,110 +122,36 @@ def drawn(n):
 
 def _mutants_of(module):
     source = (PACKAGE / module).read_text("utf-8")
-    starts = [0]
-    for line in source.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
-    lines = source.splitlines(keepends=True)
-
-    def place(line, column):  # the columns of ast are bytes
-        return starts[line - 1] + len(lines[line - 1].encode()[:column].decode())
-
-    for node in _nodes_with_effect(ast.parse(source)):
-        for kind, first, last, change in _changes(node, _COSMETIC.search(module)):
-            start = place(*first)
-            old = source[start : place(*last)]
-            new = change(old)
-            mutant = Mutant(module, kind, old, new, start)
-            if new != old and _is_python(mutant.text()):
-                yield mutant
+    starts = [0, *itertools.accumulate(map(len, source.splitlines(keepends=True)))]
+    lines = _lines_with_effect(ast.parse(source))
+    kinds = set(CHANGES)
+    if _COSMETIC.search(module):
+        kinds -= {"arithmetic", "constant"}
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        line, column = token.start
+        for kind in kinds if line in lines else ():
+            if token.string in CHANGES[kind]:
+                new, place = CHANGES[kind][token.string], starts[line - 1] + column
+                mutant = Mutant(module, kind, token.string, new, place)
+                if _is_python(mutant.text()):
+                    yield mutant
 
 
-def _nodes_with_effect(node, in_function=False):
-    """Yield nodes of code that computes: no types, no errors, no texts."""
-    is_function = isinstance(node, ast.FunctionDef)
-    if isinstance(node, (ast.Raise, ast.Assert, ast.JoinedStr)):
-        return
-    if isinstance(node, ast.Call) and _ERRORS.match(ast.unparse(node.func).split(".")[-1]):
-        return
-    if is_function and _OF_WORDS.search(node.name):
-        return
-    if in_function:
-        yield node
-    for field, value in ast.iter_fields(node):
-        if field in ("annotation", "returns", "decorator_list", "args") and not isinstance(
-            node, ast.Call
-        ):
-            continue
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST):
-                yield from _nodes_with_effect(child, in_function or is_function)
+def _lines_with_effect(tree):
+    """Return the numbers of the lines of functions that compute: no errors, no texts."""
+    computing, others = set(), set()
+    for node in ast.walk(tree):
+        is_function = isinstance(node, ast.FunctionDef)
+        is_error = isinstance(node, ast.Call) and _ERRORS.match(_last_name(node.func))
+        if is_function and not _OF_WORDS.search(node.name):
+            computing.update(range(node.body[0].lineno, node.end_lineno + 1))
+        elif is_function or is_error or isinstance(node, (ast.Raise, ast.Assert, ast.JoinedStr)):
+            others.update(range(node.lineno, node.end_lineno + 1))
+    return computing - others
 
 
-def _changes(node, is_cosmetic):
-    """Yield kind, start and end of a piece of code, and what it is changed to."""
-    start, end = _start(node), _end(node)
-    match node:
-        case ast.Compare(left=left, comparators=[right]):
-            yield "comparison", _end(left), _start(right), _swap
-        case ast.BinOp(left=left, right=right, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div()):
-            if not (is_cosmetic or _is_text(left) or _is_text(right)):
-                yield "arithmetic", _end(left), _start(right), _swap
-        case ast.BoolOp(values=[left, right]):
-            yield "and, or", _end(left), _start(right), _swap
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            yield "dropped not", start, _start(operand), lambda old: ""
-        case ast.Constant(value=bool()):
-            yield "flag", start, end, lambda old: str(old == "False")
-        case ast.Constant(value=0 | 1 | 2) if not is_cosmetic:
-            yield "constant", start, end, _next_number
-        case ast.Call(func=ast.Name() | ast.Attribute() as function, args=arguments):
-            line, column = _end(function)
-            yield "min, max", (line, column - len(_name(function))), (line, column), _swap
-            match arguments:
-                case [ast.Name() as one, ast.Name() as other] if _name(function) != "isinstance":
-                    swapped = f"{other.id}, {one.id}"
-                    yield "swapped arguments", _start(one), _end(other), lambda old: swapped
-        case ast.If(test=test):
-            yield "negated if", _start(test), _end(test), lambda old: f"not ({old})"
-        case ast.AugAssign() if not is_cosmetic:
-            yield "deleted statement", start, end, _blank
-        case ast.Expr(value=ast.Call()) if not is_cosmetic:
-            yield "deleted statement", start, end, _blank
-
-
-def _start(node):
-    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
-
-
-def _end(node):
-    return getattr(node, "end_lineno", 0), getattr(node, "end_col_offset", 0)
-
-
-def _name(function):
-    return function.id if isinstance(function, ast.Name) else function.attr
-
-
-def _is_text(node):
-    return isinstance(node, (ast.JoinedStr, ast.List, ast.Tuple)) or (
-        isinstance(node, ast.Constant) and isinstance(node.value, str)
-    )
-
-
-def _swap(old):
-    """Swap an operator or a name, between parentheses and spaces."""
-    return re.sub(r"[^\s()]+( not)?", lambda word: SWAPPED.get(word[0], word[0]), old, count=1)
-
-
-def _next_number(old):
-    return (
-        old.replace("0", "1", 1) if old.startswith("0") else {"1": "2", "2": "1"}[old[0]] + old[1:]
-    )
-
-
-def _blank(old):
-    return "pass" + "\n" * old.count(
-        "\n"
-    )  # the lines of other functions stay, by which they are cached
+def _last_name(function):
+    return ast.unparse(function).split(".")[-1]
 
 
 def _is_python(text):
@@ -236,14 +170,13 @@ class Copy:
 
     def __init__(self, number):
         self.root = Path(tempfile.gettempdir()) / "fastpsr-mutants" / str(number)
-        self.kernels = self.root / "fastpsr" / "kernels"
         self.compiled = self.root.with_suffix(".compiled")
         shutil.rmtree(self.root, ignore_errors=True)
         shutil.rmtree(self.compiled, ignore_errors=True)
         unwanted = (".venv", ".git", ".*cache", ".hypothesis", "*.egg-info", "build")
         shutil.copytree(ROOT, self.root, ignore=shutil.ignore_patterns(*unwanted))
         self._run([sys.executable, "-m", "fastpsr", "warmup"])
-        shutil.copytree(self.kernels / "__pycache__", self.compiled)
+        shutil.copytree(self.root / "fastpsr" / "kernels" / "__pycache__", self.compiled)
 
     def record(self, number, n_runs, path):
         """Run one of `n_runs` shares of the tests under coverage, with a context for each test."""
@@ -256,15 +189,14 @@ class Copy:
         options = ["-q", "-p", "no:cacheprovider"]
         self._run([sys.executable, "-m", *command, *options, *files[number::n_runs]])
 
-    def first_failure(self, mutant, n_processes, *, with_all):
+    def first_failure(self, mutant, n_processes):
         """Return the test that finds a bug, None if all pass; raise if it fails without the bug.
 
-        Tests that execute the line come first, then those that are likely to find it, and if asked
-        for all.
+        Tests that execute the line come first, then the golden values and the contracts, then all.
         """
-        likely = _likely_tests(mutant.module)
-        executing = _executing_tests(mutant, likely)
-        rounds = [*([executing] if executing else []), likely, *([[]] if with_all else [])]
+        executing = _executing_tests(mutant)
+        likely = [f"fastpsr/{mutant.module}", "tests/test_golden.py", "tests/contract"]
+        rounds = [executing, likely, []] if executing else [likely, []]
         self._put(mutant)
         try:
             failures = (self._failure(tests, n_processes) for tests in rounds)
@@ -273,7 +205,7 @@ class Copy:
             ignore = shutil.ignore_patterns("__pycache__")
             shutil.rmtree(self.root / "fastpsr")
             shutil.copytree(PACKAGE, self.root / "fastpsr", ignore=ignore)
-            shutil.copytree(self.compiled, self.kernels / "__pycache__")
+            shutil.copytree(self.compiled, self.root / "fastpsr" / "kernels" / "__pycache__")
         again = ["--collect-only"] if test == _NO_START else [test]
         if test and test != _NO_END and self._failure(again, 0):
             raise RuntimeError(f"{test} fails without the bug in {mutant.module}")
@@ -282,17 +214,7 @@ class Copy:
     def _put(self, mutant):
         path = self.root / "fastpsr" / mutant.module
         path.write_text(mutant.text(), "utf-8")
-        if path.parent == self.kernels:
-            # compiled code is valid for the sources of all kernels: here, of those it is made of
-            compiler = self.kernels / "compiler.py"
-            sources = sorted((PACKAGE / "kernels").glob("*.py"))
-            digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
-            text = compiler.read_text("utf-8")
-            assert text.count("_DIGEST = _sources_digest()") == 1
-            compiler.write_text(text.replace("= _sources_digest()", f'= "{digest}"'), "utf-8")
-            for user in _users(path.stem):
-                for code in (self.kernels / "__pycache__").glob(f"{user}.*.nbc"):
-                    code.unlink()
+        if mutant.module.startswith("kernels/"):  # the cache is valid for one text of all kernels
             self._run([sys.executable, "-m", "fastpsr", "warmup"])  # of which some may not compile
 
     def _failure(self, arguments, n_processes):
@@ -325,17 +247,6 @@ class Copy:
         return process.returncode, output
 
 
-def _likely_tests(module):
-    """Return the examples of a module, tests of a like name, the golden and the contract suite."""
-    words = _words(module.removesuffix(".py"))
-    files = sorted((ROOT / "tests").glob("test_*.py"))
-    alike = {path: len(words & _words(path.stem)) for path in files}
-    first = sorted((path for path in files if alike[path]), key=lambda path: -alike[path])[:8]
-    paths = [*first, ROOT / "tests" / "test_golden.py", ROOT / "tests" / "contract"]
-    paths = [PACKAGE / module, *paths]
-    return [path.relative_to(ROOT).as_posix() for path in paths if path.exists()]
-
-
 @functools.cache
 def _recorded(path=RECORD):
     """Return the tests that execute each line of each module, by path and number of the line."""
@@ -352,39 +263,15 @@ def _recorded(path=RECORD):
     return tests
 
 
-def _executing_tests(mutant, likely):
-    """Return the tests that execute lines of a bug: those in the likely files first."""
+def _executing_tests(mutant):
+    """Return the tests that execute lines of a bug, as far as they are Python."""
     source = (PACKAGE / mutant.module).read_text("utf-8")
     first = source.count("\n", 0, mutant.place) + 1
     lines = range(first, first + mutant.old.count("\n") + 1)
     names = set().union(*(_recorded().get((mutant.module, line), ()) for line in lines))
-    tests = []
-    for name in names:
-        module, _, function = name.rpartition(".")
-        path = module.replace(".", "/") + ".py"
-        if (ROOT / path).exists():
-            tests.append(f"{path}::{function}")
-    places = {path: place for place, path in enumerate(likely)}
-    return sorted(tests, key=lambda test: (places.get(test.split("::")[0], len(places)), test))
-
-
-def _words(name):
-    return {word.rstrip("s") for word in re.split(r"[_/]", name)} - {"test", "base", "", "__init__"}
-
-
-def _users(kernel):
-    """Return a module of kernels, and all that import it, directly or not."""
-    imports = {path.stem: _imports(path) for path in (PACKAGE / "kernels").glob("*.py")}
-    users = {kernel}
-    while more := {name for name, imported in imports.items() if imported & users} - users:
-        users |= more
-    return users
-
-
-def _imports(path):
-    pattern = r"from fastpsr\.kernels(?:\.(\w+))? import \(?([\w, \n]+)"
-    groups = re.findall(pattern, path.read_text("utf-8"))
-    return {name for module, names in groups for name in [module, *re.findall(r"\w+", names)]}
+    pairs = [name.rpartition(".")[::2] for name in sorted(names)]
+    tests = [(f"{module.replace('.', '/')}.py", function) for module, function in pairs]
+    return [f"{path}::{function}" for path, function in tests if (ROOT / path).exists()]
 
 
 # Results
@@ -421,8 +308,8 @@ def page(mutants, known):
 {len(mutants)} bugs, each in another module, are put into a copy of the project one by one:
 {n_plausible} plausible ones, which tools/mutants.toml lists, and
 {len(mutants) - n_plausible} that are drawn by rule at random places. Quick tests run until one
-fails: those that execute the line of the bug (coverage recorded which), then files of like names,
-the golden values and the contracts, then all others. {n_run} were run: {n_found} of {n} are found.
+fails: those that execute the line of the bug (coverage recorded which), then the golden values and
+the contracts, then all others. {n_run} were run: {n_found} of {n} are found.
 {n_equivalent} more change no result.
 
 | module | kind | bug | found by |
@@ -435,11 +322,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--drawn", type=int, default=60, metavar="N", help="how many by rule")
     parser.add_argument("--only", action="append", metavar="MODULE", help="may be repeated")
-    parser.add_argument("--first", type=int, metavar="N", help="of those that have not been run")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="mutants at a time")
-    parser.add_argument(
-        "--likely", action="store_true", help="run the likely tests alone, and keep no survivors"
-    )
     parser.add_argument("--record", action="store_true", help="record which tests execute lines")
     parser.add_argument("--list", action="store_true", help="print the mutants, run none")
     parser.add_argument("--markdown", type=Path, help="write the list")
@@ -447,14 +330,14 @@ def main():
     mutants = [*plausible(), *drawn(options.drawn)]
     chosen = [each for each in mutants if each.module in (options.only or [each.module])]
     known = results()
-    todo = [each for each in chosen if each.key not in known][: options.first]
+    todo = [each for each in chosen if each.key not in known]
     if options.list:
         for mutant in chosen:
             print(f"{mutant.module} | {mutant.kind} | {mutant.shown()}")
     elif options.record:
         record(os.cpu_count() or 1)
     elif todo:
-        run(todo, options.jobs, with_all=not options.likely)
+        run(todo, options.jobs)
     known = results()
     if options.markdown:
         options.markdown.write_text(page(mutants, known), "utf-8")
@@ -467,7 +350,7 @@ def record(n_runs):
         list(pool.map(lambda k: copy.record(k, n_runs, f"{RECORD}.{k}"), range(n_runs)))
 
 
-def run(todo, n_jobs, *, with_all):
+def run(todo, n_jobs):
     """Run mutants, some at a time, and append the results to the file."""
     RESULTS.parent.mkdir(exist_ok=True)
     copies = SimpleQueue()
@@ -479,11 +362,10 @@ def run(todo, n_jobs, *, with_all):
 
     def find(mutant):
         copy = copies.get()
-        test = copy.first_failure(mutant, n_processes, with_all=with_all)
+        test = copy.first_failure(mutant, n_processes)
         copies.put(copy)
-        if test or with_all:
-            with RESULTS.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"key": mutant.key, **asdict(mutant), "test": test}) + "\n")
+        with RESULTS.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"key": mutant.key, **asdict(mutant), "test": test}) + "\n")
         print(
             f"{mutant.module}, {mutant.kind}, {mutant.shown()}: {test or 'NOT FOUND'}", flush=True
         )

@@ -9,21 +9,18 @@ compares what is called with the list, if the cache is filled: parts of other ke
 import contextlib
 import itertools
 import json
-import subprocess
 import sys
 import tempfile
-from pathlib import Path
 from unittest import mock
 
 import numpy as np
 
 import fastpsr as fp
 from fastpsr.calibration import NAMED
-from fastpsr.curves import CURVES
 from fastpsr.kernels import compilation
 from fastpsr.kernels.compilation import BY_KERNELS, LIST
-from fastpsr.metrics import METRICS
-from tests.commands import data, succeed, surroundings
+from tests.commands import data, program, succeed, write_trials
+from tests.contract import registry
 from tests.golden import cases
 
 _LLRS = ["llrs.npz", "--columns", "llr", "--scores-are", "llr"]
@@ -49,16 +46,8 @@ CALLS = {
 
 def write_files():
     """Write what the commands read, into the current folder."""
-    trials = fp.simulate.trial_list(500, 60_000, n_speakers=50, seed=1)
-    np.savez("llrs.npz", label=trials.y_true, llr=trials.llr)
-    ids = [f"m{e} s{t}" for e, t in zip(trials.enroll, trials.test, strict=True)]
-    kinds = np.where(trials.y_true == 1, "target", "nontarget")
-    key = [f"{pair} {kind}\n" for pair, kind in zip(ids, kinds, strict=True)]
-    Path("key").write_text("".join(key), "utf-8")
-    noise = np.random.default_rng(1).normal(size=trials.llr.size)
-    for name, llrs in (("a", trials.llr), ("b", trials.llr + noise)):
-        lines = [f"{pair} {llr}\n" for pair, llr in zip(ids, llrs.round(4), strict=True)]
-        Path(name).write_text("".join(lines), "utf-8")
+    trials = write_trials(500, 60_000)
+    np.savez("llrs.npz", label=trials.made.y_true, llr=trials.llrs["a"])
 
 
 def run(name):
@@ -105,15 +94,8 @@ def _layouts():
 
 
 def _use(predictions):
-    """Compute all metrics and curves of the registries, and fit all calibrators."""
-    for kind in METRICS:
-        if predictions.n_classes == 2 or not kind.binary_only:
-            for metric in kind.examples(predictions):
-                metric(predictions)
-    if predictions.n_classes == 2:
-        for curve in CURVES:
-            curve(predictions, **CURVES[curve](2))
-        fp.PAV().fit(predictions).transform(predictions)
+    """Compute all metrics and curves of the registries, fit and cross-fit all calibrators."""
+    registry.everything(predictions)
     for calibrator in NAMED.values():
         if calibrator.suits(predictions):
             fp.cross_fit(calibrator, predictions)
@@ -181,10 +163,7 @@ def recorded(*names, cache=None):
         "print(json.dumps(signatures), file=sys.stderr)"
     )
     places = {"NUMBA_CACHE_DIR": cache} if cache else {}
-    process = subprocess.run(
-        [sys.executable, "-P", "-W", "ignore", "-c", code], capture_output=True, text=True,
-        env=surroundings(FASTPSR_NUM_THREADS="1", **places),
-    )  # fmt: skip
+    process = program(code=code, PYTHONWARNINGS="ignore", FASTPSR_NUM_THREADS="1", **places)
     assert process.returncode == 0, process.stderr
     return json.loads(process.stderr.splitlines()[-1])
 

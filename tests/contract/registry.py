@@ -9,6 +9,7 @@ from fastpsr.bootstrap.intervals import METHODS as METHODS
 from fastpsr.calibration import CALIBRATORS, TRAININGS
 from fastpsr.curves import CURVES
 from fastpsr.metrics import METRICS
+from tests.contract.comparison import outcome
 
 METRIC_KINDS = {kind.__name__: kind for kind in METRICS}
 CURVE_FUNCTIONS = {curve.__name__: curve for curve in CURVES}
@@ -68,6 +69,20 @@ def calibrators(kind, n_classes=2):
 
 def fit_and_transform(calibrator, data, new):
     return calibrator.fit(data).transform(new)
+
+
+def everything(data, skips=lambda metric: False):
+    """Return what is computed of data, in memory or in parts, by kind and label."""
+    results = {}
+    for kind in METRIC_KINDS:
+        for label, metric in metrics(kind, data).items():
+            if not skips(metric):
+                results[kind, label] = outcome(metric, data)
+    for name in CURVE_FUNCTIONS:
+        results[name, ""] = outcome(curve, name, data)
+    for kind in CALIBRATOR_KINDS:
+        results[kind, ""] = outcome(fit_and_transform, calibrators(kind)[0], data, data)
+    return results
 
 
 def trainings(kind, data, columns):

@@ -10,7 +10,6 @@ from tests.contract.data import Case
 
 CASE = Case(cuts="empty parts")
 COLUMNS = CASE.columns
-NAMES = {name: name for name in COLUMNS}
 SPOOF = CASE.rows["y"] * 0 + (np.arange(CASE.n) % 3 == 0) * (CASE.rows["y"] == 0)
 
 
@@ -165,20 +164,6 @@ def test_systems_that_are_compared_have_the_same_columns():
     assert len(fp.evaluate({"x": same, "y": b}, [fp.Cllr()], by="g", differences="first").rows) == 6
 
 
-def test_quality_by_name_of_a_fusion_by_condition():
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 400)
-    x, u, v = rng.normal(size=(3, 400))
-    columns = {"g": rng.choice(["p", "q"], 400), "u": u, "v": v}
-    data = fp.Predictions.from_llrs(y, x + y, columns=columns)
-    by_condition = fp.ByCondition(fp.LinearFusion(), min_per_class=20)
-    fused = [
-        fp.cross_fit(by_condition, {"x": data, "q": quality}, by="g").scores
-        for quality in (fp.Quality("u", "v"), fp.Quality(u, v))
-    ]
-    np.testing.assert_array_equal(*fused)
-
-
 @pytest.mark.parametrize(
     ("ids", "words"),
     [
@@ -211,6 +196,3 @@ def test_columns_of_parts_are_joined_if_their_entries_are_alike():
     of = [words, np.array(words, object), np.array(words)]
     parts = [fp.Predictions.from_llrs(y, np.arange(20.0), columns={"g": each}) for each in of]
     assert fp.from_parts([*parts, parts[0][:0]]).compute().columns["g"].tolist() == words * 3
-    for wrong, message in (({1: words}, "not 1"), ({"g": {*range(20)}}, "of type set")):
-        with pytest.raises(ValueError, match=message):
-            fp.Predictions.from_llrs(y, np.arange(20.0), columns=wrong)

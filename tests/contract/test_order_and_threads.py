@@ -98,24 +98,20 @@ MANY = [
 ]
 
 
+def is_slow(metric):
+    return registry.counts_rows(metric) or isinstance(metric, fp.ExpectedDivergence)
+
+
 def everything(case):
     """Return what is computed of a case, by name."""
-    data, results = case.predictions(), {}
-    for name in registry.METRIC_KINDS:
-        for label, metric in registry.metrics(name, data).items():
-            if not registry.counts_rows(metric) and name != "ExpectedDivergence":  # slow
-                results[f"{name} {label}"] = outcome(metric, data)
-    for name in registry.CURVE_FUNCTIONS:
-        results[name] = outcome(registry.curve, name, data)
-    for name in registry.CALIBRATOR_KINDS:
-        calibrator = registry.calibrators(name)[0]
-        results[name] = outcome(registry.fit_and_transform, calibrator, data, data)
+    data = case.predictions()
+    results = registry.everything(data, is_slow)
     metrics = {"NCE": fp.CrossEntropy(), "ECE": fp.ECE(on="confidence"), "AUC": fp.AUC("macro")}
     options = {"n_resamples": 4, "confidence_level": 0.5, "method": "percentile", "seed": 2}
     for name in registry.RESAMPLING_KINDS:
         scheme = registry.resampling(name, case.columns)
         for result in fp.bootstrap(metrics, data, resampling=scheme, **options):
-            results[f"{result.name} by {name}"] = result.replicates
+            results[result.name, name] = result.replicates
     return results
 
 

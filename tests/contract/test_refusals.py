@@ -303,26 +303,7 @@ def test_parts_that_cannot_be_read_are_named():
     for other in (with_prior, Case("raw scores").predictions(), 5):
         assert isinstance(outcome(lambda o=other: fp.EER()(parts_of(o))), fp.ArgumentError)
     assert outcome(fp.from_parts, []).argument == "parts"
-
-
-def test_names_that_are_no_columns_and_arrays_of_other_lengths():
-    columns, data, parts = WHOLE.columns, WHOLE.predictions(), WHOLE.parts()
-    calls = {
-        "ids": lambda d, c: fp.bootstrap(fp.Cllr(), d, resampling=fp.Clusters(c["unit"])),
-        "groups": lambda d, c: fp.cross_fit(fp.PAV(), d, fp.CrossFit(groups=c["unit"])),
-        "folds": lambda d, c: fp.cross_fit(fp.PAV(), d, fp.CrossFit(c["fold"])),
-        "by['g']": lambda d, c: fp.evaluate(d, by={"g": c["group"]}),
-    }
-    short = {name: ids[1:] for name, ids in columns.items()}
-    for argument, call in calls.items():
-        for given in (data, parts):
-            missing = outcome(call, given, dict.fromkeys(columns, "nope"))
-            assert missing.argument == outcome(call, given, short).argument == argument
-            assert "nope" in str(missing)
-    left = columns["left"][:30]
-    mixed = fp.from_parts([(data[:30], {"id": left}), (data[30:], {"id": np.arange(30)})])
-    assert outcome(fp.bootstrap, fp.Cllr(), mixed, resampling=fp.Clusters("id")).argument == "ids"
-    assert isinstance(outcome(fp.bootstrap, lambda p: 1.0, parts), ValueError)
+    assert isinstance(outcome(fp.bootstrap, lambda p: 1.0, WHOLE.parts()), ValueError)
 
 
 def test_systems_are_compared_on_the_same_samples():

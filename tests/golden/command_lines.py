@@ -14,8 +14,8 @@ import numpy as np
 import polars
 
 from tests.commands import fastpsr
-from tests.golden import FOLDER
-from tests.golden.cases import described
+from tests.golden import FOLDER, comparison
+from tests.golden.cases import PARAMETERS, described
 from tests.golden.files import write_files
 
 LINES = FOLDER / "commands.txt"
@@ -75,20 +75,11 @@ def _content(path: Path) -> Any:
 
 def differences(expected: Any, actual: Any, place: str = "") -> Iterator[str]:
     """Compare outcomes: texts by words, numbers in them to a unit of their last digit."""
-    if isinstance(expected, dict) and isinstance(actual, dict) and expected.keys() == actual.keys():
-        for key, value in expected.items():
-            yield from differences(value, actual[key], f"{place} {key}")
-    elif isinstance(expected, list) and isinstance(actual, list) and len(expected) == len(actual):
-        for i, (value, other) in enumerate(zip(expected, actual, strict=True)):
-            yield from differences(value, other, f"{place}[{i}]")
-    elif isinstance(expected, str) and isinstance(actual, str):
+    if isinstance(expected, str) and isinstance(actual, str):
         if not _alike(expected, actual):
             yield f"{place}: {actual!r}, not {expected!r}"
-    elif isinstance(expected, float) and isinstance(actual, float):
-        if not abs(actual - expected) <= 1e-6 * max(1.0, abs(expected)):
-            yield f"{place}: {actual!r}, not {expected!r}"
-    elif expected != actual:
-        yield f"{place}: {actual!r}, not {expected!r}"
+    else:
+        yield from comparison.inside(differences, PARAMETERS, expected, actual, place)
 
 
 def _alike(expected: str, actual: str) -> bool:

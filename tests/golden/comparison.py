@@ -48,7 +48,7 @@ def _beyond_spread(expected: Any, actual: Any, place: str):
         if not isinstance(actual, float) and str(actual) not in expected["varies"]:
             yield f"{place}: {actual}, not {expected['varies']}"
     else:
-        yield from _inside(_beyond_spread, PARAMETERS, expected, actual, place)
+        yield from inside(_beyond_spread, PARAMETERS, expected, actual, place)
 
 
 def _beyond(tolerance: float, expected: Any, actual: Any, place: str):
@@ -64,10 +64,10 @@ def _beyond(tolerance: float, expected: Any, actual: Any, place: str):
     def inner(expected, actual, place):
         return _beyond(tolerance, expected, actual, place)
 
-    yield from _inside(inner, tolerance, expected, actual, place)
+    yield from inside(inner, tolerance, expected, actual, place)
 
 
-def _inside(compare, tolerance, expected, actual, place):
+def inside(compare, tolerance, expected, actual, place):
     """Compare what dicts and lists hold by `compare`, and numbers within the tolerance."""
     if isinstance(expected, dict) and isinstance(actual, dict) and expected.keys() == actual.keys():
         for key, value in expected.items():
