@@ -39,10 +39,10 @@ from benchmarks.populations import (
     unequal_clusters,
 )
 from benchmarks.report import write_report
-from fastpsr.bootstrap.evidence import Estimand, Job, Term
-from fastpsr.bootstrap.inference import gather, results_of
 from fastpsr.bootstrap.intervals import percentile
+from fastpsr.bootstrap.results import Estimand, gather, results_of
 from fastpsr.bootstrap.settings import Intervals
+from fastpsr.bootstrap.values import Job
 from fastpsr.counts import side_by_side
 from fastpsr.errors import Subject
 
@@ -145,14 +145,10 @@ class Study:
         jobs = [[Job(metric, data) for data in drawn.systems] for metric in metrics]
         flat = [job for each in jobs for job in each]
         side_by_side(*(job.prepare for job in flat), over=list(drawn.systems))
+        for job in flat:
+            job.value = job.metric(job.data)
         estimands = [
-            Estimand(
-                Subject(metric=name),
-                tuple(
-                    Term(job, job.metric(job.data), sign)
-                    for job, sign in zip(each, (1.0, -1.0), strict=False)
-                ),
-            )
+            Estimand(Subject(metric=name), tuple(zip(each, (1.0, -1.0), strict=False)))
             for name, each in zip(self.metrics, jobs, strict=True)
         ]
         evidence = gather(

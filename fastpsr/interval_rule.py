@@ -36,7 +36,7 @@ class IntervalRule:
     spread : {"nested", "all", "halves"}
     spread_of_units : {"nested", "halves"}
         Standard error where samples are drawn, and where clusters or speakers are, see
-        ``bootstrap/subsampling.py``.
+        ``bootstrap/intervals.py``.
     center_of_speakers : Center, optional
         Where speakers of both sides are drawn, with the jackknife over speakers as standard error.
     """
@@ -49,6 +49,18 @@ class IntervalRule:
     spread: Literal["nested", "all", "halves"] = "nested"
     spread_of_units: Literal["nested", "halves"] = "nested"
     center_of_speakers: Center | None = None
+
+    def center_for(self, unit: str) -> Center:
+        """Return the coefficients where samples, clusters or speakers are drawn."""
+        if unit == "samples":
+            return self.center
+        if unit == "speakers" and self.center_of_speakers is not None:
+            return self.center_of_speakers
+        return self.center_of_units
+
+    def spread_for(self, unit: str) -> Literal["nested", "all", "halves"]:
+        """Return how the standard error is computed where these units are drawn."""
+        return self.spread if unit == "samples" else self.spread_of_units
 
 
 OF_MEANS = IntervalRule(units="jackknife")

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.counts import count
+from fastpsr.bootstrap.draws import CountTable, GroupDraws, UnitDraws
 from fastpsr.data import Part
 from tests import reference_bootstrap as reference
 from tests import samples
-from tests.drawn import group_draws, layout_of, sums_of, units_of
 
 LOG, BRIER = fp.rules.Log(), fp.rules.Brier()
 KINDS = ("posteriors", "log-posteriors", "likelihoods", "llrs", "raw")
@@ -69,7 +68,7 @@ def groups_and_columns(sums, predictions):
 def by_sums(metric, predictions, times):
     """The metric finished from sums over groups, made one sample at a time, or None."""
     own = predictions.weights if predictions.weights.size else np.ones(len(predictions))
-    s = sums_of(metric, predictions)
+    s = metric.sums(predictions)
     groups, columns = groups_and_columns(s, predictions)
     sums = reference.chebyshev_sums(groups, s.n_groups, own * times, columns, s.degree)
     summary = s.assemble(sums[:, 0], sums[:, 1:])
@@ -143,7 +142,7 @@ def test_llrs_of_posteriors_move_with_the_priors_of_a_replicate(metric, kind):
     for times in draws(predictions):
         value = quietly(repeated, metric, predictions, times)
         assert_alike(quietly(weighted, metric, predictions, times), value)
-    assert not sums_of(metric, predictions).are_reweightable
+    assert not metric.sums(predictions).are_reweightable
 
 
 def test_semi_empirical_scores_and_held_out_calibrators():
@@ -242,7 +241,7 @@ def test_calibrators_are_refitted_to_each_replicate(kind, train):
                 found = quietly(weighted, metric, predictions, times)
                 assert_alike(found, value, rel=tolerance, abs=tolerance)
                 n_defined += not np.isnan(value)
-                if quietly(sums_of, metric, predictions) is None:
+                if quietly(metric.sums, predictions) is None:
                     continue
                 found = quietly(by_sums, metric, predictions, times)
                 if found is None:
@@ -276,6 +275,15 @@ def test_rare_draws_of_calibrators():
 # The engine's own sums and draws
 
 
+def table_of(sums):
+    return CountTable(tuple(sums), tuple((0,) for _ in sums))
+
+
+def group_draws(sums, data, resampling, seed):
+    """Draws of the groups of sums of one kind."""
+    return GroupDraws(table_of(sums), resampling.units(data), seed, data.common_weight)
+
+
 def together(sums, predictions):
     """The groups of sums that share them, and all their columns."""
     found = [groups_and_columns(s, predictions) for s in sums]
@@ -304,10 +312,10 @@ def test_a_replicate_tells_which_samples_its_sums_are_of(kind, _, metrics, weigh
     if weight is not None:
         own = weight * (np.arange(N) % 4 > predictions.labels)
         predictions = predictions.reweighted(own)
-    sums = [sums_of(m, predictions) for m in metrics]
+    sums = [m.sums(predictions) for m in metrics]
     first = sums[0]
     draws = group_draws(sums, predictions, resampling, 11)
-    totals = count(draws.totals(range(3, 13)).over(predictions))
+    (totals,) = draws.totals(range(3, 13), [predictions])
     groups, columns = together(sums, predictions)
     for place in range(10):
         times = draws.of_rows(Part.whole(predictions), 3 + place)
@@ -331,10 +339,10 @@ def test_a_replicate_tells_which_samples_its_sums_are_of(kind, _, metrics, weigh
 @pytest.mark.parametrize(("kind", "weights", "metrics"), list(sums_to_try()))
 def test_sums_over_units_are_of_the_samples_they_weigh(kind, weights, metrics, resampling):
     predictions = predictions_of(kind, 2, "tied", weights, False)
-    sums = [sums_of(m, predictions) for m in metrics]
+    sums = [m.sums(predictions) for m in metrics]
     first = sums[0]
-    draws = units_of(resampling, predictions).draws(12)
-    (totals,) = count(draws.totals((layout_of(sums),), range(8, 27)).over(predictions))
+    draws = UnitDraws(resampling.units(predictions), 12, [table_of(sums)])
+    (totals,) = draws.totals(range(8, 27), [predictions])
     own = predictions.weights if predictions.weights.size else np.ones(N)
     groups, columns = together(sums, predictions)
     assert totals.shape[0] == 19
@@ -352,9 +360,9 @@ def test_replicates_of_refits_are_those_of_the_samples_drawn(scores, weights):
     """Also where sums cannot serve, and the engine goes back to the samples."""
     predictions = predictions_of("llrs", 2, scores, weights, False)
     metric = fp.CalibrationLoss(LOG, fp.DirectionPreserving(), fp.CrossFit(2))
-    draws = units_of(fp.IID(), predictions).draws(5)
+    draws = UnitDraws(fp.IID().units(predictions), 5, [])
     if weights == "none":
-        draws = group_draws([sums_of(metric, predictions)], predictions, fp.IID(), 5)
+        draws = group_draws([metric.sums(predictions)], predictions, fp.IID(), 5)
     times = [draws.of_rows(Part.whole(predictions), replicate) for replicate in range(40)]
     found = quietly(lambda: fp.bootstrap(metric, predictions, seed=5, n_resamples=40).replicates)
     values = [quietly(weighted, metric, predictions, drawn) for drawn in times]
@@ -373,7 +381,7 @@ def test_groups_of_many_classes_and_bins_do_not_wrap(n_classes):
     if n_classes == 2:
         metrics += [fp.ECE(400)]
     for metric in metrics:
-        sums = sums_of(metric, data)
+        sums = metric.sums(data)
         groups = sums.groups(Part.whole(data))
         assert groups.min() >= 0
         assert groups.max() < sums.n_groups

@@ -5,8 +5,8 @@
 
 from fastpsr.bootstrap.bands import Band, band
 from fastpsr.bootstrap.bootstrap import bootstrap, compare
-from fastpsr.bootstrap.inference import BootstrapResult
 from fastpsr.bootstrap.intervals import Interval as Interval
+from fastpsr.bootstrap.results import BootstrapResult
 from fastpsr.bootstrap.sample_size import SampleSize, sample_size
 from fastpsr.bootstrap.schemes import IID, Clusters, Nested, Stratified, TwoWay
 from fastpsr.bootstrap.schemes import Resampling as Resampling

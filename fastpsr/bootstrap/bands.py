@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fastpsr.bootstrap.evidence import Job
 from fastpsr.bootstrap.intervals import Method, percentile
-from fastpsr.bootstrap.replicates import draw_replicates
 from fastpsr.bootstrap.schemes import Resampling
 from fastpsr.bootstrap.settings import Intervals, Progress, as_progress
+from fastpsr.bootstrap.values import Job, draw_replicates
 from fastpsr.counts import begin, one_call, side_by_side
 from fastpsr.data import Data, Floats, check_data
 from fastpsr.errors import ArgumentError, in_silence, warn

@@ -7,11 +7,11 @@ from typing import Any, NoReturn, TypedDict, Unpack, overload
 
 import numpy as np
 
-from fastpsr.bootstrap.evidence import Estimand, Job, Term, as_number
-from fastpsr.bootstrap.inference import METHODS, BootstrapResult, intervals_of
 from fastpsr.bootstrap.intervals import Method
+from fastpsr.bootstrap.results import METHODS, BootstrapResult, Estimand, intervals_of
 from fastpsr.bootstrap.schemes import Resampling, names_of_ids
 from fastpsr.bootstrap.settings import Intervals, Progress, as_progress, least_resamples
+from fastpsr.bootstrap.values import Job, as_number
 from fastpsr.counts import begin, side_by_side
 from fastpsr.data import Data, PartitionedPredictions, Predictions, check_data
 from fastpsr.data.suspicion import look_at_llrs
@@ -143,9 +143,9 @@ def bootstrap(
     intervals = _settings(jobs, n_resamples, confidence_level, method, resampling, seed)
     report = as_progress(progress)
     names = [name for name, _ in chosen]
+    value_on_data(names, jobs)
     estimands = [
-        Estimand(Subject(metric=name), (Term(job, value),))
-        for name, job, value in zip(names, jobs, values_of(names, jobs), strict=True)
+        Estimand.of(Subject(metric=name), job) for name, job in zip(names, jobs, strict=True)
     ]
     results = intervals_of(
         estimands, intervals, jointly=False, progress=report, also=("replicates",)
@@ -219,11 +219,10 @@ def compare(
     intervals = _settings(jobs, n_resamples, confidence_level, method, resampling, seed)
     check_same_columns(a, b, names_of_ids(intervals.resampling).values())
     report = as_progress(progress)
-    values = values_of([name for name, _ in chosen for _ in (a, b)], jobs)
-    terms = [Term(job, value) for job, value in zip(jobs, values, strict=True)]
+    value_on_data([name for name, _ in chosen for _ in (a, b)], jobs)
     estimands = [
-        Estimand(Subject(metric=name, pair="a - b"), (of_a, of_b._replace(sign=-1.0)))
-        for (name, _), of_a, of_b in zip(chosen, terms[::2], terms[1::2], strict=True)
+        Estimand(Subject(metric=name, pair="a - b"), ((of_a, 1.0), (of_b, -1.0)))
+        for (name, _), of_a, of_b in zip(chosen, jobs[::2], jobs[1::2], strict=True)
     ]
     results = intervals_of(
         estimands, intervals, jointly=True, progress=report, also=("replicates",)
@@ -309,15 +308,16 @@ def _named(
     return named
 
 
-def values_of(names: list[str], jobs: list[Job]) -> list[float]:
-    """Return the values on the data, computed together with what replicates need."""
+def value_on_data(names: list[str], jobs: list[Job]) -> None:
+    """Compute the values of jobs on their data, together with what replicates need."""
     for job in jobs:
         data = job.data
         if isinstance(data, Predictions) and data.y_true is None:
             raise ArgumentError("y_true", "must be given: these predictions are unlabeled")
     values = [partial(_value, name, job) for name, job in zip(names, jobs, strict=True)]
     answers = side_by_side(*values, *(job.prepare for job in jobs), over=[job.data for job in jobs])
-    return answers[: len(jobs)]
+    for job, value in zip(jobs, answers, strict=False):
+        job.value = value
 
 
 def _value(name: str, job: Job) -> float:

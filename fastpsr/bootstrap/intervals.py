@@ -1,14 +1,20 @@
-"""Confidence intervals as functions of values: of replicates, of an estimate, of errors of bins."""
+"""Confidence intervals as functions of values: of replicates, of subsets, of units left out.
+
+The bias of a metric that optimizes on the data goes as n^(-2/3), which the bootstrap does not
+repair: resampled data have ties. Halves and quarters of the data show how large it is, and how much
+the corrected value varies. Values without each unit show how much each unit counts.
+"""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr.data import Floats
-from fastpsr.interval_rule import IntervalRule
+from fastpsr.interval_rule import ONE_TERM, IntervalRule
 from fastpsr.results import table
 
 if TYPE_CHECKING:
@@ -20,43 +26,15 @@ METHODS: tuple[Method, ...] = get_args(Method)
 #: Of subsampling: how often units are dealt to shares, and the number of subsets of all deals.
 N_DEALS = 8
 N_SUBSETS = N_DEALS * (14 + 28)
+FEWEST = 8  # samples of a class, clusters or speakers
+_N_SHARES = 8
+_N_HALVES = 7  # complementary pairs
+_LEAST_SHARE = 0.5  # of subsets, or of groups left out, in which a metric must be defined
 #: How an interval was computed.
 UsedMethod = Literal[
     "percentile", "basic", "bca", "normal", "subsampling", "jackknife", "inverted test"
 ]
-#: What an interval is computed from, where it is not the replicates.
-_WITHOUT_REPLICATES: dict[str, str] = {
-    "subsampling": f"{N_SUBSETS} halves and quarters",
-    "jackknife": "units left out in turn",
-}
 _N_STEPS = 80  # on the way to the largest errors
-
-
-def drawn_for(method: str, n_resamples: int) -> str:
-    """Return what an interval by a method is computed from."""
-    return _WITHOUT_REPLICATES.get(method, f"{n_resamples:,} replicates")
-
-
-def described(
-    confidence_level: float,
-    metrics: Mapping[str, Sequence[str]],
-    n_resamples: int,
-    drawn: str,
-    seed: int,
-) -> str:
-    """Return settings of intervals as text, with the metrics by the methods that were used."""
-    drawn_by = {method: drawn_for(method, n_resamples) for method in metrics}
-    of_replicates = f"{n_resamples:,} replicates"
-    methods = [
-        (f"{method} of {', '.join(names)}" if len(metrics) > 1 else method)
-        + f" ({drawn_by[method]})" * (drawn_by[method] != of_replicates)
-        for method, names in metrics.items()
-    ]
-    between = "; " if len(metrics) > 1 else ", "
-    scheme = f"resampling {drawn}, seed {seed}"
-    if not metrics or of_replicates in drawn_by.values():
-        scheme = f"{of_replicates}, {scheme}"
-    return f"{100.0 * confidence_level:g} % intervals: {between.join([*methods, scheme])}"
 
 
 class Interval(NamedTuple):
@@ -227,27 +205,170 @@ class Estimate(NamedTuple):
         return self._replace(standard_error=spread * self.standard_error, degrees_of_freedom=df)
 
 
-@dataclass(frozen=True, eq=False)
-class SignedErrors:
-    """Errors of the bins of a calibration error, which is a norm of them.
+@np.errstate(over="ignore", invalid="ignore")  # of values near the largest float
+def centered(left_out: Floats) -> Floats:
+    """Return the defined values of (S, G) values without each group, minus their stratum's mean."""
+    strata = [values[~np.isnan(values)] for values in left_out]
+    return np.concatenate([values - values.mean() if values.size else values for values in strata])
 
-    Attributes
-    ----------
-    errors : ndarray of float64, shape (M,)
-        Signed errors of the bins, scaled so that their norm is the calibration error.
-    replicates : ndarray of float64, shape (R, M)
-        nan where they are undefined.
-    norm : {1, 2}
+
+@np.errstate(over="ignore", invalid="ignore")  # of values near the largest float
+def degrees_of_freedom(psi: Floats) -> float:
+    """Return those of a standard error, from the kurtosis of the centered influence of units."""
+    if psi.size < 3:
+        return 2.0
+    largest = float(np.abs(psi).max())
+    if not largest > 0.0:
+        return 2.0
+    scaled = psi / largest  # the ratio does not depend on it
+    excess = float((scaled**4).sum() / (scaled**2).sum() ** 2) - 1.0 / psi.size
+    most = psi.size - 1.0
+    # 0 but for rounding where all units count alike
+    return min(max(2.0 / excess, 2.0), most) if excess > 2.0 / most else most
+
+
+def standard_error(psi: Floats) -> float:
+    """Return the jackknife's, from centered values without each unit."""
+    return math.sqrt((psi.size - 1.0) / max(psi.size, 1) * float((psi**2).sum()))
+
+
+@np.errstate(over="ignore", invalid="ignore")  # of values near the largest float
+def jackknife(value: float, left_out: Floats, rule: IntervalRule) -> Estimate:
+    """Return the value of a mean, or of a sum of signed means, with its standard error.
+
+    Percentile intervals of a mean over few clusters are too short: replicates vary less than means
+    of new clusters, by (G - 1) / G; and where rare clusters with large losses are missing, both the
+    mean and its measured error are too small.
     """
+    psi = centered(left_out)
+    if psi.size < _LEAST_SHARE * left_out.size:
+        raise ValueError("it is undefined or infinite without most of the clusters or speakers")
+    error = standard_error(psi)
+    if not math.isfinite(error):
+        raise ValueError("its values without single units are too near the largest float")
+    df = degrees_of_freedom(psi) if error else math.nan
+    return Estimate(value, error, df, math.inf, rule)
 
-    errors: Floats
-    replicates: Floats
-    norm: int
+
+def _split() -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Return which shares each subset keeps, (42, 8), and the quarters of halves, (7, 2, 3, 2).
+
+    Halves are the rows of a Hadamard matrix of order 8 but the first; quarters are all pairs of
+    shares. Each half is split into two quarters in three ways.
+    """
+    number = np.arange(_N_SHARES)
+    parity = np.array([[bin(row & n).count("1") % 2 for n in number] for row in range(1, 8)])
+    halves = np.array([[np.flatnonzero(row == side) for side in (0, 1)] for row in parity])
+    quarters = list(combinations(range(_N_SHARES), 2))
+    keeps = np.zeros((2 * _N_HALVES + len(quarters), _N_SHARES), bool)
+    for place, shares in enumerate([*halves.reshape(-1, 4).tolist(), *quarters]):
+        keeps[place, list(shares)] = True
+    place_of = {pair: place for place, pair in enumerate(quarters)}
+    splits = [
+        [[place_of[one[0], one[k]], place_of[tuple(np.delete(one, [0, k]))]] for k in (1, 2, 3)]
+        for pair in halves
+        for one in pair
+    ]
+    return keeps, np.array(splits).reshape(_N_HALVES, 2, 3, 2)
 
 
-def inverted_interval(bins: SignedErrors, level: float, n_units: int | None) -> Interval:
+#: What each subset keeps, and the places among the quarters of those of each half.
+KEEPS, SPLITS = _split()
+
+
+def halves_and_quarters(subsets: Floats) -> tuple[Floats, Floats]:
+    """Return the values on complementary halves, (deals, 7, 2), and on quarters, (deals, 28)."""
+    halves, quarters = np.split(subsets, [2 * _N_HALVES], axis=1)
+    return halves.reshape(-1, _N_HALVES, 2), quarters
+
+
+def check_sizes(unit: str, n_units: int, class_sizes: Sequence[int]) -> None:
+    """Raise where units, or samples of one of two classes, are too few for subsets of them."""
+    numbers = {unit: n_units}
+    if len(class_sizes) == 2:
+        numbers["samples of each class"] = min(class_sizes)
+    for name, n in numbers.items():
+        if n < FEWEST:
+            raise ValueError(
+                f"at least {FEWEST} {name} are needed, not {n}; percentile intervals need no "
+                "subsets, but are too narrow for so few"
+            )
+
+
+@np.errstate(over="ignore", invalid="ignore")  # of values near the largest float
+def corrected_value(value: float, subsets: Floats, rule: IntervalRule, unit: str) -> float:
+    """Return the value of a metric, corrected for its bias by those on subsets of units."""
+    _check_defined(subsets)
+    halves, quarters = halves_and_quarters(subsets)
+    of_value, of_halves, of_quarters = rule.center_for(unit)
+    corrections = of_halves * np.nanmean(halves) + of_quarters * np.nanmean(quarters)
+    return of_value * value + float(corrections)
+
+
+@np.errstate(over="ignore", invalid="ignore")  # of values near the largest float
+def subsampling(
+    center: float, subsets: Floats, left_out: Floats, rule: IntervalRule, unit: str
+) -> Estimate:
+    """Return the corrected value of a metric, or of a signed sum, with its standard error."""
+    _check_defined(subsets)
+    psi = centered(left_out)
+    if unit == "speakers" and rule.center_of_speakers is not None:
+        error, n_contrasts = standard_error(psi), math.inf
+    else:
+        error = _error_of_subsets(subsets, rule.spread_for(unit))
+        n_contrasts = N_DEALS * _N_HALVES
+    if not math.isfinite(center) or not math.isfinite(error):
+        raise ValueError("its values on subsets are too near the largest float")
+    if not error > 0.0:
+        if rule.scale == "plain":  # as for the difference of equal systems
+            return Estimate(center, 0.0, math.nan, n_contrasts, rule)
+        raise ValueError(
+            "it has the same value in all subsets of the data, as where classes are separated; "
+            "test more samples, until some are wrong"
+        )
+    return Estimate(center, error, degrees_of_freedom(psi), n_contrasts, rule)
+
+
+def _check_defined(subsets: Floats) -> None:
+    """Raise where a metric is undefined or infinite in most halves, or in most quarters."""
+    for values in halves_and_quarters(subsets):
+        if np.isnan(values).mean() > 1.0 - _LEAST_SHARE:
+            raise ValueError(
+                "it is undefined or infinite in most subsets of the data; percentile intervals "
+                "need no subsets"
+            )
+
+
+def _error_of_subsets(subsets: Floats, spread: str) -> float:
+    """Return the standard error of the corrected value, from complementary halves."""
+    halves, quarters = halves_and_quarters(subsets)
+    if spread == "halves":
+        return _root_mean_square(np.diff(halves) / 2.0)
+    of_halves = quarters[:, SPLITS].mean(axis=-1)  # (deals, 7, 2, 3)
+    mine, theirs, _ = ONE_TERM
+    corrected = mine * halves[..., None] + theirs * of_halves
+    differences = (corrected[:, :, 0] - corrected[:, :, 1]) / 2.0  # (deals, 7, 3)
+    if spread == "nested":
+        defined = ~np.isnan(differences)
+        n = defined.sum(axis=-1)
+        total = np.where(defined, differences, 0.0).sum(axis=-1)
+        differences = np.where(n > 0, total / np.maximum(n, 1), np.nan)
+    return _root_mean_square(differences)
+
+
+def _root_mean_square(differences: Floats) -> float:
+    """Return it of the values that are not nan."""
+    if np.isnan(differences).all():
+        raise ValueError("no pair of complementary subsets of the data has a value in both")
+    return math.sqrt(float(np.nanmean(differences**2)))
+
+
+def inverted_test(
+    errors: Floats, replicates: Floats, norm: int, level: float, n_units: int | None
+) -> Interval:
     """Return the calibration errors that a two-sided test does not reject.
 
+    A calibration error is the norm, 1 or 2, of signed errors of bins, (M,), with replicates (R, M).
     With errors d, their norm T, and noise r = replicate - d, the lower end is the least norm of
     lambda d for which P(norm(lambda d + r) >= T) exceeds half the error level. The upper end is the
     largest norm of lambda u, u = sign(d) max(abs(d), sd(r)), for which P(norm(lambda u + r) <= T)
@@ -256,14 +377,13 @@ def inverted_interval(bins: SignedErrors, level: float, n_units: int | None) -> 
     If whole clusters or speakers are drawn, `n_units` of them, their replicates vary less by
     (n - 1) / n.
     """
-    errors, replicates = bins.errors, bins.replicates
     noise = replicates[~np.isnan(replicates).any(axis=1)] - errors
     if n_units is not None:
         noise *= np.sqrt(n_units / (n_units - 1.0))
     tail = (1.0 - level) / 2.0
 
     def norms(rows: Floats) -> Floats:
-        return np.asarray(np.linalg.norm(rows, bins.norm, axis=-1))
+        return np.asarray(np.linalg.norm(rows, norm, axis=-1))
 
     observed = float(norms(errors))
     steps = np.linspace(0.0, 1.0, _N_STEPS)

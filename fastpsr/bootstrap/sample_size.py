@@ -7,19 +7,27 @@ from typing import Any, NoReturn
 import numpy as np
 
 from fastpsr import checks
-from fastpsr.bootstrap.bootstrap import values_of
-from fastpsr.bootstrap.evidence import Estimand, Evidence, Job, Term
-from fastpsr.bootstrap.inference import BootstrapResult, gather, interval_of, results_of
-from fastpsr.bootstrap.intervals import Estimate, Interval
-from fastpsr.bootstrap.schemes import Resampling
-from fastpsr.bootstrap.settings import Intervals
-from fastpsr.bootstrap.subsampling import (
+from fastpsr.bootstrap.bootstrap import value_on_data
+from fastpsr.bootstrap.intervals import (
     FEWEST,
     SPLITS,
+    Estimate,
+    Interval,
     centered,
     degrees_of_freedom,
     halves_and_quarters,
 )
+from fastpsr.bootstrap.results import (
+    BootstrapResult,
+    Estimand,
+    Evidence,
+    gather,
+    interval_of,
+    results_of,
+)
+from fastpsr.bootstrap.schemes import Resampling
+from fastpsr.bootstrap.settings import Intervals
+from fastpsr.bootstrap.values import Job
 from fastpsr.caching import cached_property
 from fastpsr.data import Data, Floats, check_data
 from fastpsr.errors import ArgumentError, Subject
@@ -209,8 +217,8 @@ def sample_size(
         raise ArgumentError("width", f"must be positive and finite, not {width}")
     settings = Intervals.of(n_resamples, confidence_level, "auto", resampling, seed)
     job = Job(of_data, predictions)
-    (value,) = values_of([job.name], [job])
-    estimand = Estimand(Subject(metric=job.name), (Term(job, value),))
+    value_on_data([job.name], [job])
+    estimand = Estimand.of(Subject(metric=job.name), job)
     evidence = gather(
         [estimand], settings, jointly=False, progress=lambda *_: None,
         also=("replicates", "subsets", "left out"),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fastpsr import checks
-from fastpsr.bootstrap.intervals import METHODS, Method, UsedMethod, described
+from fastpsr.bootstrap.intervals import METHODS, N_SUBSETS, Method, UsedMethod
 from fastpsr.bootstrap.schemes import IID, Resampling
 from fastpsr.data import Data
 from fastpsr.errors import ArgumentError
@@ -19,6 +19,11 @@ from fastpsr.interval_rule import IntervalRule
 Progress = Callable[[int, int], object]
 _QUIET_SECONDS = 1.0  # before a line that nobody asked for
 _SECONDS_BETWEEN = 0.2
+#: What an interval is computed from, where it is not the replicates.
+_WITHOUT_REPLICATES: dict[str, str] = {
+    "subsampling": f"{N_SUBSETS} halves and quarters",
+    "jackknife": "units left out in turn",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,6 +176,33 @@ def _check_method(method: Method, resampling: Resampling) -> None:
 def least_resamples(confidence_level: float) -> int:
     """Return how many replicates have one beyond each end of an interval."""
     return int(np.ceil(2.0 / (1.0 - confidence_level) * (1.0 - 1e-12)))
+
+
+def drawn_for(method: str, n_resamples: int) -> str:
+    """Return what an interval by a method is computed from."""
+    return _WITHOUT_REPLICATES.get(method, f"{n_resamples:,} replicates")
+
+
+def described(
+    confidence_level: float,
+    metrics: Mapping[str, Sequence[str]],
+    n_resamples: int,
+    drawn: str,
+    seed: int,
+) -> str:
+    """Return settings of intervals as text, with the metrics by the methods that were used."""
+    drawn_by = {method: drawn_for(method, n_resamples) for method in metrics}
+    of_replicates = f"{n_resamples:,} replicates"
+    methods = [
+        (f"{method} of {', '.join(names)}" if len(metrics) > 1 else method)
+        + f" ({drawn_by[method]})" * (drawn_by[method] != of_replicates)
+        for method, names in metrics.items()
+    ]
+    between = "; " if len(metrics) > 1 else ", "
+    scheme = f"resampling {drawn}, seed {seed}"
+    if not metrics or of_replicates in drawn_by.values():
+        scheme = f"{of_replicates}, {scheme}"
+    return f"{100.0 * confidence_level:g} % intervals: {between.join([*methods, scheme])}"
 
 
 def as_progress(progress: bool | Progress | None) -> Progress:

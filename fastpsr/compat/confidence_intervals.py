@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks
 from fastpsr.bootstrap import IID, Nested, Resampling, bootstrap
+from fastpsr.bootstrap.draws import UnitDraws
 from fastpsr.compat.inputs import from_tensor
 from fastpsr.data import Floats, Part, Predictions
 from fastpsr.errors import ArgumentError
@@ -142,7 +143,7 @@ def evaluate_with_conf_int(
 def _drawn(scheme: Resampling, n: int, n_replicates: int) -> Iterator[NDArray[np.int64]]:
     """Yield the rows of each replicate."""
     data = Predictions.from_raw_scores(np.zeros(n, np.int64), np.zeros(n))
-    draws = scheme.units(data).draws(_SEED)
+    draws = UnitDraws(scheme.units(data), _SEED, [])
     part = Part.whole(data)
     for replicate in range(n_replicates):
         yield np.repeat(np.arange(n), draws.of_rows(part, replicate).astype(np.int64))

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,12 +103,19 @@ class Part:
         rows = self.before._rows()
         return rows if self._selection is None else rows[self._selection.rows(self.before)]
 
-    def remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
+    def remember(self, key: Hashable, make: Callable[[], Any], owner: Any = None) -> Any:
         """Return the cached result of ``make()`` for a key; compute it on first use.
 
-        The cache is that of the predictions, which in parts are made anew for each read.
+        The cache is that of the predictions, which in parts are made anew for each read. What has
+        an owner is kept no longer than this, and its keys are those of the owner.
         """
-        return self.predictions.remember(key, make)
+        if owner is None:
+            return self.predictions.remember(key, make)
+        owners = self.predictions.remember("owners", WeakKeyDictionary)
+        values = owners.setdefault(owner, {})
+        if key not in values:
+            values[key] = make()
+        return values[key]
 
 
 class Transform(ABC):

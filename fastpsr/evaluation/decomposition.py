@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 
 from fastpsr.bootstrap import BootstrapResult, Resampling
-from fastpsr.bootstrap.evidence import Estimand, Job, Term
-from fastpsr.bootstrap.inference import described_results, gather, results_of
 from fastpsr.bootstrap.intervals import Method
+from fastpsr.bootstrap.results import Estimand, described_results, gather, results_of
 from fastpsr.bootstrap.settings import Intervals, Progress, as_progress
+from fastpsr.bootstrap.values import Job
 from fastpsr.calibration import TrainOnTest
 from fastpsr.calibration.base import Calibrator, FitTransform
 from fastpsr.calibration.pav import PAV
@@ -231,12 +231,12 @@ def decompose(
     parts = {name: _combined(signs, values) for name, signs in _SIGNS.items()}
     results: list[BootstrapResult] = []
     if intervals is not None:
-        for job in jobs[1:]:
-            job.sums = jobs[0].sums
+        for job, value in zip(jobs, values, strict=True):
+            job.sums, job.value = jobs[0].sums, value
         estimands = [
             Estimand(
                 Subject(metric=name),
-                tuple(Term(*term) for term in zip(jobs, values, signs, strict=True) if term[-1]),
+                tuple((job, sign) for job, sign in zip(jobs, signs, strict=True) if sign),
             )
             for name, signs in _SIGNS.items()
         ]

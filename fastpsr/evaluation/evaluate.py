@@ -8,9 +8,8 @@ from typing import Any
 
 from fastpsr.bootstrap import BootstrapResult, Resampling
 from fastpsr.bootstrap.bootstrap import check_same_columns, check_same_samples
-from fastpsr.bootstrap.evidence import Estimand, Term
-from fastpsr.bootstrap.inference import intervals_of
 from fastpsr.bootstrap.intervals import Method
+from fastpsr.bootstrap.results import Estimand, intervals_of
 from fastpsr.bootstrap.schemes import names_of_ids
 from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.counts import outcomes
@@ -420,13 +419,12 @@ def _intervals(
     if not tasks:
         return {}
     rows: dict[Any, Estimand] = {
-        (task, name): Estimand(task.about(name), (Term(task.own_job(name), number),))
-        for (task, name), number in drawn.items()
+        (task, name): Estimand.of(task.about(name), task.own_job(name)) for task, name in drawn
     }
     differences: dict[Any, Estimand] = {
         (a, b, name): Estimand(
             _between(a, b, name),
-            (Term(a.job(name), drawn[a, name]), Term(b.job(name), drawn[b, name], -1.0)),
+            ((a.job(name), 1.0), (b.job(name), -1.0)),
             _family(a, b, name),
         )
         for a, b, name in compared

@@ -8,9 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.bootstrap.evidence import Job
-from fastpsr.bootstrap.replicates import draw_replicates
 from fastpsr.bootstrap.settings import Intervals, Progress
+from fastpsr.bootstrap.values import Job, draw_replicates
 from fastpsr.caching import cached_property
 from fastpsr.calibration import CrossFit
 from fastpsr.calibration.base import Calibrator, require_weights

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from fastpsr.bootstrap import Resampling
-from fastpsr.bootstrap.evidence import Job
 from fastpsr.bootstrap.intervals import Method, percentile
 from fastpsr.bootstrap.settings import Intervals, Progress, as_progress
+from fastpsr.bootstrap.values import Job
 from fastpsr.calibration import ByCondition, CrossFit, LinearFusion
 from fastpsr.calibration.base import Calibrator, FitTransform, as_calibrator
 from fastpsr.data import By, Data, Floats, Kind, Part, Predictions, Transform, check_data, mapped

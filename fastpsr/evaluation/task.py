@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from fastpsr.bootstrap import BootstrapResult
-from fastpsr.bootstrap.evidence import Job, as_number
-from fastpsr.bootstrap.row_draws import Subset
+from fastpsr.bootstrap.draws import Subset
 from fastpsr.bootstrap.settings import Intervals
+from fastpsr.bootstrap.values import Job, as_number
 from fastpsr.calibration import TrainOnTest
 from fastpsr.calibration.pav import PAV
 from fastpsr.counts import Outcome
@@ -143,6 +143,8 @@ class Task:
             }
         numbers = {name: float(o.result) for name, o in self.values.items() if o.error is None}
         self.numbers = {name: value for name, value in numbers.items() if not np.isnan(value)}
+        for name, value in self.numbers.items():
+            self._jobs[name].value = value
         for name, loss in self._losses.items():
             saving = self.numbers.get(name, math.nan)
             best = BestCalibrator.of(loss, saving, others[name].get())
@@ -178,9 +180,7 @@ class Task:
     def own_job(self, name: str) -> Job:
         """Return the prepared job of a metric of these samples alone."""
         job = self._jobs[name]
-        if job.subset is None:
-            return job
-        return Job(job.metric, job.data, None, job.sums)
+        return job if job.subset is None else replace(job, subset=None)
 
     def can_be_drawn(self) -> bool:
         """Return whether a group has enough units to resample; warn if not."""

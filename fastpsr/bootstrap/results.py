@@ -1,44 +1,29 @@
-"""Intervals of estimands: what is drawn for them, the methods, and the results."""
+"""What has an interval, the values that each method needs, and the results."""
 
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from fastpsr.bootstrap.evidence import Estimand, Evidence, Input, Job, signed_sum
-from fastpsr.bootstrap.intervals import (
-    Estimate,
-    Interval,
-    SignedErrors,
-    UsedMethod,
-    basic,
-    bca,
-    described,
-    drawn_for,
-    interval_of_difference,
-    inverted_interval,
-    normal,
-    percentile,
-    simultaneous_level,
-)
-from fastpsr.bootstrap.replicates import draw_replicates
-from fastpsr.bootstrap.settings import Intervals, Progress
-from fastpsr.bootstrap.subsampling import (
-    centered,
-    jackknife,
+from fastpsr.bootstrap import intervals
+from fastpsr.bootstrap.intervals import Estimate, Interval, UsedMethod
+from fastpsr.bootstrap.schemes import Units
+from fastpsr.bootstrap.settings import Intervals, Progress, described, drawn_for
+from fastpsr.bootstrap.values import (
+    Job,
+    draw_replicates,
     left_out_by_stratum,
     left_out_values,
-    subsampling,
     subset_values,
 )
-from fastpsr.bootstrap.units import Units
 from fastpsr.counts import one_call, side_by_side
 from fastpsr.data import Floats
 from fastpsr.errors import Subject, in_silence, warn
+from fastpsr.interval_rule import NO_BIAS, IntervalRule
 from fastpsr.metrics.base import Metric
 from fastpsr.results import Result, frame, table
 from fastpsr.version import __version__
@@ -47,6 +32,48 @@ if TYPE_CHECKING:
     from polars import DataFrame
 
 _FEW = 8.0  # degrees of freedom
+
+#: What intervals are computed from, besides the value on the data.
+Input = Literal["replicates", "subsets", "left out", "left out by stratum", "signed errors"]
+_OF_UNITS: dict[Input, Callable[..., Floats]] = {
+    "subsets": subset_values,
+    "left out": left_out_values,
+    "left out by stratum": left_out_by_stratum,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Estimand:
+    """A signed sum of metrics that has an interval: one metric, or the difference of two.
+
+    Attributes
+    ----------
+    subject : Subject
+    terms : tuple of (Job, float)
+        The metrics, with their values on the data, and their signs.
+    family : hashable, optional
+        The intervals of a family hold jointly; those without a family each alone.
+    """
+
+    subject: Subject
+    terms: tuple[tuple[Job, float], ...]
+    family: Hashable = None
+
+    @classmethod
+    def of(cls, subject: Subject, job: Job) -> "Estimand":
+        """Return a metric."""
+        return cls(subject, ((job, 1.0),))
+
+    @property
+    def value(self) -> float:
+        """The value on the data."""
+        with np.errstate(invalid="ignore"):  # inf - inf is undefined
+            return float(sum(np.float64(sign) * job.value for job, sign in self.terms))
+
+    @property
+    def rules(self) -> list[IntervalRule]:
+        """How the intervals of its metrics are computed."""
+        return [job.interval_rule for job, _ in self.terms]
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +207,69 @@ def described_results(results: Sequence[BootstrapResult]) -> str:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Values of a metric, or of a signed sum of metrics, on the data and under draws.
+
+    Attributes
+    ----------
+    value : float
+    value_range : tuple of float
+        Least and greatest value that it can have.
+    rule : IntervalRule
+    class_sizes : ndarray of int64, shape (K,)
+    units : Units
+        What is drawn.
+    draws : dict of Input to ndarray
+        Replicates (R,), values on subsets (deals, 42), values without each group of units
+        (S, G), and of calibration errors the signed errors of the bins on the data, (M,), their
+        replicates, (R, M), and the norm: those that were requested.
+    terms : tuple of (Evidence, float)
+        Of a sum: its metrics and their signs.
+    """
+
+    value: float
+    value_range: tuple[float, float]
+    rule: IntervalRule
+    class_sizes: Any
+    units: Units
+    draws: Mapping[Input, Any]
+    terms: "tuple[tuple[Evidence, float], ...]" = ()
+
+    @property
+    def replicates(self) -> Floats:
+        """The replicates, none if they were not asked for."""
+        return np.asarray(self.draws.get("replicates", np.empty(0)))
+
+    @property
+    def defined(self) -> Floats:
+        """The replicates that are not nan."""
+        return self.replicates[~np.isnan(self.replicates)]
+
+
+@np.errstate(invalid="ignore")  # inf - inf is undefined
+def signed_sum(value: float, terms: Sequence[tuple[Evidence, float]]) -> Evidence:
+    """Return the evidence of a sum of metrics, whose value is given."""
+    (first, sign), *others = terms
+    if not others and sign == 1.0:
+        return first
+    low = high = 0.0
+    for evidence, sign in terms:
+        ends = [sign * end for end in evidence.value_range]
+        low, high = low + min(ends), high + max(ends)
+    draws: dict[Input, Any] = {
+        name: sum(sign * evidence.draws[name] for evidence, sign in terms)
+        for name in first.draws
+        if name != "signed errors" and all(name in evidence.draws for evidence, _ in terms)
+    }
+    rules = [evidence.rule for evidence, _ in terms]
+    rule = next((rule for rule in rules if rule.center != NO_BIAS), rules[0])
+    sizes = np.min([evidence.class_sizes for evidence, _ in terms], axis=0)
+    return Evidence(
+        value, (low, high), replace(rule, scale="plain"), sizes, first.units, draws, tuple(terms)
+    )
+
+
 class IntervalMethod(NamedTuple):
     """What an interval is computed from, and how, at a confidence level.
 
@@ -188,6 +278,58 @@ class IntervalMethod(NamedTuple):
 
     needs: tuple[Input, ...]
     compute: Callable[[Evidence, float], Interval | Estimate]
+
+
+def _bca(evidence: Evidence, level: float) -> Interval:
+    influence = -intervals.centered(evidence.draws["left out by stratum"])
+    return intervals.bca(evidence.value, evidence.defined, influence, level)
+
+
+def _subsampling(evidence: Evidence, _level: float) -> Estimate:
+    units = evidence.units.independent
+    intervals.check_sizes(units.name, int(units.n_in_strata.sum()), evidence.class_sizes)
+    center = sum(
+        sign * intervals.corrected_value(of.value, of.draws["subsets"], of.rule, units.name)
+        for of, sign in evidence.terms or [(evidence, 1.0)]
+    )
+    if not evidence.terms:
+        center = min(center, evidence.value_range[1])
+    draws = evidence.draws
+    return intervals.subsampling(
+        center, draws["subsets"], draws["left out"], evidence.rule, units.name
+    )
+
+
+def _inverted_test(evidence: Evidence, level: float) -> Interval:
+    if not evidence.terms:
+        errors, replicates, norm = evidence.draws["signed errors"]
+        n_units = evidence.units.n_shared or None  # where nothing is drawn within them
+        return intervals.inverted_test(errors, replicates, norm, level, n_units)
+    a, b = (term for term, _ in evidence.terms)
+    replicates = np.array([a.replicates, b.replicates])
+    return intervals.interval_of_difference(
+        _inverted_test(a, level), _inverted_test(b, level), replicates
+    )
+
+
+METHODS: dict[UsedMethod, IntervalMethod] = {
+    "percentile": IntervalMethod(
+        ("replicates",), lambda of, level: intervals.percentile(of.defined, level)
+    ),
+    "basic": IntervalMethod(
+        ("replicates",), lambda of, level: intervals.basic(of.value, of.defined, level)
+    ),
+    "normal": IntervalMethod(
+        ("replicates",), lambda of, level: intervals.normal(of.value, of.defined, level)
+    ),
+    "bca": IntervalMethod(("replicates", "left out by stratum"), _bca),
+    "subsampling": IntervalMethod(("subsets", "left out"), _subsampling),
+    "jackknife": IntervalMethod(
+        ("left out",),
+        lambda of, _level: intervals.jackknife(of.value, of.draws["left out"], of.rule),
+    ),
+    "inverted test": IntervalMethod(("replicates", "signed errors"), _inverted_test),
+}
 
 
 class Outcome(NamedTuple):
@@ -214,7 +356,7 @@ def interval_of(method: UsedMethod, evidence: Evidence, level: float) -> Outcome
                 "is infinite on the data or in a replicate: its interval is by percentile, "
                 f"not {method}"
             )
-            return Outcome("percentile", percentile(replicates, level), None, problem)
+            return Outcome("percentile", intervals.percentile(replicates, level), None, problem)
     try:
         computed = compute(evidence, level)
         if isinstance(computed, Estimate):
@@ -224,58 +366,17 @@ def interval_of(method: UsedMethod, evidence: Evidence, level: float) -> Outcome
         return Outcome(method, none, None, f"has no interval: {error}")
 
 
-def _percentile(evidence: Evidence, level: float) -> Interval:
-    return percentile(evidence.defined, level)
-
-
-def _basic(evidence: Evidence, level: float) -> Interval:
-    return basic(evidence.value, evidence.defined, level)
-
-
-def _normal(evidence: Evidence, level: float) -> Interval:
-    return normal(evidence.value, evidence.defined, level)
-
-
-def _bca(evidence: Evidence, level: float) -> Interval:
-    influence = -centered(evidence.draws["left out by stratum"])
-    return bca(evidence.value, evidence.defined, influence, level)
-
-
-def _subsampling(evidence: Evidence, _level: float) -> Estimate:
-    return subsampling(evidence)
-
-
-def _jackknife(evidence: Evidence, _level: float) -> Estimate:
-    return jackknife(evidence.value, evidence.draws["left out"], evidence.rule)
-
-
-def _inverted_test(evidence: Evidence, level: float) -> Interval:
-    if not evidence.terms:
-        n_units = evidence.units.n_whole_ids
-        return inverted_interval(evidence.draws["signed errors"], level, n_units)
-    a, b = (term for term, _ in evidence.terms)
-    replicates = np.array([a.replicates, b.replicates])
-    return interval_of_difference(_inverted_test(a, level), _inverted_test(b, level), replicates)
-
-
-METHODS: dict[UsedMethod, IntervalMethod] = {
-    "percentile": IntervalMethod(("replicates",), _percentile),
-    "basic": IntervalMethod(("replicates",), _basic),
-    "normal": IntervalMethod(("replicates",), _normal),
-    "bca": IntervalMethod(("replicates", "left out by stratum"), _bca),
-    "subsampling": IntervalMethod(
-        ("subsets", "left out"), lambda evidence, _level: subsampling(evidence)
-    ),
-    "jackknife": IntervalMethod(("left out",), _jackknife),
-    "inverted test": IntervalMethod(("replicates", "signed errors"), _inverted_test),
-}
-
-
-_OF_UNITS: dict[Input, Any] = {
-    "subsets": subset_values,
-    "left out": left_out_values,
-    "left out by stratum": left_out_by_stratum,
-}
+def intervals_of(
+    estimands: Sequence[Estimand],
+    settings: Intervals,
+    *,
+    jointly: bool,
+    progress: Progress,
+    also: Sequence[Input] = (),
+) -> list[BootstrapResult]:
+    """Return estimands with intervals, from draws as by `gather`."""
+    evidence = gather(estimands, settings, jointly=jointly, progress=progress, also=also)
+    return results_of(estimands, evidence, settings)
 
 
 def gather(
@@ -293,32 +394,45 @@ def gather(
     jointly : bool
         Whether all metrics must see the same draws.
     also : sequence of Input
-        What is asked for of all metrics besides.
+        What is computed of all metrics besides.
     """
-    jobs_by_input = _jobs_by_input(estimands, settings, also)
-    values = {term.job: term.value for estimand in estimands for term in estimand.terms}
-    whole = next(iter(values)).whole
+    jobs_of = _jobs_by_input(estimands, settings, also)
+    jobs = list(dict.fromkeys(job for estimand in estimands for job, _ in estimand.terms))
+    whole = jobs[0].whole
+    draws: dict[Job, dict[Input, Any]] = {job: {} for job in jobs}
     with in_silence(), one_call():
         units = settings.resampling.units(whole)
-        replicates = partial(_replicates, jobs_by_input, units, settings, progress, jointly=jointly)
-        of_units = {name: jobs_by_input[name] for name in _OF_UNITS if jobs_by_input[name]}
-        draws, *arrays = side_by_side(
-            replicates,
-            *(
-                partial(_OF_UNITS[name], jobs, units.independent, settings.seed)
-                for name, jobs in of_units.items()
-            ),
-            over=whole,
-        )
-    for (name, jobs), values_of_jobs in zip(of_units.items(), arrays, strict=True):
-        draws[name] = dict(zip(jobs, values_of_jobs, strict=True))
+
+        def draw(name: Input) -> None:
+            values = _OF_UNITS[name](jobs_of[name], units.independent, settings.seed)
+            for job, of_job in zip(jobs_of[name], values, strict=True):
+                draws[job][name] = of_job
+
+        def replicate() -> None:
+            of_errors = [_of_bins(job) for job in jobs_of["signed errors"]]
+            replicated = [*jobs_of["replicates"], *of_errors]
+            if not replicated:
+                progress(0, 0)
+                return
+            draw_all = partial(
+                draw_replicates, replicated, units, settings.n_resamples, settings.seed,
+                jointly=jointly, progress=progress,
+            )  # fmt: skip
+            on_data = [partial(job.metric.value_on, job.data) for job in of_errors]  # type: ignore[union-attr]
+            values, *errors = side_by_side(draw_all, *on_data, over=whole)
+            for job in jobs_of["replicates"]:
+                draws[job]["replicates"] = values.pop(0)
+            for job, *signed in zip(jobs_of["signed errors"], errors, values, strict=True):
+                draws[job]["signed errors"] = (*signed, job.metric.norm)  # type: ignore[union-attr]
+
+        of_units = [partial(draw, name) for name in _OF_UNITS if jobs_of[name]]
+        side_by_side(replicate, *of_units, over=whole)
     return {
         job: Evidence(
-            value, job.value_range, job.interval_rule, job.data.class_sizes, units,
-            {name: by_job[job] for name, by_job in draws.items() if job in by_job},
+            job.value, job.value_range, job.interval_rule, job.data.class_sizes, units, draws[job]
         )
-        for job, value in values.items()
-    }  # fmt: skip
+        for job in jobs
+    }
 
 
 def _jobs_by_input(
@@ -334,40 +448,8 @@ def _jobs_by_input(
         if family_sizes[estimand.family] > 1:  # their level is found on replicates
             needs.add("replicates")
         for name in needs:
-            jobs[name] |= dict.fromkeys(term.job for term in estimand.terms)
+            jobs[name] |= dict.fromkeys(job for job, _ in estimand.terms)
     return {name: list(some) for name, some in jobs.items()}
-
-
-def _replicates(
-    jobs_by_input: dict[Input, list[Job]],
-    units: Units,
-    settings: Intervals,
-    progress: Progress,
-    *,
-    jointly: bool,
-) -> dict[Input, dict[Job, Any]]:
-    """Return the replicates of jobs, and the signed errors of calibration errors."""
-    jobs, of_errors = jobs_by_input["replicates"], jobs_by_input["signed errors"]
-    if not jobs:
-        progress(0, 0)
-        return {}
-    bins = [_of_bins(job) for job in of_errors]
-    draw = partial(
-        draw_replicates, [*jobs, *bins], units, settings.n_resamples, settings.seed,
-        jointly=jointly, progress=progress,
-    )  # fmt: skip
-    of_bins = [partial(job.metric.value_on, job.data) for job in bins]  # type: ignore[union-attr]
-    replicates, *errors = side_by_side(draw, *of_bins, over=jobs[0].whole)
-    signed = {
-        job: SignedErrors(on_data, under_draws, job.metric.norm)  # type: ignore[union-attr]
-        for job, on_data, under_draws in zip(
-            of_errors, errors, replicates[len(jobs) :], strict=True
-        )
-    }
-    return {
-        "replicates": dict(zip(jobs, replicates, strict=False)),
-        "signed errors": signed,
-    }
 
 
 def _of_bins(job: Job) -> Job:
@@ -376,25 +458,12 @@ def _of_bins(job: Job) -> Job:
     return Job(metric.signed_errors, job.data, job.subset, job.sums, (metric.bins,))
 
 
-def intervals_of(
-    estimands: Sequence[Estimand],
-    settings: Intervals,
-    *,
-    jointly: bool,
-    progress: Progress,
-    also: Sequence[Input] = (),
-) -> list[BootstrapResult]:
-    """Return estimands with intervals, for which is drawn what these need, as by `gather`."""
-    evidence = gather(estimands, settings, jointly=jointly, progress=progress, also=also)
-    return results_of(estimands, evidence, settings)
-
-
 def results_of(
     estimands: Sequence[Estimand], evidence: Mapping[Job, Evidence], settings: Intervals
 ) -> list[BootstrapResult]:
     """Return estimands with intervals, and warn of those that are not reliable."""
     sums = [
-        signed_sum(each.value, [(evidence[term.job], term.sign) for term in each.terms])
+        signed_sum(each.value, [(evidence[job], sign) for job, sign in each.terms])
         for each in estimands
     ]
     families: dict[Hashable, list[Evidence]] = {}
@@ -402,7 +471,7 @@ def results_of(
         families.setdefault(estimand.family, []).append(of_sum)
     level = settings.confidence_level
     levels = {
-        family: simultaneous_level([each.replicates for each in members], level)
+        family: intervals.simultaneous_level([each.replicates for each in members], level)
         for family, members in families.items()
         if family is not None
     }
@@ -445,7 +514,7 @@ def _result(
         name=str(estimand.subject), value=value, interval=Interval(low, high),
         standard_error=standard_error, bias=bias, replicates=replicates, n_undefined=n_undefined,
         confidence_level=level, method=outcome.method, seed=settings.seed,
-        resampling=settings.drawn, unit=getattr(estimand.terms[0].job.metric, "unit", ""),
+        resampling=settings.drawn, unit=getattr(estimand.terms[0][0].metric, "unit", ""),
         degrees_of_freedom=estimate.degrees_of_freedom if estimate else math.nan,
         corrected=_within(corrected, evidence.value_range), caution=caution,
     )  # fmt: skip
@@ -493,7 +562,7 @@ def _undefined(n_undefined: int, n_replicates: int) -> str:
 
 def _constant(estimand: Estimand, defined: Floats) -> str:
     """Return a message about functions of the caller that may ignore the weights, else ""."""
-    is_ours = all(isinstance(term.job.metric, Metric) for term in estimand.terms)
+    is_ours = all(isinstance(job.metric, Metric) for job, _ in estimand.terms)
     if is_ours or defined.size < 2 or not (defined == estimand.value).all():
         return ""
     return (
