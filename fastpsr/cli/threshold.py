@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,7 +12,7 @@ from fastpsr.cli.options.files import Json, arrays_beside, check_inputs, check_o
 from fastpsr.cli.options.intervals import IntervalOptions, drawn_name
 from fastpsr.cli.options.measures import parse_dcf
 from fastpsr.cli.options.modes import given, refuse, refuse_for_mode
-from fastpsr.cli.options.sources import parse_columns, table_scale, trial_scale
+from fastpsr.cli.options.sources import table_scale, trial_scale
 from fastpsr.cli.options.training import TrainingOptions
 from fastpsr.cli.show import console, print_error, print_suspicions, print_written
 from fastpsr.cli.wording import in_words, worded
@@ -52,12 +52,10 @@ def threshold(
     Scores at or above the threshold are accepted.
     """
     from fastpsr.cli.results import write_evaluation
-    from fastpsr.cli.score_files import read_scores
-    from fastpsr.trials.evaluate import predictions_of, units_of
 
     metric = _metric_of(dcf, fa, miss)
     keys, systems, speakers = options.keys, options.systems, options.speakers
-    of_trials, tables = file is None, options.tables
+    of_trials = file is None
     scale: Any = (trial_scale if of_trials else table_scale)(options.scores_are)
     if file is not None and options.of_trials:
         raise ValueError(f"give trials (--key, --scores) or a table, not both: {file}")
@@ -78,17 +76,10 @@ def threshold(
     check_inputs(inputs)
     paths = keys.systems(systems) if file is None else [file]
     for path in paths:
-        if of_trials:
-            made = source.reader.read(path)
-            predictions, ranks = predictions_of(made, path, scale), made.predictions("raw")
-            units: Any = None if intervals is None else units_of(made, drawn.of_trials(made))
-        else:
-            read = source.read(path)
-            predictions, units, ranks = read.predictions, read.resampling, read.predictions
-            if scale in ("llr", "log10-llr"):
-                where = ({"": parse_columns(options.columns)}, tables.labels, tables.weights)
-                unscaled = read_scores(path, {"": "raw"}, *where)[""].table
-                ranks = cast("fp.Predictions", unscaled.predictions(None, **options.of_scores))
+        scores = source.of(source.reader.read(path), path) if of_trials else source.read(path)
+        predictions = ranks = scores.predictions
+        if of_trials or scale in ("llr", "log10-llr"):
+            ranks = scores.raw()
         print_suspicions(path, predictions)
         # thresholds in the units of the file, of posteriors with the log-odds
         ranked = predictions if predictions.kind == "posteriors" else ranks
@@ -96,7 +87,7 @@ def threshold(
         _print_point(metric, point, scale, "trials" if of_trials else "samples")
         if caution := _too_few(metric, predictions):
             print_error(caution)
-        settings = None if intervals is None else intervals.drawing(units)
+        settings = None if intervals is None else intervals.drawing(scores.resampling)
         table = _table(metric, ranks, settings, drawn, has_speakers=speakers.are_known)
         if of_trials and (caution := drawn.caution(intervals, speakers)):
             print_error(caution)
