@@ -181,8 +181,6 @@ def test_what_is_shared_is_kept_by_predictions_in_memory():
 
     assert [shared("it", whole, make) for _ in range(2)] == [40, 40]
     assert len(begun) == 1
-    assert [shared("it", whole, make, is_kept=False) for _ in range(2)] == [40, 40]
-    assert len(begun) == 3
 
 
 def test_functions_side_by_side_in_functions():

@@ -12,8 +12,7 @@ from fastpsr.bootstrap.units import IndependentRows
 from fastpsr.counts import count
 from fastpsr.counts.sums import AddUp
 from fastpsr.data import Floats
-from fastpsr.data.part import Part
-from fastpsr.data.steps import Step
+from fastpsr.data.steps import Part, Step
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.kernels.types import Blocks
 
@@ -37,7 +36,7 @@ class GroupDraws(RowCounts):
         self.strata = sums.class_of_group if units.by_class else np.zeros(sums.n_groups, np.int64)
         self.are_of_counts = not layout.n_sums
 
-    def totals(self, replicates: range) -> Step:
+    def totals(self, replicates: range) -> Step[Any]:
         """Return the step that sums rows in replicates: (R, G, 1 + sums)."""
         return _DrawnTotals(self, replicates)
 
@@ -126,7 +125,7 @@ class GroupDraws(RowCounts):
 
 
 @dataclass(frozen=True, eq=False)
-class _DrawnTotals(Step):
+class _DrawnTotals(Step[Any]):
     """Sums of rows that are drawn within groups, in several replicates, (R, G, 1 + sums)."""
 
     draws: GroupDraws

@@ -14,8 +14,7 @@ from fastpsr import kernels
 from fastpsr.caching import ByIdentity
 from fastpsr.counts.sums import Sums
 from fastpsr.data import LABELS, Data, Floats, Predictions, Selection, Transform
-from fastpsr.data.part import Part
-from fastpsr.data.steps import Step
+from fastpsr.data.steps import Part, Step
 from fastpsr.kernels.blocks import on_threads, thread_count, together
 from fastpsr.kernels.types import DEGREE, index_type
 
@@ -304,7 +303,7 @@ class UnitCounts(RowCounts):
 
         return layout.cache.of(layout.part(parts), "terms", compute)  # type: ignore[no-any-return]
 
-    def totals(self, layouts: tuple[Layout, ...], replicates: range) -> Step:
+    def totals(self, layouts: tuple[Layout, ...], replicates: range) -> Step[Any]:
         """Return the step that sums layouts in replicates: (R, G, 1 + sums) of each."""
         return CountedTotals(layouts, self, replicates)
 
@@ -364,7 +363,7 @@ class DrawnRows(UnitCounts):
 
 
 @dataclass(frozen=True, eq=False)
-class CountedTotals(Step):
+class CountedTotals(Step[Any]):
     """Sums of several layouts in several replicates, of rows weighted by their draw counts."""
 
     layouts: tuple[Layout, ...]

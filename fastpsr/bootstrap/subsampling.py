@@ -28,8 +28,7 @@ from fastpsr.bootstrap.row_draws import (
 from fastpsr.bootstrap.units import Units
 from fastpsr.caching import cached_property
 from fastpsr.data import Floats
-from fastpsr.data.part import Part
-from fastpsr.data.steps import Step
+from fastpsr.data.steps import Part, Step
 from fastpsr.interval_rule import ONE_TERM, Center, IntervalRule
 
 _BYTES_OF_TABLES = 1 << 27
@@ -78,7 +77,7 @@ class SubsetDraws(UnitCounts):
         """Number of replicates of all deals."""
         return int(self._keeps.shape[0]) * self._n_deals
 
-    def totals(self, layouts: tuple[Layout, ...], replicates: range) -> Step:
+    def totals(self, layouts: tuple[Layout, ...], replicates: range) -> Step[Any]:
         if self.units.come_in_pairs:  # a row is in as many shares as it has units
             return super().totals(layouts, replicates)
         return _ShareTotals(layouts, self, replicates)

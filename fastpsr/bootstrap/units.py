@@ -18,8 +18,7 @@ from fastpsr.bootstrap.row_draws import (
 )
 from fastpsr.counts import count
 from fastpsr.data import LABELS, Data, Floats, PartitionedPredictions, check_ids
-from fastpsr.data.part import Part
-from fastpsr.data.steps import Step
+from fastpsr.data.steps import Part, Step
 from fastpsr.errors import ArgumentError
 from fastpsr.ids import numbered, type_of
 from fastpsr.kernels.types import Blocks, index_type
@@ -320,7 +319,7 @@ class NestedUnits(RowUnits):
         return self.clusters.numbers(part)[0]
 
 
-class FindIds(Step):
+class FindIds(Step[Any]):
     """Collect the ids of rows of positive weight as units, of which there must be two.
 
     Parameters

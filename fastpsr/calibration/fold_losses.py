@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.calibration.folds import FoldLosses, Folds
 from fastpsr.calibration.log_odds import log_prior_of
-from fastpsr.counts.losses import ScoreTotals
-from fastpsr.counts.sums import Sums
+from fastpsr.counts.sums import ScoreTotals, Sums
 from fastpsr.data import Data, Floats, Kind, Part, Transform, class_factors, mapped
-from fastpsr.data.part import ROWS
+from fastpsr.data.steps import ROWS
 from fastpsr.kernels.types import index_type
 from fastpsr.rules.base import ScoringRule
 
@@ -37,12 +36,12 @@ class CellLossSums(Sums):
         return 0
 
     @property
-    def n_groups(self) -> int:  # type: ignore[override]
+    def n_groups(self) -> int:
         """Number of triples of class, fold and cell."""
         return self.n_classes * self.folds.n_folds * self.n_cells
 
     @property
-    def reads(self) -> frozenset[str]:  # type: ignore[override]
+    def reads(self) -> frozenset[str]:
         """Rows, and the columns that determine their folds."""
         return ROWS | self.folds.reads
 
@@ -64,7 +63,7 @@ class FoldLossSums(CellLossSums):
     given_priors: Floats | None
 
     @property
-    def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]
+    def stream(self) -> tuple[str | int, ...]:
         """The number of folds."""
         return ("classes and folds", self.folds.n_folds)
 

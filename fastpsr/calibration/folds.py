@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.counts import count
-from fastpsr.counts.losses import ScoreTotals
+from fastpsr.counts.sums import ScoreTotals
 from fastpsr.data import LABELS, Data, Floats, Part
 from fastpsr.data.steps import Step
 from fastpsr.errors import ArgumentError
@@ -421,7 +421,7 @@ class IdCounts:
 
 
 @dataclass(frozen=True, eq=False)
-class CollectIds(Step):
+class CollectIds(Step[IdCounts]):
     """Collect the distinct ids of one or two columns, and count the rows of each class."""
 
     argument: str
@@ -485,7 +485,7 @@ class CollectIds(Step):
 
 
 @dataclass(frozen=True, eq=False)
-class _CountPairs(Step):
+class _CountPairs(Step[Ints]):
     """Count the rows of each pair of folds, (F x F,)."""
 
     specs: tuple[Any, Any]

@@ -121,7 +121,7 @@ class _BinnedSums(StepFitSums):
     """Samples in bins of the posterior, whose frequencies are those of the replicate."""
 
     @property
-    def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]
+    def stream(self) -> tuple[str | int, ...]:
         """The number of bins, and of folds."""
         return ("histogram binning", self.n_cells, self.folds.n_folds)
 

@@ -178,7 +178,7 @@ class _Finite(Transform):
 
 
 @dataclass(frozen=True, eq=False)
-class _WeighEnds(Step):
+class _WeighEnds(Step[Any]):
     """Sum the weights of each class at -inf and at inf, (2, 2)."""
 
     def start(self) -> Floats:
@@ -200,7 +200,7 @@ class _PavSums(StepFitSums):
     laplace: bool
 
     @property
-    def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]
+    def stream(self) -> tuple[str | int, ...]:
         """The number of folds, and of samples that are added."""
         return ("isotonic fits", self.folds.n_folds, 4 * self.laplace)
 

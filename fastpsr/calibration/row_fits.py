@@ -25,8 +25,7 @@ from fastpsr.calibration.log_odds import TrainingPriors
 from fastpsr.counts import count
 from fastpsr.data import Data, Floats, Part, Predictions
 from fastpsr.data.budget import memory_budget
-from fastpsr.data.part import ROWS
-from fastpsr.data.steps import Step
+from fastpsr.data.steps import ROWS, Step
 from fastpsr.errors import ArgumentError
 
 _LARGEST = 1e150  # score whose square is finite in sums
@@ -152,7 +151,7 @@ def needs_every_class(data: Data, *, with_bias: bool) -> bool:
 def held_rows(data: Data, folds: Folds) -> Part:
     """Return all rows as one part; raise if they exceed the memory budget."""
     require_memory(data, data.n_classes, "predictions")
-    return count(_HoldRows(folds).over(data))  # type: ignore[no-any-return]
+    return count(_HoldRows(folds).over(data))
 
 
 def require_memory(data: Data, n_columns: int, argument: str) -> None:
@@ -168,7 +167,7 @@ def require_memory(data: Data, n_columns: int, argument: str) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _HoldRows(Step):
+class _HoldRows(Step[Part]):
     """Copy the rows into memory, as one part."""
 
     folds: Folds

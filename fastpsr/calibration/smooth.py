@@ -30,9 +30,8 @@ from fastpsr.calibration.log_odds import (
 )
 from fastpsr.calibration.row_fits import fit_rows, held_rows
 from fastpsr.counts import count, shared
-from fastpsr.counts.losses import ScoreTotals
 from fastpsr.counts.scores import ScoreRange, Span, count_infinite_losses
-from fastpsr.counts.sums import Sums
+from fastpsr.counts.sums import ScoreTotals, Sums
 from fastpsr.data import Data, Floats, Kind, Part, Predictions, Transform
 from fastpsr.errors import ArgumentError, SuspicionWarning, counted, warn
 from fastpsr.kernels.types import DEGREE, LANES
@@ -456,7 +455,7 @@ class RefitSums(CellLossSums):
     degree = DEGREE
 
     @property
-    def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]
+    def stream(self) -> tuple[str | int, ...]:
         """That of the map, and the number of folds."""
         return (*self.axis_fits.map.stream, self.folds.n_folds)
 

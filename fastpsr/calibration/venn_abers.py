@@ -195,7 +195,7 @@ class _VennAbersSums(StepFitSums):
     """Samples at each distinct score, to which one more is added in each replicate."""
 
     @property
-    def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]
+    def stream(self) -> tuple[str | int, ...]:
         """The number of folds."""
         return ("inductive fits", self.folds.n_folds)
 
@@ -222,7 +222,7 @@ class _VennAbersSums(StepFitSums):
 
 
 @dataclass(frozen=True, eq=False)
-class _RefuseWeights(Step):
+class _RefuseWeights(Step[Any]):
     """Raise if a sample has a weight other than 0 and 1 that is no number of draws."""
 
     reads = LABELS

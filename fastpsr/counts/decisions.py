@@ -12,7 +12,7 @@ from fastpsr.costs import CostMatrix, bayes_decisions, mean_cost
 from fastpsr.counts.roc import require_both_classes
 from fastpsr.counts.sums import Sums
 from fastpsr.data import Floats, Predictions
-from fastpsr.data.part import Part
+from fastpsr.data.steps import Part
 from fastpsr.kernels.types import index_type
 
 _FEW_STEPS = 8  # with which comparisons are faster than a search in the steps
@@ -48,7 +48,7 @@ class BayesDecisionSums(Sums):
     stream = ("Bayes decisions",)
 
     @property
-    def n_groups(self) -> int:  # type: ignore[override]
+    def n_groups(self) -> int:
         """Number of pairs of class and outcome."""
         return self.n_classes * self.costs.n_outcomes
 
@@ -84,7 +84,7 @@ class ThresholdSums(Sums):
     n_classes = 2
 
     @property
-    def n_groups(self) -> int:  # type: ignore[override]
+    def n_groups(self) -> int:
         """A group for each class and number of steps."""
         return 2 * (self.steps.size + 1)
 

@@ -243,7 +243,7 @@ class _InGroup(Selection):
 
 
 @dataclass(frozen=True, eq=False)
-class _FirstWord(Step):
+class _FirstWord(Step[Any]):
     """Find a value of a column that is no number, the first in order; None if there is none."""
 
     column: _Column
@@ -269,7 +269,7 @@ class _FirstWord(Step):
 
 
 @dataclass(frozen=True, eq=False)
-class _DistinctValues(Step):
+class _DistinctValues(Step[Any]):
     """Collect the combinations of values of columns, with an example of the types."""
 
     columns: _Columns

@@ -252,7 +252,7 @@ def score_above(data: Data, step: RocStep) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class _LowestAbove(Step):
+class _LowestAbove(Step[float]):
     """Find the lowest score of positive weight above a score; there is one."""
 
     score: float
@@ -287,7 +287,7 @@ def as_posteriors(data: Data, log_odds: Floats) -> Floats | None:
 
 
 @dataclass(frozen=True, eq=False)
-class _LowestPosteriors(Step):
+class _LowestPosteriors(Step[Floats]):
     """Find the lowest posterior below the first threshold, and from each to the next.
 
     They are -inf if samples were passed as logarithms. It is not the posterior of the log-odds,

@@ -17,7 +17,7 @@ from fastpsr.errors import ArgumentError
 
 
 @dataclass(frozen=True, eq=False)
-class ClassCounts(Step):
+class ClassCounts(Step[Floats]):
     """Count the samples of positive weight of each class, (K,); drawn twice, one counts as two."""
 
     n_classes: int
@@ -56,7 +56,7 @@ class Scores:
 
 
 @dataclass(frozen=True, eq=False)
-class CollectClass(Step):
+class CollectClass(Step[tuple[Floats, Floats]]):
     """Collect the distinct scores of a class within bounds, and the weight at each."""
 
     take: int
@@ -160,7 +160,7 @@ class Span:
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreRange(Step):
+class ScoreRange(Step[Span]):
     """Find the range of the scores."""
 
     is_exact = True
@@ -196,7 +196,7 @@ class ScoreRange(Step):
 
 
 @dataclass(frozen=True, eq=False)
-class HighestInSteps(Step):
+class HighestInSteps(Step[Floats]):
     """Find the highest score in each step: before the first edge, and from each edge on."""
 
     edges: Floats
@@ -228,7 +228,7 @@ def count_infinite_losses(data: Data) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class CountInfinite(Step):
+class CountInfinite(Step[NDArray[np.int64]]):
     """Count the samples of each class with posterior 0 for this class."""
 
     n_classes: int

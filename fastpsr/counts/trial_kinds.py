@@ -55,10 +55,14 @@ class KindSums(Sums):
     spoof: Any
 
     n_classes = 2
-    n_places = 2
 
     @property
-    def n_groups(self) -> int:  # type: ignore[override]
+    def n_places(self) -> int:
+        """Number of places of a score."""
+        return 2
+
+    @property
+    def n_groups(self) -> int:
         """A group for each kind and place."""
         return len(_KINDS) * self.n_places
 
@@ -67,7 +71,7 @@ class KindSums(Sums):
         return np.repeat([0, 0, 1], self.n_places)
 
     @property
-    def reads(self) -> frozenset[str]:  # type: ignore[override]
+    def reads(self) -> frozenset[str]:
         """The scores, and the column, if it is named."""
         return ROWS | ({self.spoof} if isinstance(self.spoof, str) else frozenset())
 
@@ -112,7 +116,7 @@ class KindCellSums(KindSums):
     stream = ("places by kind",)
 
     @property
-    def n_places(self) -> int:  # type: ignore[override]
+    def n_places(self) -> int:
         """One more than edges."""
         return self.edges.size + 1
 

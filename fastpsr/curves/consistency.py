@@ -159,7 +159,7 @@ def _log_odds(predictions: Predictions) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class _FindDistinct(Step):
+class _FindDistinct(Step[Any]):
     """Find the distinct log-odds and their counts; (None, None) if there are too many."""
 
     is_exact = True

@@ -106,7 +106,7 @@ def score_histogram(predictions: Data, bins: int | ArrayLike = 100) -> ScoreHist
 
 
 @dataclass(frozen=True, eq=False)
-class _CountIntoBins(Step):
+class _CountIntoBins(Step[Any]):
     """Sum the weight of each class in bins, (2, M), and at -inf and inf, (2, 2)."""
 
     scores: Scores

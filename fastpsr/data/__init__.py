@@ -13,7 +13,6 @@ from fastpsr.data.labeled import (
     class_factors,
     weigh_groups,
 )
-from fastpsr.data.part import LABELS, ROWS, Part, Selection, Transform
 from fastpsr.data.partitioned import (
     Data,
     PartitionedPredictions,
@@ -25,7 +24,7 @@ from fastpsr.data.partitioned import (
     picked_ids,
 )
 from fastpsr.data.predictions import Predictions
-from fastpsr.data.steps import Request, Step
+from fastpsr.data.steps import LABELS, ROWS, Part, Request, Selection, Step, Transform
 
 __all__ = [
     "KINDS", "KINDS_OF_SCALES", "LABELS", "ROWS", "Bins", "By", "Data", "Floats", "Grouping",

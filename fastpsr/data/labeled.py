@@ -1,7 +1,7 @@
 """Labels, weights, priors and scores of samples, and conversions between kinds of scores."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Literal, Self
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
-from fastpsr.caching import cached_property
+from fastpsr.caching import Remembering, cached_property
 from fastpsr.data.columns import NO_COLUMNS, Columns, check_column
 from fastpsr.data.logits import Logits
 from fastpsr.errors import ArgumentError
@@ -42,7 +42,7 @@ _ROWS_TO_COUNT = 1 << 16  # at once; NumPy makes int64 of them
 _FINITE = float(np.finfo(np.float64).max)
 
 
-class LabeledData(ABC):
+class LabeledData(Remembering, ABC):
     """Classes, their weights and priors, and the kind of the scores."""
 
     kind: Kind
@@ -195,10 +195,10 @@ class ScoredLabels(LabeledData):
         if not isinstance(ids, str):
             return as_ids(argument, ids, len(self), self.row_order)
         self.check_column(argument, ids)
-        found: NDArray[Any] = self.remember(
+        column: NDArray[Any] = self.remember(
             ("ids", ids), lambda: as_ids(argument, self.columns[ids], len(self))
         )
-        return found
+        return column
 
     @property
     def labels(self) -> NDArray[Any]:
@@ -381,18 +381,11 @@ class ScoredLabels(LabeledData):
         """Return a checksum of the scores, which depends on their order."""
         return kernels.checking.checksum(self._values)
 
-    def remember(self, name: Hashable, make: Callable[[], Any]) -> Any:
-        """Return the result of ``make()`` under this name, which the predictions keep."""
-        kept: dict[Hashable, Any] = self.__dict__.setdefault("_remembered", {})
-        if name not in kept:
-            kept[name] = make()
-        return kept[name]
-
     # The same samples, or some of them
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out cached values and the index, which need not be sent to other processes."""
-        return self.compact().__dict__ | {"row_order": None, "_drawn_from": None}
+        return super().__getstate__() | {"row_order": None, "_drawn_from": None}
 
     def __getitem__(self, index: Any) -> Self:
         """Return the samples selected by a slice, a boolean mask or an array of row numbers."""
@@ -412,8 +405,8 @@ class ScoredLabels(LabeledData):
         if self._given_posteriors is not None:
             picked._given_posteriors = picked._values
             for name in ("log_odds", "log_posteriors"):  # not to take the logarithms again
-                if name in self.__dict__:
-                    picked.__dict__[name] = np.ascontiguousarray(self.__dict__[name][index])
+                if name in self.results:
+                    picked.results[name] = np.ascontiguousarray(self.results[name][index])
         if self.y_true is not None:
             picked.y_true = np.ascontiguousarray(self.y_true[index])
         if self.weights.size:
@@ -525,17 +518,10 @@ class ScoredLabels(LabeledData):
     def compact(self, keep: AbstractSet[str] = frozenset()) -> Self:
         """Return the same predictions without cached values, except those to `keep`."""
         new = type(self).__new__(type(self))
-        left_out = _CACHED - keep
-        new.__dict__.update({k: v for k, v in self.__dict__.items() if k not in left_out})
+        new.__dict__.update(self.__dict__)
+        results = new.__dict__.pop("_results", {})
+        new.results.update({name: results[name] for name in keep if name in results})
         return new
-
-
-_CACHED = {"_remembered"} | {
-    name
-    for base in ScoredLabels.__mro__
-    for name, attribute in vars(base).items()
-    if isinstance(attribute, cached_property)
-}
 
 
 def _as_rows(index: Any) -> NDArray[Any]:

@@ -10,10 +10,10 @@ from fastpsr import checks
 from fastpsr.data.columns import check_column
 from fastpsr.data.facts import Facts, label_checksum
 from fastpsr.data.labeled import Floats, Kind, LabeledData
-from fastpsr.data.part import Part, Transform
 from fastpsr.data.predictions import Predictions
 from fastpsr.data.reading import parts_of, read_facts
 from fastpsr.data.sources import Given, GivenPart, Source, naming, same_priors
+from fastpsr.data.steps import Part, Transform
 from fastpsr.errors import ArgumentError, counted
 from fastpsr.ids import as_ids
 from fastpsr.options import CALL_TO_MAKE

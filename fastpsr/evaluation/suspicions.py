@@ -257,7 +257,7 @@ def _permuted(decided: Floats) -> list[SuspicionWarning]:
 
 
 @dataclass(frozen=True, eq=False)
-class CountDecisions(Step):
+class CountDecisions(Step[Any]):
     """Count the decisions for samples of each class; of many, every n-th sample."""
 
     n_classes: int
@@ -287,7 +287,7 @@ class CountDecisions(Step):
 
 
 @dataclass(frozen=True, eq=False)
-class CountCoarsely(Step):
+class CountCoarsely(Step[Any]):
     """Sum weights, and their squares, of binary scores rounded to bfloat16."""
 
     has_weights: bool

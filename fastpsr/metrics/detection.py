@@ -10,10 +10,9 @@ from fastpsr import checks
 from fastpsr.caching import cached_property
 from fastpsr.counts import begin
 from fastpsr.counts.decisions import ThresholdSums, error_rates, llrs_of
-from fastpsr.counts.losses import LossSums, ScoreTotals
 from fastpsr.counts.ranks import RankTable, rank_area
 from fastpsr.counts.roc import PavBlocks
-from fastpsr.counts.sums import Sums
+from fastpsr.counts.sums import LossSums, ScoreTotals, Sums
 from fastpsr.data import Data, Floats, Part, Predictions
 from fastpsr.data.one_class import check_class, one_against_rest
 from fastpsr.errors import ArgumentError

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from fastpsr.counts import begin
-from fastpsr.counts.losses import (
+from fastpsr.counts.sums import (
     LossSums,
     ReferenceMeans,
     ReferenceSums,
     ScoreTotals,
+    Sums,
     expected_losses,
 )
-from fastpsr.counts.sums import Sums
 from fastpsr.data import Data, Floats, PartitionedPredictions, check_data
 from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import OF_LOSSES, OF_MEANS
