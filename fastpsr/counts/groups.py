@@ -24,8 +24,10 @@ from fastpsr.data import (
     check_ids,
     mapped,
 )
-from fastpsr.data.binning import Binner, Binning, Bins
 from fastpsr.data.groupings import (
+    Binner,
+    Binning,
+    Bins,
     By,
     Grouping,
     SharedTargets,

@@ -1,7 +1,6 @@
 """Data: predictions in memory and in parts, their labels, weights, priors and columns of ids."""
 
-from fastpsr.data.binning import Bins
-from fastpsr.data.groupings import By, Grouping, SharedTargets
+from fastpsr.data.groupings import Bins, By, Grouping, SharedTargets
 from fastpsr.data.labeled import (
     KINDS,
     KINDS_OF_SCALES,
