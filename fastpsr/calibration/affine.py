@@ -222,9 +222,6 @@ class DirectionPreserving(_Affine):
     rule: ScoringRule = field(default_factory=Log)
     floor: float = 0.0
     prior: float | None = None
-    scale_: float = field(init=False, repr=False)
-    bias_: Floats = field(init=False, repr=False)
-    floor_: float = field(init=False, repr=False)
     with_bias = True
 
     def __post_init__(self) -> None:
@@ -345,9 +342,6 @@ class TemperatureScaling(_Affine):
 
     floor: float = 0.0
     prior: float | None = None
-    scale_: float = field(init=False, repr=False)
-    bias_: Floats = field(init=False, repr=False)
-    floor_: float = field(init=False, repr=False)
     with_bias = False
 
 

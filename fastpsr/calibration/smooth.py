@@ -1,7 +1,7 @@
 """Smooth calibrators of one flow: fits on the axis of scores or to samples, in one search."""
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -253,9 +253,6 @@ class ScoreMap(SmoothCalibrator):
 
     floor: float = 0.0
     prior: float | None = None
-    parameters_: Floats = field(init=False, repr=False)
-    prior_log_odds_: float = field(init=False, repr=False)
-    floor_: float = field(init=False, repr=False)
     binary_only = True
 
 

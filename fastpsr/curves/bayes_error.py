@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from fastpsr import checks
 from fastpsr.counts import takes_predictions
-from fastpsr.counts.decisions import ThresholdSums, rates_at_steps, llrs_of
+from fastpsr.counts.decisions import ThresholdSums, llrs_of, rates_at_steps
 from fastpsr.counts.ranks import RankTable
 from fastpsr.counts.roc import PavBlocks, require_both_classes
 from fastpsr.curves.at_points import AtPoints

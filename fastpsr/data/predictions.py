@@ -355,17 +355,9 @@ class Predictions(ScoredLabels):
         if priors is not None and kind in ("llrs", "log10 llrs"):
             priors = _pair(float(checks.as_priors("priors", priors, 2)[1]), "priors")
         return cls._read(
-            kind,
-            "scores",
-            y_true,
-            scores,
-            priors,
-            sample_weight,
-            classes,
-            columns,
-            normalize,
+            kind, "scores", y_true, scores, priors, sample_weight, classes, columns, normalize,
             floor,
-        )
+        )  # fmt: skip
 
     @classmethod
     def _read(

@@ -9,7 +9,7 @@ import numpy as np
 from fastpsr import checks
 from fastpsr.caching import cached_property
 from fastpsr.counts import begin
-from fastpsr.counts.decisions import ThresholdSums, rates_at_steps, llrs_of
+from fastpsr.counts.decisions import ThresholdSums, llrs_of, rates_at_steps
 from fastpsr.counts.ranks import RankTable, rank_area
 from fastpsr.counts.roc import PavBlocks
 from fastpsr.counts.sums import LossSums, ScoreTotals, Sums
