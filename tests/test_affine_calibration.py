@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
 
 import fastpsr as fp
 from tests import reference, samples
@@ -68,16 +67,6 @@ def test_temperature_scaling(K):
     assert_close(fitted.scale_, scale, rtol=OPTIMUM)
     expected = reference.log_softmax(fitted.scale_ * sample.log_q)
     assert_close(fitted.transform(sample.predictions).log_posteriors, expected)
-
-
-def test_binary_calibration_is_logistic_regression():
-    sample = samples.make(2, 200, weights="integer")
-    fitted = fp.DirectionPreserving().fit(sample.predictions)
-    log_odds = (sample.log_q[:, 1] - sample.log_q[:, 0])[:, None]
-    regression = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-12)
-    regression.fit(log_odds, sample.y, sample_weight=sample.weights)
-    assert_close(fitted.scale_, regression.coef_[0, 0], rtol=OPTIMUM)
-    assert_close(fitted.bias_[1] - fitted.bias_[0], regression.intercept_[0], rtol=OPTIMUM)
 
 
 def test_cost_rules_cannot_train_an_affine_map():

@@ -1,7 +1,5 @@
 """PAV and histogram binning against slow versions."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -46,18 +44,6 @@ def test_pav(kind, weights, priors):
     assert (np.diff(fitted.posterior_) > -1e-15).all()
 
 
-def test_pav_by_hand():
-    # Ties share a fate; 1 after 0 pools; the ends keep their frequencies of 0 and 1.
-    s = [1.0, 2.0, 2.0, 3.0, 4.0, 5.0]
-    y = [0, 1, 0, 0, 1, 1]
-    train = fp.Predictions.from_raw_scores(y, s)
-    new = fp.Predictions.from_raw_scores(None, [-9.0, 1.0, 1.99, 2.0, 3.9, 4.0, 99.0])
-    llrs = fp.PAV().fit(train).transform(new).llrs
-    assert_close(llrs[3:5], [math.log(1 / 2)] * 2)  # one of three, at even odds
-    assert llrs[[0, 1, 2]].tolist() == [-math.inf] * 3
-    assert llrs[[5, 6]].tolist() == [math.inf] * 2
-
-
 @pytest.mark.parametrize(("kind", "weights"), [("llrs", "integer"), ("raw scores", "wild")])
 def test_pav_of_scores_gives_llrs(kind, weights):
     rng, y, s = samples.make_scores("tied", 61)
@@ -75,18 +61,6 @@ def test_pav_of_scores_gives_llrs(kind, weights):
     calibrated = fp.PAV().fit(make(y, s, sample_weight=w)).transform(make(None, s))
     assert calibrated.kind == "likelihoods"
     assert_close(calibrated.llrs, expected)
-
-
-@pytest.mark.parametrize("calibrator", [fp.PAV, fp.HistogramBinning])
-def test_floor_clips_log_odds(calibrator):
-    y, q = [0, 0, 0, 1, 1, 1], [0.05, 0.06, 0.55, 0.54, 0.95, 0.96]
-    train = fp.Predictions.from_posteriors(y, q)
-    without = calibrator().fit(train).transform(train)
-    assert set(without.posteriors[:, 1]) >= {0.0, 0.5, 1.0}
-    for floor in (1e-30, 0.01):
-        calibrated = calibrator(floor=floor).fit(train).transform(train)
-        most = math.log1p(-floor) - math.log(floor)
-        assert_close(calibrated.log_odds, np.clip(without.log_odds, -most, most))
 
 
 # Histogram binning

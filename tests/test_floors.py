@@ -27,18 +27,6 @@ def both_places(data):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_posteriors_are_clipped_as_by_their_constructor(n_classes, kind):
-    y, q = votes(n_classes)
-    clipped = fp.Predictions.from_posteriors(y, q, floor=FLOOR)
-    expected = fp.cross_fit(kind(), clipped)
-    with np.errstate(divide="ignore"):
-        logs = fp.Predictions.from_log_posteriors(y, np.log(q))
-    for data in (fp.Predictions.from_posteriors(y, q), logs):
-        require_same(fp.cross_fit(kind(floor=FLOOR), data), expected, OPTIMUM)
-
-
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("prior", [None, 0.1])
 def test_llrs_are_clipped_to_the_log_odds_of_the_floor(prior, kind):
     y, q = votes(2)

@@ -79,14 +79,6 @@ def test_gradient_is_zero(n, prior, weighted):
     assert_gradient_is_zero(several(y, weights if weighted else None), y, prior, weights)
 
 
-def test_one_system_is_direction_preserving():
-    y = labels(2000)
-    system = raw(y)
-    fused = fp.LinearFusion(0.1).fit([system]).transform([system])
-    calibrated = fp.DirectionPreserving(prior=0.1).fit(system).transform(system)
-    np.testing.assert_allclose(fused.scores, calibrated.scores, rtol=1e-9, atol=1e-9)
-
-
 # Systems that depend on each other
 
 
@@ -376,15 +368,6 @@ def test_what_is_refused():
         fp.LinearFusion(0.1).fit([of_classes(labels(300, K=3), 3)])
     with refuses("quality"):
         fp.LinearFusion(quality="mean")
-
-
-def test_the_row_whose_label_differs_is_named():
-    y = labels(300)
-    other = y.copy()
-    other[7] = 1 - y[7]
-    with refuses("systems", name="systems[1]") as caught:
-        fp.LinearFusion().fit([raw(y), raw(other)])
-    assert "row 7 differs" in str(caught.value)
 
 
 def test_systems_that_differ_from_those_of_the_fit():

@@ -238,14 +238,6 @@ def test_log_odds_need_two_classes():
             getattr(data, what)
 
 
-def test_many_classes():
-    y = np.arange(1000) % 300
-    log_q = reference.log_softmax(np.random.default_rng(0).normal(size=(1000, 300)))
-    data = fp.Predictions.from_log_posteriors(y, log_q)
-    np.testing.assert_array_equal(data.y_true, y)
-    assert_close(fp.CrossEntropy(normalized=False)(data), -np.mean(log_q[np.arange(1000), y]))
-
-
 LABELS, LOG_ODDS = [0, 1, 1], np.array([-1.5, 0.25, 2.0])
 ROWS = np.array([[0.2, 0.3, 0.5]] * 3)
 POSTERIORS = 1.0 / (1.0 + np.exp(-LOG_ODDS))
@@ -317,11 +309,6 @@ def test_of_a_kind_names_its_own_arguments(kind, y, scores, options, argument, i
     with pytest.raises(fp.ArgumentError) as caught:
         fp.Predictions.of(kind, y, scores, **options)
     assert (caught.value.argument, caught.value.index) == (argument, index)
-
-
-def test_an_argument_that_is_close_to_another_is_named():
-    with pytest.raises(TypeError, match="did you mean priors"):
-        fp.Predictions.of("llrs", LABELS, POSTERIORS, prior=0.1)
 
 
 def test_predictions_are_made_by_their_constructors_only():
