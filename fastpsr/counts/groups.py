@@ -147,7 +147,7 @@ class _Column:
     @classmethod
     def of(cls, data: Data, name: str, ids: Any, *, is_binned: bool) -> Self:
         """Return a column of data; in memory its ids are grouped once."""
-        check_ids(f"by[{name!r}]", ids, data)
+        ids = check_ids(f"by[{name!r}]", ids, data)
         if isinstance(data, Predictions) and not isinstance(ids, Grouping):
             ids = Grouping.of(data.ids(f"by[{name!r}]", ids), is_binned=is_binned)
         return cls(name, ids if isinstance(ids, str | Grouping) else np.asarray(ids), is_binned)
