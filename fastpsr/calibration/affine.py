@@ -465,6 +465,8 @@ def _end_of_search(loss: MeanLoss, start: Floats) -> Floats:
 
 def require_squares(name: str, n_classes: int, n_squares: int, reason: str, other: str) -> None:
     """Raise if so many arrays of K x K exceed the memory budget."""
+    if n_classes == 2:
+        return
     most = max(2, int(np.sqrt(memory_budget() / (8 * n_squares))))
     if n_classes > most:
         raise ArgumentError(

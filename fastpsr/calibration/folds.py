@@ -468,18 +468,18 @@ class CollectIds(Step[IdCounts]):
             accumulator = self.merge(accumulator, IdCounts(ids, counts))
         return accumulator
 
-    def merge(self, one: IdCounts, other: IdCounts) -> IdCounts:
-        if not one.ids.size or not other.ids.size:
-            return one if one.ids.size else other
-        if one.ids.dtype.kind != other.ids.dtype.kind:
+    def merge(self, total: IdCounts, more: IdCounts) -> IdCounts:
+        if not total.ids.size or not more.ids.size:
+            return total if total.ids.size else more
+        if total.ids.dtype.kind != more.ids.dtype.kind:
             raise ArgumentError(
                 self.argument,
-                f"must have ids of one type in all parts, not {one.ids.dtype} and "
-                f"{other.ids.dtype}",
+                f"must have ids of total type in all parts, not {total.ids.dtype} and "
+                f"{more.ids.dtype}",
             )
-        ids = np.union1d(one.ids, other.ids)
+        ids = np.union1d(total.ids, more.ids)
         counts = np.zeros((ids.size, self.n_classes), np.int64)
-        for side in (one, other):
+        for side in (total, more):
             counts[np.searchsorted(ids, side.ids)] += side.counts
         return IdCounts(ids, counts)
 

@@ -199,5 +199,5 @@ class _RefuseWeights(Step[Any]):
                 remedy="use PAV(laplace=True), which takes weights",
             )
 
-    def merge(self, one: None, other: None) -> None:
+    def merge(self, total: None, more: None) -> None:
         return None

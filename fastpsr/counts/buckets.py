@@ -220,9 +220,9 @@ class WeighBuckets(Step[Floats]):
         )
         return accumulator
 
-    def merge(self, one: Floats, other: Floats) -> Floats:
-        kernels.cells.add_cells(one, other[None])
-        return one
+    def merge(self, total: Floats, more: Floats) -> Floats:
+        kernels.cells.add_cells(total, more[None])
+        return total
 
 
 @dataclass(frozen=True, eq=False)

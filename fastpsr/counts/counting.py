@@ -107,8 +107,8 @@ def outcomes(functions: Sequence[Callable[[], Any]], over: Any) -> list[Outcome]
     data = over if isinstance(over, list) else [over]
     answers = [Outcome() for _ in functions]
     with one_call() as call:
-        if len(functions) > 1 and any(isinstance(each, PartitionedPredictions) for each in data):
-            call.run([_Task(*each) for each in zip(functions, answers, strict=True)])
+        if len(functions) > 1 and any(isinstance(d, PartitionedPredictions) for d in data):
+            call.run([_Task(*pair) for pair in zip(functions, answers, strict=True)])
         else:
             for function, answer in zip(functions, answers, strict=True):
                 answer.run(function)
@@ -134,13 +134,12 @@ def one_call() -> Iterator["_Call"]:
 
 def begin(*data: LabeledData) -> None:
     """Count the facts of data in parts; raise unless all have the same rows, and some weight."""
-    for one in data:
-        if isinstance(one, PartitionedPredictions):
-            find_facts(one)
-        one.require_samples()
-    first = data[0]
-    for other in data[1:]:
-        _require_same_rows(first, other)
+    for system in data:
+        if isinstance(system, PartitionedPredictions):
+            find_facts(system)
+        system.require_samples()
+    for system in data[1:]:
+        _require_same_rows(data[0], system)
 
 
 def find_facts(data: PartitionedPredictions) -> None:
@@ -148,24 +147,24 @@ def find_facts(data: PartitionedPredictions) -> None:
     data.find_facts(lambda of: count(CountRows(of.n_classes).over(of)))
 
 
-def _require_same_rows(one: LabeledData, other: LabeledData) -> None:
-    in_parts = [isinstance(data, PartitionedPredictions) for data in (one, other)]
+def _require_same_rows(first: LabeledData, second: LabeledData) -> None:
+    in_parts = [isinstance(data, PartitionedPredictions) for data in (first, second)]
     if not any(in_parts):
         return
     if not all(in_parts):
         raise ArgumentError("predictions", "must both be in parts, or both in memory")
-    assert isinstance(one, PartitionedPredictions)
-    assert isinstance(other, PartitionedPredictions)
-    if not np.array_equal(one.facts.n_rows, other.facts.n_rows):
+    assert isinstance(first, PartitionedPredictions)
+    assert isinstance(second, PartitionedPredictions)
+    facts, facts_of_second = first.facts, second.facts
+    if not np.array_equal(facts.n_rows, facts_of_second.n_rows):
         raise ArgumentError("predictions", "must be in parts of the same lengths to be compared")
-    if one.facts.has_weights == other.facts.has_weights and not np.array_equal(
-        one.facts.checksums, other.facts.checksums
-    ):
-        number = int(np.flatnonzero(one.facts.checksums != other.facts.checksums)[0])
+    differ = facts.checksums != facts_of_second.checksums
+    if facts.has_weights == facts_of_second.has_weights and differ.any():
+        number = int(np.argmax(differ))
         raise ArgumentError(
             "predictions",
             "must be of the same samples in the same order, but labels or weights differ in "
-            f"{one.source.name_of(number)} and {other.source.name_of(number)}",
+            f"{first.source.name_of(number)} and {second.source.name_of(number)}",
         )
 
 

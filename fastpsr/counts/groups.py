@@ -265,8 +265,8 @@ class _FirstWord(Step[Any]):
             return accumulator
         return self.merge(accumulator, grouping.values[int(np.argmax(is_word))])
 
-    def merge(self, one: Any, other: Any) -> Any:
-        words = [word for word in (one, other) if word is not None]
+    def merge(self, total: Any, more: Any) -> Any:
+        words = [word for word in (total, more) if word is not None]
         return min(words, key=str) if words else None
 
 

@@ -292,10 +292,10 @@ class CountIntoCells(Step[tuple[Floats, Floats]]):
         )
         return accumulator
 
-    def merge(self, one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> Any:
-        kernels.cells.add_cells(one[0], other[0][None])
-        np.minimum(one[1], other[1], out=one[1])
-        return one
+    def merge(self, total: tuple[Floats, Floats], more: tuple[Floats, Floats]) -> Any:
+        kernels.cells.add_cells(total[0], more[0][None])
+        np.minimum(total[1], more[1], out=total[1])
+        return total
 
     def finish(self, accumulator: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
         cells, lowest = accumulator

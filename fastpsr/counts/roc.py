@@ -269,8 +269,8 @@ class _LowestAbove(Step[float]):
             above &= weights > 0.0
         return min(accumulator, float(scores[above].min(initial=np.inf)))
 
-    def merge(self, one: float, other: float) -> float:
-        return min(one, other)
+    def merge(self, total: float, more: float) -> float:
+        return min(total, more)
 
 
 def as_posteriors(data: Data, log_odds: Floats) -> Floats | None:
@@ -313,5 +313,5 @@ class _LowestPosteriors(Step[Floats]):
             np.minimum.at(accumulator, numbers, posteriors)
         return accumulator
 
-    def merge(self, one: Floats, other: Floats) -> Floats:
-        return np.minimum(one, other, out=one)
+    def merge(self, total: Floats, more: Floats) -> Floats:
+        return np.minimum(total, more, out=total)

@@ -90,8 +90,8 @@ class CollectClass(Step[tuple[Floats, Floats]]):
         accumulator[part.number] = scores[members], of_members
         return accumulator if part.is_in_memory else self._within_budget(accumulator)
 
-    def merge(self, one: Any, other: Any) -> Any:
-        return self._within_budget({**one, **other})
+    def merge(self, total: Any, more: Any) -> Any:
+        return self._within_budget({**total, **more})
 
     def _within_budget(self, by_part: dict[int, tuple[Floats, Floats]]) -> Any:
         """Join what exceeds half of the budget, if counts do not depend on the order of parts."""
@@ -182,10 +182,10 @@ class ScoreRange(Step[Span]):
         score_range = (low, high, finite_low, finite_high)
         return score_range if accumulator is None else self.merge(accumulator, score_range)
 
-    def merge(self, one: Any, other: Any) -> Any:
+    def merge(self, total: Any, more: Any) -> Any:
         return (
-            min(one[0], other[0]), max(one[1], other[1]),
-            min(one[2], other[2]), max(one[3], other[3]),
+            min(total[0], more[0]), max(total[1], more[1]),
+            min(total[2], more[2]), max(total[3], more[3]),
         )  # fmt: skip
 
     def finish(self, accumulator: Any) -> Span:
@@ -216,8 +216,8 @@ class HighestInSteps(Step[Floats]):
         )
         return accumulator
 
-    def merge(self, one: Floats, other: Floats) -> Floats:
-        return np.maximum(one, other, out=one)
+    def merge(self, total: Floats, more: Floats) -> Floats:
+        return np.maximum(total, more, out=total)
 
 
 def count_infinite_losses(data: Data) -> int:

@@ -204,14 +204,14 @@ class Step(ABC, Generic[Answer]):
     def add(self, accumulator: Any, prepared: Any, *parts: Any) -> Any:
         """Return the accumulator with a part of the data in it, one part of each data."""
 
-    def merge(self, one: Any, other: Any) -> Any:
+    def merge(self, total: Any, more: Any) -> Any:
         """Return what both accumulators hold together: by default sums, or what both name."""
-        if isinstance(one, dict):
-            return {**one, **other}
-        if isinstance(one, tuple):
-            return tuple(map(self.merge, one, other))
-        one += other
-        return one
+        if isinstance(total, dict):
+            return {**total, **more}
+        if isinstance(total, tuple):
+            return tuple(map(self.merge, total, more))
+        total += more
+        return total
 
     def finish(self, accumulator: Any) -> Answer:
         """Return the answer, given the accumulator of all parts."""
