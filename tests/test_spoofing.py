@@ -55,22 +55,6 @@ def test_a_tie_of_a_target_with_the_only_negative_of_its_kind():
     assert value < 1.0  # 0.5 is below 1.0, and only 2.0 above it
 
 
-def test_bayes_decisions_cost_least_with_llrs_against_the_mixture():
-    """The threshold of the docstring, for Gaussian scores whose densities are known."""
-    rng = np.random.default_rng(3)
-    kinds = np.repeat([0, 1, 2], 60_000)
-    means = np.array([-1.0, 0.5, 2.0])
-    z = rng.normal(size=kinds.size) + means[kinds]
-    density = np.exp(-0.5 * (z[:, None] - means) ** 2)
-    of_nontarget, of_spoof = 10.0 * 0.05, 20.0 * 0.05
-    mixture = (of_nontarget * density[:, 0] + of_spoof * density[:, 1]) / (of_nontarget + of_spoof)
-    data = llrs(kinds, np.log(density[:, 2] / mixture))
-    least, actual = (metric(kinds == 1)(data) for metric in (fp.MinADCF, fp.ActADCF))
-    assert least <= actual < least + 0.003
-    for shift in (-0.5, 0.5):
-        assert actual < fp.ActADCF(kinds == 1)(llrs(kinds, data.llrs + shift))
-
-
 def test_labels_name_the_costs():
     assert fp.MinADCF([True]).label == "minADCF(asvspoof5)"
     assert fp.ActADCF([True], 0.2, 0.3).label == "actADCF(0.2:0.3:1:10:20)"

@@ -272,7 +272,7 @@ class CountDecisions(Step[Any]):
         w = some.weights if some.weights.size else np.ones(len(some))
         codes = some.labels.astype(np.int64) * self.n_classes + decisions
         cells += np.bincount(codes, w, cells.size)
-        q = some._given_posteriors
+        q = some._values if some._has_posteriors else None
         n_uncertain = len(some) if q is None else np.count_nonzero(q.max(axis=1) < 1.0)
         with np.errstate(over="ignore", under="ignore"):
             sums += w.sum(), (w * w).sum(), n_uncertain

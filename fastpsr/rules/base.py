@@ -95,7 +95,8 @@ class ScoringRule(Options, ABC):
     def summed_losses(self, predictions: Predictions) -> Floats:
         """Return the weighted sum of the losses of each class, shape (K,)."""
         y, weights = predictions.labels, predictions.weights
-        q, n_classes = predictions._given_posteriors, predictions.n_classes
+        q = predictions._values if predictions._has_posteriors else None
+        n_classes = predictions.n_classes
         if self.name_in_kernels is None or (q is None and n_classes > 2):
             return kernels.sums.sum_by_class(self.losses_of(predictions), y, weights, n_classes)
         if q is None:
