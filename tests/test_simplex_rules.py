@@ -5,7 +5,6 @@ import pytest
 from scipy import special
 from scipy.stats import qmc
 
-from fastpsr.data import Predictions
 from fastpsr.rules import Weighted
 
 
@@ -94,16 +93,3 @@ def test_posteriors_of_zero_for_more_classes():
     certain = [[0.0, -np.inf, -np.inf]]
     assert Weighted(ones).loss([0], certain).tolist() == [0.0]
     assert Weighted(ones).class_losses(np.array(certain)).tolist() == [[0.0, np.inf, np.inf]]
-
-
-def test_losses_do_not_depend_on_the_other_samples():
-    log_q = posteriors(4, 200, 1)
-    y = np.arange(200) % 4
-    rule = Weighted(WEIGHTS["quadratic"])
-    losses = rule.loss(y, log_q)
-    order = np.random.default_rng(0).permutation(200)
-    np.testing.assert_allclose(rule.loss(y[order], log_q[order]), losses[order], rtol=1e-13)
-    columns = rule.class_losses(log_q)[np.arange(200), y]
-    np.testing.assert_allclose(columns, losses, rtol=1e-13)
-    predictions = Predictions.from_log_posteriors(y, log_q)
-    np.testing.assert_allclose(rule.losses_of(predictions), losses, rtol=1e-11)
