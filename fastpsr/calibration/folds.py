@@ -390,26 +390,15 @@ def deal_pairs(data: Data, specs: tuple[Any, Any], n_folds: int, seed: int) -> F
 
 
 def spec_key(spec: Any) -> Hashable:
-    """Return a key of the name of a column, or of ids, which are copied: they may be edited."""
-    return spec if isinstance(spec, str) else _CopyOfIds(spec)
-
-
-class _CopyOfIds:
-    """A key of ids: equal to that of other ids with the same entries."""
-
-    def __init__(self, ids: Any) -> None:
-        try:
-            self._ids = np.array(ids)
-        except ValueError:  # rows of different lengths, which are refused later
-            self._ids = np.array([repr(ids)])
-
-    def __hash__(self) -> int:
-        return hash((self._ids.shape, self._ids.dtype.str))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _CopyOfIds) or self._ids.dtype != other._ids.dtype:
-            return False
-        return np.array_equal(self._ids, other._ids)
+    """Return a key of the name of a column, or of the entries of ids, which may be edited later."""
+    if isinstance(spec, str):
+        return spec
+    try:
+        ids = np.asarray(spec)
+    except ValueError:  # rows of different lengths, which are refused later
+        return repr(spec)
+    entries = repr(ids.tolist()) if ids.dtype == object else ids.tobytes()
+    return (ids.dtype.str, ids.shape, entries)
 
 
 @dataclass(frozen=True, eq=False)
