@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def summarize(measurements: dict[str, Any]) -> str:
-    """Return a table with a row for each of COMPARISONS, and one for the replicates of INTERVALS."""
+    """Return a table with a row for each of COMPARISONS, and one for replicates of INTERVALS."""
     lines = [
         "| what | data | fastpsr | peer | time of the peer | ratio |",
         "|---|---|--:|---|--:|--:|",

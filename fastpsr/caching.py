@@ -1,6 +1,6 @@
-"""Attributes that are computed on first access, and keys of what is kept."""
+"""What objects remember of what is computed of them, and keys of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, Generic, Self, TypeVar, overload
 
 Value = TypeVar("Value")
@@ -21,11 +21,38 @@ class ByIdentity:
         return isinstance(other, ByIdentity) and self.named is other.named
 
 
+class Remembering:
+    """An object with one cache: results by key, which are not sent to other processes."""
+
+    @property
+    def results(self) -> dict[Hashable, Any]:
+        """The results that it remembers."""
+        results: dict[Hashable, Any] = self.__dict__.setdefault("_results", {})
+        return results
+
+    def remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Return the result of ``make()``, which is remembered under a key."""
+        results = self.results
+        if key not in results:
+            results[key] = make()
+        return results[key]
+
+    def forget(self, caller: object) -> None:
+        """Drop the results whose keys are a pair of this caller and another key."""
+        for key in list(self.results):
+            if isinstance(key, tuple) and key[0] is caller:
+                del self.results[key]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_results"}
+
+
 class cached_property(Generic[Value]):  # noqa: N801, as that of functools
     """``functools.cached_property`` without the lock that it has up to Python 3.11.
 
     All instances share that lock: threads would wait for one another, and a child process forked
-    meanwhile would wait forever. Without the lock, threads may compute the same value twice.
+    meanwhile would wait forever. Without the lock, threads may compute the same value twice. The
+    value is one of the `Remembering.results` of an object that has these.
     """
 
     def __init__(self, function: Callable[[Any], Value]) -> None:
@@ -44,6 +71,8 @@ class cached_property(Generic[Value]):  # noqa: N801, as that of functools
     def __get__(self, instance: Any, owner: type | None = None) -> Self | Value:
         if instance is None:
             return self
-        value = self._function(instance)
-        instance.__dict__[self._name] = value
+        store = instance.results if isinstance(instance, Remembering) else instance.__dict__
+        if self._name not in store:
+            store[self._name] = self._function(instance)
+        value: Value = store[self._name]
         return value

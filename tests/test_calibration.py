@@ -1,7 +1,5 @@
 """PAV, plain and with a sample of each class at either infinity, and histogram binning."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -62,18 +60,6 @@ def test_pav_of_scores_gives_llrs(kind, weights):
     calibrated = fp.PAV().fit(make(y, s, sample_weight=w)).transform(make(None, s))
     assert calibrated.kind == "likelihoods"
     assert_close(calibrated.llrs, expected)
-
-
-@pytest.mark.parametrize("calibrator", [fp.PAV, fp.HistogramBinning])
-def test_floor_clips_log_odds(calibrator):
-    y, q = [0, 0, 0, 1, 1, 1], [0.05, 0.06, 0.55, 0.54, 0.95, 0.96]
-    train = fp.Predictions.from_posteriors(y, q)
-    without = calibrator().fit(train).transform(train)
-    assert set(without.posteriors[:, 1]) >= {0.0, 0.5, 1.0}
-    for floor in (1e-30, 0.01):
-        calibrated = calibrator(floor=floor).fit(train).transform(train)
-        most = math.log1p(-floor) - math.log(floor)
-        assert_close(calibrated.log_odds, np.clip(without.log_odds, -most, most))
 
 
 # Histogram binning

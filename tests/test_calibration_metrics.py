@@ -73,15 +73,6 @@ def test_ece_counts_the_first_of_equal_confidences_as_the_decision():
     assert_close(fp.ECE(on="confidence")([0, 1], [0.5, 0.5]), 0.0)
 
 
-@pytest.mark.parametrize(("bins", "norm"), [(1, 1), (4, 2), (8, 1), (200, 2)])
-def test_quantile_bins_hold_equal_shares_or_ties(bins, norm):
-    rng = np.random.default_rng(bins)
-    y, w = rng.integers(0, 2, 60), rng.integers(1, 5, 60)
-    for q in (rng.random(60), rng.integers(0, 6, 60) / 5, np.full(60, 0.3)):
-        expected = reference.calibration_error(q.tolist(), y, w.tolist(), bins, norm, "quantile")
-        assert_close(fp.ECE(bins, "class", norm, "quantile")(y, q, sample_weight=w), expected)
-
-
 def test_ece_refuses_bad_options():
     for argument, value in (
         ("bins", 0), ("bins", 2.5), ("norm", 3), ("on", "classes"), ("binning", "equal"),

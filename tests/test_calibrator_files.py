@@ -40,14 +40,6 @@ def test_numbers_keep_every_bit(tmp_path):
         fp.save_calibrator(fp.PAV(), tmp_path / "unfitted.json")
 
 
-def test_paths_of_either_type(tmp_path):
-    path = tmp_path / "a name with [brackets] é.json"
-    for written, read in ((str(path), path), (path, str(path))):
-        fp.save_calibrator(fp.TemperatureScaling().fit(sample("llrs")), written)
-        assert fp.load_calibrator(read).domain_ == "likelihoods"
-    assert os.listdir(tmp_path) == [path.name]
-
-
 # Whole or not at all
 
 

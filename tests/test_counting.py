@@ -3,7 +3,6 @@
 import functools
 import gc
 import math
-import pickle
 import threading
 import weakref
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from fastpsr.counts import (
     shared,
     side_by_side,
 )
-from fastpsr.data import LABELS, ROWS, Transform, budget, mapped
+from fastpsr.data import LABELS, budget
 from fastpsr.data.budget import memory_budget
 from fastpsr.data.reading import watched
 from fastpsr.data.steps import Step
@@ -145,13 +144,6 @@ def test_equal_keys_are_computed_once():
     assert steps[2].log == steps[0].log
 
 
-def test_equal_keys_over_other_data_are_not():
-    one, other = Reads(predictions(40)).data, Reads(predictions(30)).data
-    step = CountAll("same")
-    functions = [lambda: repeatedly(one, step), lambda: repeatedly(other, step)]
-    assert side_by_side(*functions, over=[one, other]) == [40, 30]
-
-
 def test_what_is_shared_runs_once():
     source = Reads(predictions())
     begin(source.data)
@@ -181,8 +173,6 @@ def test_what_is_shared_is_kept_by_predictions_in_memory():
 
     assert [shared("it", whole, make) for _ in range(2)] == [40, 40]
     assert len(begun) == 1
-    assert [shared("it", whole, make, is_kept=False) for _ in range(2)] == [40, 40]
-    assert len(begun) == 3
 
 
 def test_functions_side_by_side_in_functions():
@@ -307,32 +297,6 @@ def test_errors_hold_no_parts():
     assert len(held) == 5
 
 
-def test_two_sources_are_read_side_by_side():
-    one, other = Reads(predictions(seed=1)), Reads(predictions(seed=1))
-
-    @dataclass(frozen=True, eq=False)
-    class Differences(CountAll):
-        reads = ROWS
-
-        def add(self, accumulator, prepared, *parts):
-            a, b = (part.predictions.scores for part in parts)
-            return accumulator + float(np.abs(a - b).sum())
-
-    begin(one.data, other.data)
-    assert count(Differences().over(one.data, other.data)) == 0.0
-    assert one.n_reads == other.n_reads == 2
-
-
-def test_sources_of_other_rows_are_refused():
-    one = Reads(predictions(40)).data
-    with pytest.raises(fp.ArgumentError, match="parts of the same lengths"):
-        begin(one, Reads(predictions(30)).data)
-    with pytest.raises(fp.ArgumentError, match=r"labels or weights differ in parts\[0\]"):
-        begin(one, Reads(predictions(40, seed=1)).data)
-    with pytest.raises(fp.ArgumentError, match="both be in parts, or both in memory"):
-        begin(one, predictions(40))
-
-
 # Order
 
 
@@ -417,24 +381,6 @@ def test_counts_and_row_numbers_beyond_32_bits():
     assert count(Big().over(source.data)).tolist() == [sum(firsts) + ranks + 5 * (1 << 33)] * 2
 
 
-def test_first_rows_and_ranks():
-    whole = predictions(50, weights=True)
-    data = Reads(whole, 7).data
-    seen = {}
-
-    class Look(CountAll):
-        def add(self, accumulator, prepared, part):
-            seen[part.number] = part.first_row, part.ranks.tolist(), len(part.predictions)
-            return 0
-
-    count(Look().over(data))
-    cuts = np.linspace(0, 50, 8).astype(int)
-    for i in range(7):
-        before = whole.y_true[: cuts[i]]
-        ranks = [int((before == k).sum()) for k in (0, 1)]
-        assert seen[i] == (cuts[i], ranks, cuts[i + 1] - cuts[i])
-
-
 # Facts
 
 
@@ -468,36 +414,6 @@ def test_facts_of_weights_in_some_parts():
     for metric in (fp.CrossEntropy(), fp.Cllr(), fp.EER(), fp.MinDCF(0.1), fp.ECE()):
         assert metric(data) == pytest.approx(metric(whole), rel=1e-12)
     assert fp.BrierScore()(data) == pytest.approx(fp.BrierScore()(whole), rel=1e-12)
-
-
-@pytest.mark.parametrize("weights", [False, True])
-def test_checksums_change_with_order(weights):
-    whole = predictions(40, weights=weights)
-    swapped = np.arange(40)
-    i = int(np.flatnonzero(whole.y_true != whole.y_true[0])[0])
-    swapped[[0, i]] = i, 0
-    one, other = (fp.from_parts([data]).facts.checksums for data in (whole, whole[swapped]))
-    assert one != other
-    assert fp.from_parts([whole[:]]).facts.checksums == one
-
-
-def test_checksums_change_with_any_weight():
-    whole = predictions(40, weights=True)
-    seen = {int(fp.from_parts([whole]).facts.checksums[0])}
-    for i in range(40):
-        w = whole.weights.copy()
-        w[i] = np.nextafter(w[i], 9.0)
-        changed = fp.Predictions.from_llrs(whole.y_true, whole.llrs, sample_weight=w)
-        seen.add(int(fp.from_parts([changed]).facts.checksums[0]))
-    assert len(seen) == 41
-
-
-def test_facts_are_read_once_for_all():
-    source = Reads(predictions())
-    assert len(source.data) == 40
-    assert source.data.priors.sum() == pytest.approx(1.0)
-    fp.CrossEntropy()(source.data)
-    assert source.n_reads == 2
 
 
 # Data
@@ -552,30 +468,6 @@ def test_map_needs_a_function():
         Reads(predictions()).data.map(3)
 
 
-@dataclass(frozen=True)
-class FirstHalf(Transform):
-    """Keep the lower half of the scores."""
-
-    keeps_rows = False
-
-    def __call__(self, part):
-        return part.predictions[part.predictions.scores < 0.5]
-
-
-def test_transforms_that_drop_rows_have_facts_of_their_own():
-    whole = predictions(weights=True)
-    view = mapped(Reads(whole).data, FirstHalf())
-    expected = mapped(whole, FirstHalf())
-    assert len(view) == len(expected) < len(whole)
-    assert view.class_weights.tolist() == expected.class_weights.tolist()
-    assert fp.Cllr()(view) == pytest.approx(fp.Cllr()(expected), rel=1e-12)
-
-
-def test_steps_and_transforms_can_be_sent():
-    for sent in (FirstHalf(), Tree()):
-        assert type(pickle.loads(pickle.dumps(sent))) is type(sent)
-
-
 @pytest.mark.parametrize(
     ("text", "size"), [("500MB", 5 * 10**8), ("1.5 GiB", 3 << 29), ("70000", 70_000), ("2kb", 2000)]
 )
@@ -601,57 +493,7 @@ def test_budget_without_a_wish(monkeypatch):
 # Ids
 
 
-@dataclass(frozen=True, eq=False)
-class CountIds(Step):
-    """Count distinct ids of a column."""
-
-    column: str
-
-    @property
-    def reads(self):
-        return LABELS | {self.column}
-
-    @property
-    def key(self):
-        return self.column
-
-    def start(self):
-        return set()
-
-    def add(self, accumulator, prepared, part):
-        accumulator |= set(part.ids("groups", self.column).tolist())
-        return accumulator
-
-    def merge(self, one, other):
-        return one | other
-
-
-def test_columns_of_ids():
-    data = predictions(6)
-    parts = [(data, {"speaker": list("abcabc")}), (data, {"speaker": list("cdcdcd")})]
-    assert count(CountIds("speaker").over(fp.from_parts(parts))) == set("abcd")
-
-
 # A matrix of scores
-
-
-def test_a_memory_map_with_its_key(tmp_path):
-    rng = np.random.default_rng(0)
-    is_target = rng.random((30, 50)) < 0.1
-    np.save(tmp_path / "scores.npy", (rng.normal(size=(30, 50)) + 2 * is_target).astype("f4"))
-    scores = np.load(tmp_path / "scores.npy", mmap_mode="r")
-    speakers = np.arange(50) % 7
-
-    def row(i):
-        made = fp.Predictions.from_llrs(is_target[i], scores[i])
-        return made, {"enroll": np.full(50, i), "test": speakers}
-
-    data = fp.from_parts([functools.partial(row, i) for i in range(30)])
-    whole = fp.Predictions.from_llrs(is_target.ravel(), np.array(scores).ravel())
-    assert fp.EER()(data) == fp.EER()(whole)
-    assert fp.MinDCF(0.01)(data) == fp.MinDCF(0.01)(whole)
-    assert fp.ActDCF(0.01)(data) == fp.ActDCF(0.01)(whole)
-    assert fp.Cllr()(data) == pytest.approx(fp.Cllr()(whole), rel=1e-12)
 
 
 # A metric of one's own

@@ -124,24 +124,6 @@ def test_pav_posteriors_are_isotonic_in_every_replicate():
     assert (np.diff([result.replicates for result in results], axis=0) >= 0).all()
 
 
-@pytest.mark.parametrize("weights", [False, True])
-def test_consistency_bands_hold_the_identity_and_shrink(weights):
-    rng = np.random.default_rng(5)
-    widths = []
-    for n in (200, 20_000):
-        q = rng.uniform(size=n)
-        y = rng.random(n) < q
-        w = rng.uniform(0.5, 1.5, n) if weights else None
-        data = fp.Predictions.from_posteriors(y, q, sample_weight=w)
-        band = fp.consistency_band(data, [0.2, 0.5, 0.8], n_resamples=100, seed=2)
-        assert (band.low < band.points).all()
-        assert (band.points < band.high).all()
-        again = fp.consistency_band(data, [0.2, 0.5, 0.8], n_resamples=100, seed=2)
-        np.testing.assert_array_equal(band.low, again.low)
-        widths.append((band.high - band.low).max())
-    assert widths[1] < widths[0] / 2
-
-
 def test_consistency_bands_follow_given_priors():
     rng = np.random.default_rng(6)
     q = rng.uniform(0.05, 0.95, 40_000)

@@ -127,10 +127,3 @@ def test_llrs_of_posteriors_do_not_depend_on_their_prior(metric, prior):
     assert metric(data) == pytest.approx(metric(y, llrs), rel=1e-9)
     own = np.log(y.mean() / (1.0 - y.mean()))  # the prior of the test data, if none is passed
     assert metric(fp.Predictions.from_logits(y, llrs + own)) == pytest.approx(metric(y, llrs))
-
-
-def test_data_of_three_classes():
-    three_classes = fp.Predictions.from_logits([0, 1, 2], np.eye(3))
-    for metric in (fp.EER(), fp.Cllr(), fp.DevPAV(), fp.ActDCF(0.5)):
-        with pytest.raises(ValueError, match="binary"):
-            metric(three_classes)

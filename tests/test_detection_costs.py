@@ -40,19 +40,6 @@ def test_presets_are_means_over_published_operating_points(metric):
 
 
 @pytest.mark.parametrize("metric", [fp.MinDCF, fp.ActDCF])
-def test_replicates_of_a_preset_are_means(metric):
-    data = fp.Predictions.from_llrs(TRIALS.y_true, LLRS)
-    speakers = fp.TwoWay(TRIALS.enroll_speaker, TRIALS.test_speaker)
-    preset, *points = (
-        fp.bootstrap(
-            metric(*point), data, resampling=speakers, n_resamples=48, method="percentile", seed=3
-        ).replicates
-        for point in [("sre21",), *PUBLISHED["sre21"]]
-    )
-    np.testing.assert_allclose(preset, np.mean(points, axis=0), rtol=1e-12)
-
-
-@pytest.mark.parametrize("metric", [fp.MinDCF, fp.ActDCF])
 def test_invalid_presets(metric):
     for options, argument in (({"p_target": "sre99"}, "p_target"),
                               ({"p_target": "sre21", "c_fa": 2.0}, "c_fa")):  # fmt: skip

@@ -64,14 +64,6 @@ def test_gradient_is_zero(n, prior, weighted):
     assert_gradient_is_zero(several(y, weights if weighted else None), y, prior, weights)
 
 
-def test_one_system_is_direction_preserving():
-    y = labels(2000)
-    system = raw(y)
-    fused = fp.LinearFusion(0.1).fit([system]).transform([system])
-    calibrated = fp.DirectionPreserving(prior=0.1).fit(system).transform(system)
-    np.testing.assert_allclose(fused.scores, calibrated.scores, rtol=1e-9, atol=1e-9)
-
-
 # Systems that depend on each other
 
 

@@ -370,20 +370,6 @@ def test_pooling_weights_of_unlike_magnitudes():
     assert starts.tolist() == [0, 1, 3]
 
 
-@pytest.mark.parametrize("n", [0, 1, 9_001])
-def test_columns_are_those_of_either_sign(n):
-    """Two columns from one exponential have the bits of each column alone."""
-    rng = np.random.default_rng(n)
-    x = rng.normal(size=n) * 10.0 ** rng.uniform(-3, 3, n)
-    x[: n // 9] = rng.choice([INF, -INF, 0.0, -0.0, 1e-320, -1e-320, 745.2, -745.2], n // 9)
-    columns = kernels.log_space.sigmoid_columns(x)
-    np.testing.assert_array_equal(columns[:, 1], kernels.log_space.sigmoid(x))
-    np.testing.assert_array_equal(columns[:, 0], kernels.log_space.sigmoid(-x))
-    logs = kernels.log_space.log_sigmoid_columns(x)
-    np.testing.assert_array_equal(logs[:, 1], -kernels.log_space.softplus(-x))
-    np.testing.assert_array_equal(logs[:, 0], -kernels.log_space.softplus(x))
-
-
 @pytest.mark.parametrize(
     ("dtype", "n"), [(np.float32, 1), (np.float32, 9_001), (np.float64, 0), (np.float64, 9_001)]
 )

@@ -36,12 +36,6 @@ def test_sums_on_an_axis(n, weighted):
     np.testing.assert_allclose(sums.reshape(-1, degree + 1).T, expected, rtol=1e-11, atol=1e-13 * n)
 
 
-def test_scores_that_are_all_alike():
-    cell, t = kernels.axis.place_on_axis(np.full(5, 3.0), 3.0, 0.25, 1)
-    assert cell.tolist() == [0] * 5
-    assert t.tolist() == [-1.0] * 5
-
-
 def test_infinite_scores_are_at_the_ends():
     scores = np.array([-np.inf, 0.0, 0.999, np.inf, 0.5])
     cell, t = kernels.axis.place_on_axis(scores, -1.0, 1.0, 3)
@@ -127,20 +121,3 @@ def test_fits_of_any_features_are_those_of_scipy(n_parameters, penalized, bounde
         assert (fits[m, :-1] >= lower).all()
         at_bounds += np.count_nonzero(fits[m, :-1] == lower)
     assert not bounded or n_parameters == 1 or at_bounds > 0
-
-
-def test_fits_of_two_features_are_the_same_by_either_search():
-    """A bound that holds nothing back has the general search take over."""
-    nodes = np.linspace(-3.0, 3.0, 50)
-    features = np.stack([nodes, np.ones(50)])
-    rng = np.random.default_rng(0)
-    negatives, positives = rng.uniform(0.1, 1.0, (2, 4, 50))
-    positives *= np.exp(nodes)
-    fits = [
-        kernels.axis.fit_to_nodes(
-            features[None], negatives, positives, np.zeros(4), np.array([1.0, 0.0]),
-            np.zeros((2, 2)), np.full(2, bound),
-        )
-        for bound in (-np.inf, -1e9)
-    ]  # fmt: skip
-    np.testing.assert_allclose(fits[0], fits[1], rtol=1e-10, atol=1e-10)

@@ -91,12 +91,6 @@ def test_binomial_counts_that_are_sure():
         assert binomials(n, p, 50) == [expected] * 50, (n, p)
 
 
-def test_binomial_counts_in_a_row_are_independent():
-    counts = np.array(binomials(40, 0.4, DRAWS))
-    correlation = np.corrcoef(counts[:-1], counts[1:])[0, 1]
-    assert abs(correlation) < 5.0 / np.sqrt(DRAWS)  # 5 standard errors
-
-
 @pytest.mark.parametrize("size", [3, 4095, 3 << 29])  # of the last, a quarter is biased
 def test_picks_are_those_of_the_counter(size):
     """One number after another, without those that would be biased."""

@@ -177,23 +177,6 @@ def test_a_class_without_samples(rule_name):
         metric(wanted)
 
 
-def test_a_class_of_weight_zero_is_absent():
-    sample = samples.make(3)
-    options = {"sample_weight": np.where(sample.y == 2, 0.0, 1.0)}
-    with pytest.raises(ValueError, match=r"priors.*class.*2"):
-        fp.CrossEntropy()(sample.y, np.exp(sample.log_q), priors=[0.3, 0.3, 0.4], **options)
-
-
-def test_the_system_that_outputs_the_priors_scores_one():
-    sample = samples.make(3, weights="wild", priors=True)
-    rows = np.tile(sample.priors, (sample.y.size, 1))
-    for rule, _ in rules(3).values():
-        value = fp.ExpectedScore(rule)(
-            sample.y, rows, priors=sample.priors, sample_weight=sample.weights
-        )
-        assert_close(value, 1.0)
-
-
 # Shortcuts
 
 
@@ -313,12 +296,3 @@ def test_risk_curve_on_the_simplex(K):
 def test_risk_curve_at_a_tie_takes_the_lowest_decision():
     at_threshold = fp.Predictions.from_posteriors([1], [[0.25, 0.75]], priors=[0.0, 1.0])
     assert_close(fp.risk_curve(at_threshold, [0.25]).risk, [1 / 0.75])
-
-
-def test_the_likeliest_class_is_the_decision_of_zero_one_costs():
-    for n_classes, dtype in ((2, np.float32), (3, np.float64), (10, np.float32), (300, np.float64)):
-        q = np.random.default_rng(n_classes).dirichlet(np.ones(n_classes), 3_000).astype(dtype)
-        q[::7] = 1.0 / n_classes  # ties go to the lowest index
-        costs = fp.CostMatrix.zero_one(n_classes)
-        decisions = fp.bayes_decisions(fp.Predictions.from_posteriors(None, q), costs)
-        np.testing.assert_array_equal(decisions, q.argmax(axis=1))

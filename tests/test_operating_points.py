@@ -1,7 +1,5 @@
 """Error rates at operating points, and their thresholds, against their definitions."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -90,21 +88,6 @@ def test_the_vertex_of_the_hull_is_the_nearer_one(kind, share):
     least = distances[after - 1 : after + 1].min()
     assert np.hypot(point.p_miss - value, point.p_fa - value) == pytest.approx(least, abs=1e-12)
     assert [point.p_miss, point.p_fa] in vertices.tolist()
-
-
-@pytest.mark.parametrize("memory", ["3KB", "1GB"])
-@pytest.mark.parametrize("kind", ["plain", "tied", "infinite"])
-def test_parts_have_the_points_of_the_whole(kind, memory, monkeypatch):
-    y, scores, _ = make(kind, 5_000, 0.05)
-    with np.errstate(over="ignore"):
-        data = fp.Predictions.from_raw_scores(y, np.exp(30.0 * scores))  # most share a bucket
-    ends = [0, 0, 1, 1_700, 5_000]
-    parts = fp.from_parts([data[start:stop] for start, stop in itertools.pairwise(ends)])
-    monkeypatch.setenv("FASTPSR_MEMORY", memory)
-    for metric in METRICS[1:]:
-        if memory == "1GB" or not isinstance(metric, fp.MinDCF):
-            whole, by_part = (metric.operating_point(each) for each in (data, parts))
-            assert np.array_equal(fields(whole), fields(by_part), equal_nan=True)
 
 
 def test_of_two_nearest_thresholds_the_higher_counts():

@@ -83,24 +83,3 @@ def test_most_scores_are_not_sorted():
     bucket = np.clip((scores + 3.0) * 1000.0, 0, 8191).astype(np.int64)
     np.testing.assert_array_equal(np.sort(negatives), np.sort(scores[undecided[bucket] & (y == 0)]))
     np.testing.assert_array_equal(np.sort(positives), np.sort(scores[undecided[bucket] & (y == 1)]))
-
-
-def test_every_block_begins_in_an_undecided_bucket():
-    rng = np.random.default_rng(1)
-    for separation in (0.0, 0.5, 3.0):
-        y = rng.integers(0, 2, 60_000).astype(np.uint8)
-        scores = rng.normal(separation * y)
-        undecided = kernels.buckets.find_undecided(
-            kernels.buckets.count_into_buckets(scores, y, -4.0, 100.0, 800).sum(axis=0)
-        )
-        data = fp.Predictions.from_raw_scores(y, scores)
-        expected = rank_cells(data).blocks
-        bucket = np.clip((expected.lowest + 4.0) * 100.0, 0, 799).astype(np.int64)
-        assert undecided[bucket].all()
-
-
-@pytest.mark.parametrize("threads", ["1", "2", "5"])
-def test_blocks_do_not_depend_on_threads(threads, monkeypatch):
-    scores, y = make_scores("plain", 300_000, np.random.default_rng(2))
-    monkeypatch.setenv("FASTPSR_NUM_THREADS", threads)
-    assert_same_fit(scores, y)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import pickle
 
 import numpy as np
 import pytest
@@ -10,10 +9,9 @@ import pytest
 import fastpsr as fp
 from fastpsr import kernels
 from fastpsr.counts import begin, buckets
-from fastpsr.counts.buckets import CountBuckets, Grid, PickValues, ScoresByClass
+from fastpsr.counts.buckets import CountBuckets, Grid, ScoresByClass
 from fastpsr.counts.order_statistics import order_statistics, weighted_quantiles
-from fastpsr.counts.ranks import CountIntoCells, pav_blocks, rank_cells, rank_runs
-from fastpsr.counts.scores import CollectClass, HighestInSteps
+from fastpsr.counts.ranks import pav_blocks, rank_cells, rank_runs
 from fastpsr.data import Part
 from tests.test_pav_blocks import KINDS, make_scores
 
@@ -99,33 +97,6 @@ def test_large_fits_are_refined_to_the_same_bits(kind, budget, how, monkeypatch)
     assert_equal_fields(pav_blocks(parts), expected)
 
 
-def count_reads(monkeypatch):
-    """Return a list that grows by the numbers of steps of each read."""
-    from fastpsr.counts import counting
-
-    reads = []
-    answers_of = counting.answers_of
-
-    def watch(requests):
-        reads.append([type(request.step).__name__ for request in requests])
-        return answers_of(requests)
-
-    monkeypatch.setattr(counting, "answers_of", watch)
-    return reads
-
-
-def test_reads(monkeypatch):
-    rng = np.random.default_rng(0)
-    y = (rng.random(50_000) < 0.05).astype(np.uint8)
-    data = cut_into_parts(fp.Predictions.from_raw_scores(y, rng.normal(2 * y)), rng)
-    reads = count_reads(monkeypatch)
-    fp.EER()(data)
-    assert reads == [["CountRows"], ["_SampleValues"], ["CountBuckets"], ["PickValues"]]
-    reads.clear()
-    fp.AUC()(data)
-    assert reads == [["CollectClass"], ["CountIntoCells"]]
-
-
 def count_picks(monkeypatch):
     """Return a list that grows by the number of values of each part that are picked."""
     picked = []
@@ -138,19 +109,6 @@ def count_picks(monkeypatch):
 
     monkeypatch.setattr(kernels.buckets, "pick_from_places", counting)
     return picked
-
-
-def test_rounded_scores_are_not_picked_one_by_one(monkeypatch):
-    monkeypatch.setenv("FASTPSR_MEMORY", "20KB")
-    picked = count_picks(monkeypatch)
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 200_000).astype(np.uint8)
-    memory = fp.Predictions.from_raw_scores(y, rng.normal(y).round(2))
-    data = cut_into_parts(memory, rng)
-    found = pav_blocks(data)
-    assert sum(picked) * 8 <= 20_000
-    monkeypatch.delenv("FASTPSR_MEMORY")
-    assert_equal_fields(found, rank_cells(memory).blocks)
 
 
 def test_picks_stay_within_the_budget(monkeypatch):
@@ -232,17 +190,6 @@ def test_runs_against_scores_in_order(n, share, kind):
         assert (found.lowest[1:] > values[starts[1:] - 1]).all()
 
 
-def test_weight_of_cells_does_not_depend_on_order():
-    rng = np.random.default_rng(0)
-    y = (rng.random(40_000) < 0.001).astype(np.uint8)
-    scores, weights = rng.normal(y), 10.0 ** rng.uniform(-12, 12, y.size)
-    data = fp.Predictions.from_raw_scores(y, scores, sample_weight=weights)
-    expected = rank_cells(data)
-    for _ in range(3):
-        found = rank_cells(data[rng.permutation(len(data))])
-        assert_equal_fields(found, expected)
-
-
 @pytest.mark.parametrize(
     ("kind", "share", "how"),
     alternating(
@@ -287,17 +234,6 @@ def test_replicates_beyond_the_budget_are_refused(metric, share, monkeypatch):
         fp.bootstrap(metric, parts, n_resamples=100)
 
 
-def test_cells_are_counted_in_place():
-    rng = np.random.default_rng(0)
-    edges = np.sort(rng.normal(size=5_000))
-    step = CountIntoCells(0, edges, False)
-    accumulator = step.start()
-    grid = step.prepare()
-    part = Part.whole(fp.Predictions.from_raw_scores(np.zeros(900, np.uint8), rng.normal(size=900)))
-    assert step.add(accumulator, grid, part) is accumulator
-    assert accumulator[0].sum() == 900
-
-
 # Counts beyond 32 bits
 
 
@@ -318,13 +254,6 @@ def test_counts_do_not_wrap():
     np.testing.assert_array_equal(accumulator, expected + np.array([[1000, 1000], [0, 1000]]))
 
 
-def test_count_types():
-    from fastpsr.kernels.buckets import count_type
-
-    assert count_type((1 << 32) - 1) is np.uint32
-    assert count_type(1 << 32) is np.int64
-
-
 def test_counts_beyond_32_bits_are_pooled():
     big = 1 << 33
     counts = np.array([[big, 0], [big, big], [0, 3 * big]])
@@ -337,13 +266,6 @@ def test_counts_beyond_32_bits_are_pooled():
     assert (lowest.tolist(), negatives.tolist(), positives.tolist()) == (
         [0.0, 1.0, 2.0], [big, big, 0.0], [0.0, big, 3.0 * big],
     )  # fmt: skip
-
-
-def test_cell_numbers_may_be_wide():
-    values, edges = np.array([-1.0, 0.0, 0.5]), np.array([0.0, 1.0])
-    found = kernels.cells.cell_numbers(values, edges, np.int64)
-    assert found.dtype == np.int64
-    assert found.tolist() == [0, 1, 2]
 
 
 # Order statistics
@@ -389,41 +311,3 @@ def test_weighted_quantiles(kind, budget, n, monkeypatch):
 
 
 # Steps
-
-
-def test_steps_are_plain_data():
-    grid = Grid(0.0, 1.0, 2)
-    column = ScoresByClass()
-    for step in (
-        CountBuckets(column, grid),
-        PickValues(column, grid, np.ones(2, bool)),
-        CollectClass(1, False),
-        CountIntoCells(0, np.arange(3.0), True),
-        HighestInSteps(np.arange(3.0)),
-    ):
-        assert pickle.loads(pickle.dumps(step)).key == step.key
-
-
-def test_accumulators_merge():
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 3_000).astype(np.uint8)
-    scores, weights = rng.normal(y).round(1), rng.random(y.size)
-    halves = [
-        Part(fp.Predictions.from_raw_scores(y[rows], scores[rows], sample_weight=weights[rows]),
-             number, 0, np.zeros(2, np.int64))
-        for number, rows in enumerate((slice(0, 1_000), slice(1_000, None)))
-    ]  # fmt: skip
-    whole = Part.whole(fp.Predictions.from_raw_scores(y, scores, sample_weight=weights))
-    for step in (
-        CollectClass(1, True),
-        CountIntoCells(0, np.unique(scores), True),
-        HighestInSteps(np.array([-1.0, 0.0])),
-        CountBuckets(ScoresByClass(), Grid(-1.0, 10.0, 16)),
-    ):
-        prepared = step.prepare()
-        # the second half first: workers end in any order
-        one, other = (step.add(step.start(), prepared, half) for half in reversed(halves))
-        merged = step.finish(step.merge(one, other))
-        expected = step.finish(step.add(step.start(), prepared, whole))
-        for found, wanted in zip(merged, expected, strict=True):
-            np.testing.assert_array_equal(found, wanted)

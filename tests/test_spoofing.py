@@ -55,41 +55,6 @@ def test_a_tie_of_a_target_with_the_only_negative_of_its_kind():
     assert value < 1.0  # 0.5 is below 1.0, and only 2.0 above it
 
 
-def test_monotonic_maps_do_not_change_the_minimum():
-    kinds, x = trials(200)
-    value = fp.MinADCF(kinds == 1)(kinds == 2, x)
-    assert fp.MinADCF(kinds == 1)(kinds == 2, np.exp(x)) == value
-    assert value <= fp.ActADCF(kinds == 1)(llrs(kinds, x))
-
-
-def test_bayes_decisions_cost_least_with_llrs_against_the_mixture():
-    """The threshold of the docstring, for Gaussian scores whose densities are known."""
-    rng = np.random.default_rng(3)
-    kinds = np.repeat([0, 1, 2], 60_000)
-    means = np.array([-1.0, 0.5, 2.0])
-    z = rng.normal(size=kinds.size) + means[kinds]
-    density = np.exp(-0.5 * (z[:, None] - means) ** 2)
-    of_nontarget, of_spoof = 10.0 * 0.05, 20.0 * 0.05
-    mixture = (of_nontarget * density[:, 0] + of_spoof * density[:, 1]) / (of_nontarget + of_spoof)
-    data = llrs(kinds, np.log(density[:, 2] / mixture))
-    least, actual = (metric(kinds == 1)(data) for metric in (fp.MinADCF, fp.ActADCF))
-    assert least <= actual < least + 0.003
-    for shift in (-0.5, 0.5):
-        assert actual < fp.ActADCF(kinds == 1)(llrs(kinds, data.llrs + shift))
-
-
-def test_one_kind_of_negatives_is_the_dcf():
-    """If spoofed trials are scored as non-targets are, only the sum of their costs matters."""
-    kinds, x = trials(300, digits=9)
-    negatives = np.flatnonzero(kinds != 2)
-    twice = np.append(np.arange(300), negatives)
-    spoof = np.append(np.zeros(300, bool), np.ones(negatives.size, bool))
-    data = llrs(kinds[twice], x[twice])
-    for metric, of_two_kinds in ((fp.MinADCF, fp.MinDCF), (fp.ActADCF, fp.ActDCF)):
-        expected = of_two_kinds(0.9, 1.0, 15.0)(llrs(kinds, x))  # (0.05 * 10 + 0.05 * 20) / 0.1
-        assert metric(spoof)(data) == pytest.approx(expected, rel=1e-12)
-
-
 def test_labels_name_the_costs():
     assert fp.MinADCF([True]).label == "minADCF(asvspoof5)"
     assert fp.ActADCF([True], 0.2, 0.3).label == "actADCF(0.2:0.3:1:10:20)"
@@ -130,44 +95,6 @@ def test_invalid_spoofed_trials(spoof, argument, index):
 
 
 # Parts and replicates
-
-
-@BOTH
-def test_parts_name_the_column_of_spoofed_trials(metric):
-    kinds, x = trials(300)
-    data, rows = llrs(kinds, x), [slice(0, 50), slice(50, 50), slice(50, 300)]
-    parts = fp.from_parts([(data[r], {"spoof": kinds[r] == 1}) for r in rows])
-    assert metric("spoof")(parts) == metric(kinds == 1)(data) == metric(kinds == 1)(parts)
-    with pytest.raises(fp.ArgumentError) as caught:
-        metric(kinds[1:] == 1)(parts)
-    assert caught.value.argument == "spoof"
-
-
-@pytest.mark.parametrize("resampling", [fp.Clusters, fp.TwoWay])
-@BOTH
-def test_replicates_are_those_of_weighted_samples(metric, resampling):
-    """Totals of each kind are counted anew: as a callable computes it from weights."""
-    kinds, x = trials(150)
-    weights = np.random.default_rng(2).uniform(0.5, 2.0, 150)
-    data = llrs(kinds, x, sample_weight=weights)
-    sides = np.random.default_rng(7).integers(0, 15, (2, 150))
-    scheme = resampling(*sides[: 2 if resampling is fp.TwoWay else 1])
-
-    def by_definition(predictions):
-        return NAIVE[metric](x, WORDS[kinds], predictions.sample_weight, DEFAULTS)
-
-    options = {"resampling": scheme, "seed": 4, "n_resamples": 8, "confidence_level": 0.5}
-    replicates = fp.bootstrap(metric(kinds == 1), data, **options).replicates
-    expected = fp.bootstrap(by_definition, data, **options).replicates
-    np.testing.assert_allclose(replicates, expected, rtol=1e-12)
-
-
-def test_a_replicate_without_a_kind_is_undefined():
-    y, spoof = [0] * 20 + [1] * 20, [True] + [False] * 39
-    data = fp.Predictions.from_raw_scores(y, np.linspace(-1.0, 1.0, 40))
-    with pytest.warns(RuntimeWarning, match="undefined in .* replicates"):
-        result = fp.bootstrap(fp.MinADCF(spoof), data, method="percentile", seed=0)
-    assert 300 < np.isnan(result.replicates).sum() < 440  # of 1,000, (1 - 1 / 40)^40 of them
 
 
 # Groups that share targets

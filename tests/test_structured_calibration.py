@@ -121,20 +121,6 @@ def test_likelihoods_are_mapped_at_the_training_prior(kind):
     assert_optimal(kind().fit(at_priors), softmax(z + np.log(priors), axis=1), y, mass)
 
 
-def test_two_classes_without_penalty_are_beta_calibration():
-    n = 500
-    y, z = draw(n, 2)
-    data = fp.Predictions.from_logits(y, z)
-    fitted = fp.VectorScaling(strength=0.0).fit(data)
-    x = smoothed(softmax(fitted.scale_ * log_softmax(z, axis=1), axis=1), n)
-    # x is not normalized: differences of weights make no difference to its sum
-    x = log_softmax(x, axis=1)
-    smooth = fp.Predictions.from_log_posteriors(y, x)
-    a, b, c = fp.BetaCalibration().fit(smooth).parameters_
-    expected = a * x[:, 1] - b * x[:, 0] + c
-    np.testing.assert_allclose(fitted.transform(data).log_odds, expected, rtol=1e-6, atol=1e-6)
-
-
 def test_a_class_without_samples_stays_at_the_penalty():
     y, z = draw(600, 4)
     y, z = y[y != 2], z[y != 2]

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr import kernels
 from tests.refusal import refuses
 
 
@@ -81,20 +80,6 @@ def test_the_definition(kind, n, shape):
             interval = fitted.interval(new)
             np.testing.assert_allclose(interval.low, p0, rtol=1e-12, atol=1e-15)
             np.testing.assert_allclose(interval.high, p1, rtol=1e-12)
-
-
-def test_the_kernel_against_the_definition_with_weights():
-    rng = np.random.default_rng(3)
-    for _ in range(100):
-        m = int(rng.integers(1, 8))
-        below, above = rng.integers(0, 3, (2, m)).astype(float)
-        cells = np.repeat(np.arange(m), 2)
-        y = np.tile([0, 1], m)
-        weights = np.stack([below, above], axis=1).ravel()
-        p0, p1 = np.transpose([both_ends(cells, y, weights, at) for at in range(m)])
-        upper, lower = kernels.isotonic.isotonic_with_one_more(below, above)
-        np.testing.assert_allclose(upper, p1, rtol=1e-14, atol=1e-15)
-        np.testing.assert_allclose(lower, 1.0 - p0, rtol=1e-14, atol=1e-15)
 
 
 @pytest.mark.parametrize("kind", ["posteriors", "llrs"])

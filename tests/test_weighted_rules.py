@@ -10,7 +10,7 @@ from scipy import special
 from scipy.stats import qmc
 
 import fastpsr as fp
-from fastpsr.rules import Beta, Brier, Weighted
+from fastpsr.rules import Beta, Weighted
 from tests.refusal import refuses
 
 FAR = np.array([-np.inf, -1e5, -800.0, -300.0, -44.4, 44.4, 300.0, 800.0, 1e5, np.inf])
@@ -44,13 +44,6 @@ def ones(points):
 
 
 # The Beta family
-
-
-def test_beta_22_is_three_times_the_brier_rule():
-    for of_rule in (binary, slopes):
-        for label in (0, 1):
-            brier, beta = (of_rule(rule, LOG_ODDS, label) for rule in (Brier(), Beta(2, 2)))
-            np.testing.assert_allclose(beta, 3.0 * brier, rtol=1e-13, atol=1e-300)
 
 
 @often

@@ -18,8 +18,7 @@ from fastpsr.caching import cached_property
 from fastpsr.counts import count
 from fastpsr.counts.sums import AddUp, Sums
 from fastpsr.data import LABELS, Data, Floats, Predictions, Selection, Transform
-from fastpsr.data.part import Part
-from fastpsr.data.steps import Step
+from fastpsr.data.steps import Part, Step
 from fastpsr.kernels.blocks import BLOCK, count_blocks, on_threads, over_blocks, thread_count
 from fastpsr.kernels.blocks import together as in_threads
 from fastpsr.kernels.types import DEGREE, Blocks
@@ -297,7 +296,7 @@ class GroupDraws:
 
 
 @dataclass(frozen=True, eq=False)
-class _DrawnTotals(Step):
+class _DrawnTotals(Step[Any]):
     """Sums of rows that are drawn within groups, in several replicates, (R, G, 1 + sums)."""
 
     draws: GroupDraws
@@ -396,7 +395,7 @@ class UnitDraws:
 
 
 @dataclass(frozen=True, eq=False)
-class _CountedTotals(Step):
+class _CountedTotals(Step[Any]):
     """Sums of tables in several replicates, of rows weighted by their draw counts."""
 
     draws: UnitDraws

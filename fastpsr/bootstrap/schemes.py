@@ -20,8 +20,7 @@ from fastpsr.data import (
     check_ids,
     picked_ids,
 )
-from fastpsr.data.part import Part
-from fastpsr.data.steps import Step
+from fastpsr.data.steps import Part, Step
 from fastpsr.errors import ArgumentError
 from fastpsr.ids import numbered, type_of
 from fastpsr.kernels.types import Blocks, index_type
@@ -516,7 +515,7 @@ class IdColumns:
 
 
 @dataclass(frozen=True, eq=False)
-class _CountIds(Step):
+class _CountIds(Step[Any]):
     """Collect the distinct ids of rows of positive weight.
 
     Or, with rows, each id of each part, the number of the part, and how many rows have that id.

@@ -222,9 +222,6 @@ class DirectionPreserving(_Affine):
     rule: ScoringRule = field(default_factory=Log)
     floor: float = 0.0
     prior: float | None = None
-    scale_: float = field(init=False, repr=False)
-    bias_: Floats = field(init=False, repr=False)
-    floor_: float = field(init=False, repr=False)
     with_bias = True
 
     def __post_init__(self) -> None:
@@ -345,9 +342,6 @@ class TemperatureScaling(_Affine):
 
     floor: float = 0.0
     prior: float | None = None
-    scale_: float = field(init=False, repr=False)
-    bias_: Floats = field(init=False, repr=False)
-    floor_: float = field(init=False, repr=False)
     with_bias = False
 
 
@@ -471,6 +465,8 @@ def _end_of_search(loss: MeanLoss, start: Floats) -> Floats:
 
 def require_squares(name: str, n_classes: int, n_squares: int, reason: str, other: str) -> None:
     """Raise if so many arrays of K x K exceed the memory budget."""
+    if n_classes == 2:
+        return
     most = max(2, int(np.sqrt(memory_budget() / (8 * n_squares))))
     if n_classes > most:
         raise ArgumentError(

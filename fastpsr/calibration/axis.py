@@ -14,15 +14,13 @@ from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.log_odds import TrainingPriors
 from fastpsr.counts import count
 from fastpsr.data import Data, Floats, Part
-from fastpsr.data.budget import memory_budget
-from fastpsr.data.part import ROWS
-from fastpsr.data.steps import Step
+from fastpsr.data.steps import ROWS, Step
 from fastpsr.kernels.types import DEGREE
 from fastpsr.rules.base import ScoringRule
 
 _WIDTH = 0.25  # of a cell, in log-odds after calibration: errors of 1e-13
 _FEW_CELLS = 4096  # for any number of rows
-_SHARE = 32  # of the memory budget, for more cells: sums of several parts are held at a time
+_MOST_SUMS = 1 << 22  # of all classes, folds and cells
 _MOST_OF_REPLICATES = 1 << 14
 
 _ANGLES = (np.arange(DEGREE + 1) + 0.5) * np.pi / (DEGREE + 1)
@@ -212,7 +210,7 @@ class AxisTotals:
 
 
 @dataclass(frozen=True, eq=False)
-class _SumOnAxis(Step):
+class _SumOnAxis(Step[AxisTotals]):
     """Sum the scores of binary data in the cells of an axis, by class and fold."""
 
     folds: Folds
@@ -240,12 +238,12 @@ class _SumOnAxis(Step):
 def most_cells(n_rows: int, n_folds: int) -> int:
     """Return the number of cells from which samples are used, as their sums are not fewer."""
     n_sums = 2 * n_folds * (DEGREE + 1)
-    return max(min(n_rows, memory_budget() // (8 * _SHARE)) // n_sums, _FEW_CELLS)
+    return max(min(n_rows, _MOST_SUMS) // n_sums, _FEW_CELLS)
 
 
 def totals_on_axis(data: Data, folds: Folds, axis: Axis) -> AxisTotals:
     """Return the sums of each class and fold in the cells of an axis; computed once."""
-    return count(_SumOnAxis(folds, axis).over(data))  # type: ignore[no-any-return]
+    return count(_SumOnAxis(folds, axis).over(data))
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from fastpsr.data import (
     Transform,
     check_data,
 )
-from fastpsr.data.binning import Binning, Bins
+from fastpsr.data.groupings import Binning, Bins
 from fastpsr.errors import ArgumentError, Subject, counted, warn, warnings_about
 from fastpsr.results import aligned
 

@@ -1,20 +1,15 @@
-"""Losses after cross-fitting, by fold, also of step functions that replicates are fitted to."""
+"""Losses after cross-fitting, by fold."""
 
-from abc import abstractmethod
-from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr import kernels
 from fastpsr.calibration.folds import FoldLosses, Folds
-from fastpsr.calibration.log_odds import log_prior_of
-from fastpsr.counts.losses import ScoreTotals
-from fastpsr.counts.sums import Sums
-from fastpsr.data import Data, Floats, Kind, Part, Transform, class_factors, mapped
-from fastpsr.data.part import ROWS
+from fastpsr.counts.sums import ScoreTotals, Sums
+from fastpsr.data import Data, Floats, Part, Transform, mapped
+from fastpsr.data.steps import ROWS
 from fastpsr.kernels.types import index_type
 from fastpsr.rules.base import ScoringRule
 
@@ -37,12 +32,12 @@ class CellLossSums(Sums):
         return 0
 
     @property
-    def n_groups(self) -> int:  # type: ignore[override]
+    def n_groups(self) -> int:
         """Number of triples of class, fold and cell."""
         return self.n_classes * self.folds.n_folds * self.n_cells
 
     @property
-    def reads(self) -> frozenset[str]:  # type: ignore[override]
+    def reads(self) -> frozenset[str]:
         """Rows, and the columns that determine their folds."""
         return ROWS | self.folds.reads
 
@@ -64,7 +59,7 @@ class FoldLossSums(CellLossSums):
     given_priors: Floats | None
 
     @property
-    def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]
+    def stream(self) -> tuple[str | int, ...]:
         """The number of folds."""
         return ("classes and folds", self.folds.n_folds)
 
@@ -114,90 +109,3 @@ def _rounds(served: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     number = np.empty(len(served), np.int64)
     number[order] = np.arange(len(served)) - first
     return [np.flatnonzero(number == each) for each in range(int(number.max()) + 1)]
-
-
-@dataclass(frozen=True, eq=False)
-class StepFitSums(CellLossSums):
-    """Samples of a binary task grouped by class, fold and cell; raw and calibrated losses.
-
-    Attributes
-    ----------
-    kind : {"posteriors", "likelihoods", "raw scores"}
-    given_priors : ndarray of float64, shape (2,), or None
-    offset : float
-        Log-odds minus score.
-    edges : ndarray of float64
-        What determines the cells.
-    floor : float
-        Of the calibrated posteriors.
-    """
-
-    kind: Kind
-    given_priors: Floats | None
-    offset: float
-    edges: Floats
-    floor: float
-
-    n_classes = 2
-
-    @classmethod
-    def of(
-        cls, rule: ScoringRule, folds: Folds, data: Data, edges: Floats, floor: float, *more: Any
-    ) -> Self:
-        """Return the sums of binary data; `more` are fields of the class."""
-        offset = data.log_odds_offset
-        return cls(rule, folds, data.kind, data.given_priors, offset, edges, floor, *more)
-
-    @property
-    @abstractmethod
-    def cells_key(self) -> Hashable:
-        """Hashable identity of the cells and of their use."""
-
-    @abstractmethod
-    def levels(self, negatives: Floats, positives: Floats, factors: Floats) -> Floats:
-        """Return the calibrated log-odds of the cells, given the training weights by class.
-
-        At given priors, samples of the classes weigh `factors` (2,) times their own weight in them.
-        """
-
-    @property
-    def key(self) -> Hashable:
-        return (self.cells_key, self.folds.key)
-
-    def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreTotals, FoldLosses]:
-        weight = weight.reshape(2, self.folds.n_folds, self.n_cells)
-        by_class = weight.sum(axis=(1, 2))
-        raw = sums[:, 0].reshape(2, -1).sum(axis=1)
-        given = self.given_priors
-        after = FoldLosses.of(self.losses(weight), weight.sum(axis=2).T, given)
-        return ScoreTotals(raw, by_class, given), after
-
-    def losses(self, weight: Floats) -> Floats:
-        """Return the summed losses of each class, of each pair of calibrator and fold, (E, 2).
-
-        Weights (2, F, cells) are of each class in each fold.
-        """
-        calibrators, of_fold = self.folds.served.T
-        losses = np.zeros((calibrators.size, 2))
-        has_rows = weight.sum(axis=(0, 2)) > 0.0
-        for calibrator in np.unique(calibrators[has_rows[of_fold]]).tolist():
-            log_odds = self._scores(weight, calibrator) + self.offset
-            for entry in np.flatnonzero(calibrators == calibrator):
-                for k, of_cells in enumerate(weight[:, of_fold[entry]]):
-                    used = np.flatnonzero(of_cells)
-                    of_used = self.rule.binary_losses(log_odds[used], np.full(used.size, k, "u1"))
-                    losses[entry, k] = (of_used * of_cells[used]).sum()
-        return losses
-
-    def _scores(self, weight: Floats, calibrator: int) -> Floats:
-        """Return the calibrated scores of the cells: log-odds of posteriors, else LLRs."""
-        mask = self.folds.training_mask[calibrator][None]
-        training = np.concatenate([kernels.axis.add_masked(mask, of_class) for of_class in weight])
-        totals = training.sum(axis=1)
-        if not totals.all():
-            raise ValueError("a calibrator needs samples of every class")
-        factors = class_factors(totals, self.given_priors)
-        negatives, positives = training * factors[:, None]
-        log_odds = self.levels(negatives, positives, factors)
-        log_priors = log_prior_of(self.kind, totals, self.given_priors)
-        return np.asarray(log_odds - float(log_priors[1] - log_priors[0]))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.counts import count
-from fastpsr.counts.losses import ScoreTotals
+from fastpsr.counts.sums import ScoreTotals
 from fastpsr.data import LABELS, Data, Floats, Part
 from fastpsr.data.steps import Step
 from fastpsr.errors import ArgumentError
@@ -390,26 +390,15 @@ def deal_pairs(data: Data, specs: tuple[Any, Any], n_folds: int, seed: int) -> F
 
 
 def spec_key(spec: Any) -> Hashable:
-    """Return a key of the name of a column, or of ids, which are copied: they may be edited."""
-    return spec if isinstance(spec, str) else _CopyOfIds(spec)
-
-
-class _CopyOfIds:
-    """A key of ids: equal to that of other ids with the same entries."""
-
-    def __init__(self, ids: Any) -> None:
-        try:
-            self._ids = np.array(ids)
-        except ValueError:  # rows of different lengths, which are refused later
-            self._ids = np.array([repr(ids)])
-
-    def __hash__(self) -> int:
-        return hash((self._ids.shape, self._ids.dtype.str))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _CopyOfIds) or self._ids.dtype != other._ids.dtype:
-            return False
-        return np.array_equal(self._ids, other._ids)
+    """Return a key of the name of a column, or of the entries of ids, which may be edited later."""
+    if isinstance(spec, str):
+        return spec
+    try:
+        ids = np.asarray(spec)
+    except ValueError:  # rows of different lengths, which are refused later
+        return repr(spec)
+    entries = repr(ids.tolist()) if ids.dtype == object else ids.tobytes()
+    return (ids.dtype.str, ids.shape, entries)
 
 
 @dataclass(frozen=True, eq=False)
@@ -421,7 +410,7 @@ class IdCounts:
 
 
 @dataclass(frozen=True, eq=False)
-class CollectIds(Step):
+class CollectIds(Step[IdCounts]):
     """Collect the distinct ids of one or two columns, and count the rows of each class."""
 
     argument: str
@@ -468,24 +457,24 @@ class CollectIds(Step):
             accumulator = self.merge(accumulator, IdCounts(ids, counts))
         return accumulator
 
-    def merge(self, one: IdCounts, other: IdCounts) -> IdCounts:
-        if not one.ids.size or not other.ids.size:
-            return one if one.ids.size else other
-        if one.ids.dtype.kind != other.ids.dtype.kind:
+    def merge(self, total: IdCounts, more: IdCounts) -> IdCounts:
+        if not total.ids.size or not more.ids.size:
+            return total if total.ids.size else more
+        if total.ids.dtype.kind != more.ids.dtype.kind:
             raise ArgumentError(
                 self.argument,
-                f"must have ids of one type in all parts, not {one.ids.dtype} and "
-                f"{other.ids.dtype}",
+                f"must have ids of total type in all parts, not {total.ids.dtype} and "
+                f"{more.ids.dtype}",
             )
-        ids = np.union1d(one.ids, other.ids)
+        ids = np.union1d(total.ids, more.ids)
         counts = np.zeros((ids.size, self.n_classes), np.int64)
-        for side in (one, other):
+        for side in (total, more):
             counts[np.searchsorted(ids, side.ids)] += side.counts
         return IdCounts(ids, counts)
 
 
 @dataclass(frozen=True, eq=False)
-class _CountPairs(Step):
+class _CountPairs(Step[Ints]):
     """Count the rows of each pair of folds, (F x F,)."""
 
     specs: tuple[Any, Any]

@@ -1,16 +1,12 @@
 """Histogram binning: calibration by the class frequencies in bins of the posterior."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.calibration.base import Calibrator, require_fitted
-from fastpsr.calibration.fold_losses import StepFitSums
-from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.log_odds import (
     AsPosteriors,
     as_posteriors,
@@ -19,9 +15,7 @@ from fastpsr.calibration.log_odds import (
     prior_log_odds,
 )
 from fastpsr.counts.bins import BinSums, Events, uniform_edges
-from fastpsr.counts.sums import Sums
-from fastpsr.data import Data, Floats, Part, Predictions, mapped
-from fastpsr.rules.base import ScoringRule
+from fastpsr.data import Data, Floats, Predictions, mapped
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,25 +82,14 @@ class HistogramBinning(Calibrator):
         require_fitted("posterior_", np.all(inside))
         require_fitted("prior_log_odds_", np.isfinite(self.prior_log_odds_))
 
-    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Sums | None:
-        # LLRs are binned at the training prior, which differs from replicate to replicate
-        if data.n_classes > 2 or data.kind != "posteriors":
-            return None
-        return _BinnedSums.of(rule, folds, data, uniform_edges(self.bins), self.floor)
-
-    @staticmethod
-    def frequencies(hits: Floats, weight: Floats, edges: Floats) -> Floats:
-        """Return the frequency in each bin, or its center if the bin is empty."""
-        centers = (edges[:-1] + edges[1:]) / 2.0
-        return np.divide(hits, weight, out=centers, where=weight > 0.0)
-
     def _fit_data(self, data: Data, start: Self | None) -> dict[str, Any]:
         offset = prior_log_odds(data)
         edges = uniform_edges(self.bins)
         at_prior = mapped(data, AsPosteriors(np.array([0.0, offset])))
         sums = BinSums(2, edges, Events("class"), data.given_priors).total(at_prior)
         weight, hits, _ = sums.shares
-        posterior = self.frequencies(hits, weight, edges)
+        centers = (edges[:-1] + edges[1:]) / 2.0  # of bins that are empty
+        posterior = np.divide(hits, weight, out=centers, where=weight > 0.0)
         return {"edges_": edges, "posterior_": posterior, "prior_log_odds_": offset}
 
     def _transform(self, predictions: Predictions) -> Predictions:
@@ -114,29 +97,3 @@ class HistogramBinning(Calibrator):
         bins = kernels.cells.bin_numbers(at_prior.positive_posteriors, self.edges_)
         levels = clip_log_odds(log_odds_of(self.posterior_, 1.0 - self.posterior_), self.floor)
         return predictions.replace_scores(self.output_kind, (levels - self.prior_log_odds_)[bins])
-
-
-@dataclass(frozen=True, eq=False)
-class _BinnedSums(StepFitSums):
-    """Samples in bins of the posterior, whose frequencies are those of the replicate."""
-
-    @property
-    def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]
-        """The number of bins, and of folds."""
-        return ("histogram binning", self.n_cells, self.folds.n_folds)
-
-    @property
-    def n_cells(self) -> int:
-        return int(self.edges.size - 1)
-
-    @property
-    def cells_key(self) -> Hashable:
-        return ("bins", self.n_cells)
-
-    def cells(self, part: Part) -> NDArray[Any]:
-        return kernels.cells.bin_numbers(part.predictions.positive_posteriors, self.edges)
-
-    def levels(self, negatives: Floats, positives: Floats, factors: Floats) -> Floats:
-        weight = negatives + positives
-        posterior = HistogramBinning.frequencies(positives, weight, self.edges)
-        return clip_log_odds(log_odds_of(posterior, 1.0 - posterior), self.floor)

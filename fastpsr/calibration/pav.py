@@ -9,17 +9,18 @@ from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.calibration.base import Calibrator, require_fitted
-from fastpsr.calibration.fold_losses import StepFitSums
-from fastpsr.calibration.folds import Folds
-from fastpsr.calibration.log_odds import clip_log_odds, log_odds_of, prior_log_odds
+from fastpsr.calibration.fold_losses import CellLossSums
+from fastpsr.calibration.folds import FoldLosses, Folds
+from fastpsr.calibration.log_odds import clip_log_odds, log_odds_of, log_prior_of, prior_log_odds
 from fastpsr.counts import count, count_all, find_facts
 from fastpsr.counts.ranks import minority_of, pav_blocks, rank_cells, rank_runs
 from fastpsr.counts.roc import PavBlocks
 from fastpsr.counts.scores import ClassCounts, ScoreRange
-from fastpsr.counts.sums import Sums
+from fastpsr.counts.sums import ScoreTotals, Sums
 from fastpsr.data import (
     Data,
     Floats,
+    Kind,
     Part,
     PartitionedPredictions,
     Predictions,
@@ -121,7 +122,10 @@ class PAV(Calibrator):
             return None
         table = rank_runs(data) if folds.n_calibrators == 1 else rank_cells(data)
         edges = table.lowest[table.positives > 0.0]
-        return _PavSums.of(rule, folds, data, edges, self.floor, self.laplace)
+        return _PavSums(
+            rule, folds, data.kind, data.given_priors, data.log_odds_offset, edges, self.floor,
+            self.laplace,
+        )  # fmt: skip
 
     def _fit_data(self, data: Data, start: Self | None) -> dict[str, Any]:
         blocks = _with_four_more(data) if self.laplace else pav_blocks(data)
@@ -178,7 +182,7 @@ class _Finite(Transform):
 
 
 @dataclass(frozen=True, eq=False)
-class _WeighEnds(Step):
+class _WeighEnds(Step[Any]):
     """Sum the weights of each class at -inf and at inf, (2, 2)."""
 
     def start(self) -> Floats:
@@ -194,13 +198,33 @@ class _WeighEnds(Step):
 
 
 @dataclass(frozen=True, eq=False)
-class _PavSums(StepFitSums):
-    """Samples in cells that begin at targets' scores, which are pooled in each replicate."""
+class _PavSums(CellLossSums):
+    """Samples in cells that begin at targets' scores, which are pooled in each replicate.
 
+    Attributes
+    ----------
+    kind : {"posteriors", "likelihoods", "raw scores"}
+    given_priors : ndarray of float64, shape (2,), or None
+    offset : float
+        Log-odds minus score.
+    edges : ndarray of float64
+        Where cells begin.
+    floor : float
+        Of the calibrated posteriors.
+    laplace : bool
+    """
+
+    kind: Kind
+    given_priors: Floats | None
+    offset: float
+    edges: Floats
+    floor: float
     laplace: bool
 
+    n_classes = 2
+
     @property
-    def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]
+    def stream(self) -> tuple[str | int, ...]:
         """The number of folds, and of samples that are added."""
         return ("isotonic fits", self.folds.n_folds, 4 * self.laplace)
 
@@ -209,13 +233,55 @@ class _PavSums(StepFitSums):
         return self.edges.size + 1
 
     @property
-    def cells_key(self) -> Hashable:
-        return ("cells from targets on", self.laplace)
+    def key(self) -> Hashable:
+        return ("cells from targets on", self.laplace, self.folds.key)
 
     def cells(self, part: Part) -> NDArray[Any]:
         return kernels.cells.step_numbers(part.predictions.scores, self.edges)
 
-    def levels(self, negatives: Floats, positives: Floats, factors: Floats) -> Floats:
+    def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreTotals, FoldLosses]:
+        weight = weight.reshape(2, self.folds.n_folds, self.n_cells)
+        by_class = weight.sum(axis=(1, 2))
+        raw = sums[:, 0].reshape(2, -1).sum(axis=1)
+        given = self.given_priors
+        after = FoldLosses.of(self._losses(weight), weight.sum(axis=2).T, given)
+        return ScoreTotals(raw, by_class, given), after
+
+    def _losses(self, weight: Floats) -> Floats:
+        """Return the summed losses of each class, of each pair of calibrator and fold, (E, 2).
+
+        Weights (2, F, cells) are of each class in each fold.
+        """
+        calibrators, of_fold = self.folds.served.T
+        losses = np.zeros((calibrators.size, 2))
+        has_rows = weight.sum(axis=(0, 2)) > 0.0
+        for calibrator in np.unique(calibrators[has_rows[of_fold]]).tolist():
+            log_odds = self._scores(weight, calibrator) + self.offset
+            for entry in np.flatnonzero(calibrators == calibrator):
+                for k, of_cells in enumerate(weight[:, of_fold[entry]]):
+                    used = np.flatnonzero(of_cells)
+                    of_used = self.rule.binary_losses(log_odds[used], np.full(used.size, k, "u1"))
+                    losses[entry, k] = (of_used * of_cells[used]).sum()
+        return losses
+
+    def _scores(self, weight: Floats, calibrator: int) -> Floats:
+        """Return the calibrated scores of the cells: log-odds of posteriors, else LLRs."""
+        mask = self.folds.training_mask[calibrator][None]
+        training = np.concatenate([kernels.axis.add_masked(mask, of_class) for of_class in weight])
+        totals = training.sum(axis=1)
+        if not totals.all():
+            raise ValueError("a calibrator needs samples of every class")
+        factors = class_factors(totals, self.given_priors)
+        negatives, positives = training * factors[:, None]
+        log_odds = self._levels(negatives, positives, factors)
+        log_priors = log_prior_of(self.kind, totals, self.given_priors)
+        return np.asarray(log_odds - float(log_priors[1] - log_priors[0]))
+
+    def _levels(self, negatives: Floats, positives: Floats, factors: Floats) -> Floats:
+        """Return the calibrated log-odds of the cells, given the training weights by class.
+
+        At given priors, samples of the classes weigh `factors` (2,) times their own weight in them.
+        """
         if self.laplace:  # which weigh 1, as all samples
             negatives, positives = (np.concatenate([[one], of_class, [one]])
                 for one, of_class in zip(factors, (negatives, positives), strict=True))  # fmt: skip

@@ -18,6 +18,7 @@ from fastpsr.calibration.linear_rows import (
     TrainingSet,
     binary_margins,
     check_margins,
+    extremes_by_fold,
     not_converged,
     too_large,
 )
@@ -25,8 +26,7 @@ from fastpsr.calibration.log_odds import TrainingPriors
 from fastpsr.counts import count
 from fastpsr.data import Data, Floats, Part, Predictions
 from fastpsr.data.budget import memory_budget
-from fastpsr.data.part import ROWS
-from fastpsr.data.steps import Step
+from fastpsr.data.steps import ROWS, Step
 from fastpsr.errors import ArgumentError
 
 _LARGEST = 1e150  # score whose square is finite in sums
@@ -65,10 +65,7 @@ def fit_rows(
         weights = samples.weights[used] / data.class_weights.max()
     group = y.astype(np.int64) * n_folds + fold_of_row
     totals = np.bincount(group, weights, 2 * n_folds).reshape(2, n_folds).astype(np.float64)
-    extremes = np.repeat([[np.inf], [-np.inf]], 2 * n_folds, axis=1)
-    np.minimum.at(extremes[0], group, finite)
-    np.maximum.at(extremes[1], group, finite)
-    extremes = extremes.reshape(2, 2, n_folds)
+    extremes = extremes_by_fold(finite, y, fold_of_row, n_folds)
     span = (float(extremes[0].min()), float(extremes[1].max()))
     origin = map_.origin(*span)
 
@@ -124,7 +121,7 @@ def fit_class_rows(
             mask, of_classes, priors.factors(of_classes), priors.offsets(of_classes)
         )
         begin = None if start is None else start[: None if with_bias else 1]
-        end = samples.fit(training, begin, with_bias=with_bias)
+        (end,) = samples.fit([training], begin, with_bias=with_bias)
         if end is None:
             raise not_converged(n_classes)
         if not np.isfinite(end).all():
@@ -152,7 +149,7 @@ def needs_every_class(data: Data, *, with_bias: bool) -> bool:
 def held_rows(data: Data, folds: Folds) -> Part:
     """Return all rows as one part; raise if they exceed the memory budget."""
     require_memory(data, data.n_classes, "predictions")
-    return count(_HoldRows(folds).over(data))  # type: ignore[no-any-return]
+    return count(_HoldRows(folds).over(data))
 
 
 def require_memory(data: Data, n_columns: int, argument: str) -> None:
@@ -168,7 +165,7 @@ def require_memory(data: Data, n_columns: int, argument: str) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _HoldRows(Step):
+class _HoldRows(Step[Part]):
     """Copy the rows into memory, as one part."""
 
     folds: Folds

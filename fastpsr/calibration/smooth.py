@@ -1,7 +1,7 @@
 """Smooth calibrators of one flow: fits on the axis of scores or to samples, in one search."""
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -30,9 +30,8 @@ from fastpsr.calibration.log_odds import (
 )
 from fastpsr.calibration.row_fits import fit_rows, held_rows
 from fastpsr.counts import count, shared
-from fastpsr.counts.losses import ScoreTotals
 from fastpsr.counts.scores import ScoreRange, Span, count_infinite_losses
-from fastpsr.counts.sums import Sums
+from fastpsr.counts.sums import ScoreTotals, Sums
 from fastpsr.data import Data, Floats, Kind, Part, Predictions, Transform
 from fastpsr.errors import ArgumentError, SuspicionWarning, counted, warn
 from fastpsr.kernels.types import DEGREE, LANES
@@ -254,9 +253,6 @@ class ScoreMap(SmoothCalibrator):
 
     floor: float = 0.0
     prior: float | None = None
-    parameters_: Floats = field(init=False, repr=False)
-    prior_log_odds_: float = field(init=False, repr=False)
-    floor_: float = field(init=False, repr=False)
     binary_only = True
 
 
@@ -456,7 +452,7 @@ class RefitSums(CellLossSums):
     degree = DEGREE
 
     @property
-    def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]
+    def stream(self) -> tuple[str | int, ...]:
         """That of the map, and the number of folds."""
         return (*self.axis_fits.map.stream, self.folds.n_folds)
 

@@ -245,11 +245,11 @@ def held_columns(stack: Stack, folds: Folds) -> HeldColumns:
         return HeldColumns.of(stack, [Part.whole(each) for each in stack.data], folds)
     n_numbers = len(stack.names) * (1 if stack.n_classes == 2 else stack.n_classes)
     require_memory(stack.first, n_numbers, "systems")
-    return count(_HoldColumns(stack, folds).over(*stack.data))  # type: ignore[no-any-return]
+    return count(_HoldColumns(stack, folds).over(*stack.data))
 
 
 @dataclass(frozen=True, eq=False)
-class _HoldColumns(Step):
+class _HoldColumns(Step[HeldColumns]):
     """Copy the columns of all systems into memory."""
 
     stack: Stack

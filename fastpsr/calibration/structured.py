@@ -1,7 +1,7 @@
 """Vector and matrix scaling with a penalty: linear maps of smoothed log-posteriors."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
@@ -169,11 +169,6 @@ class VectorScaling(_Structured):
     """
 
     strength: float = 1.0
-    scale_: float = field(init=False, repr=False)
-    n_samples_: float = field(init=False, repr=False)
-    weights_: Floats = field(init=False, repr=False)
-    bias_: Floats = field(init=False, repr=False)
-    log_priors_: Floats = field(init=False, repr=False)
 
     def penalty(self, n_classes: int, n_samples: float) -> Floats:
         return np.full((n_classes, 2), self.strength * n_classes / n_samples)
@@ -230,11 +225,6 @@ class MatrixScaling(_Structured):
     """
 
     strength: float = 1.0
-    scale_: float = field(init=False, repr=False)
-    n_samples_: float = field(init=False, repr=False)
-    weights_: Floats = field(init=False, repr=False)
-    bias_: Floats = field(init=False, repr=False)
-    log_priors_: Floats = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()

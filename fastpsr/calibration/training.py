@@ -135,33 +135,28 @@ class CrossFit(Training):
         """
         data = data.drawn_from
         begin(data)
-        specs = self._specs()
-        for argument, spec in specs:
-            check_ids(argument, spec, data)
+        specs = [check_ids(argument, ids, data) for argument, ids in self._specs()]
         n_folds = int(self.folds) if isinstance(self.folds, (int, np.integer)) else 0
-        name = ("folds", n_folds, self.seed, *(dealing.spec_key(spec) for _, spec in specs))
-        return shared(name, data, lambda: self._deal(data, n_folds))
+        key = ("folds", n_folds, self.seed, *map(dealing.spec_key, specs))
+        return shared(key, data, lambda: self._deal(data, n_folds, specs))
 
-    def _deal(self, data: Data, n_folds: int) -> Folds:
-        groups = self.groups
+    def _deal(self, data: Data, n_folds: int, specs: list[Any]) -> Folds:
         if not n_folds:
-            return dealing.given_folds(data, self.folds)
-        if groups is None:
+            return dealing.given_folds(data, specs[0])
+        if not specs:
             return dealing.deal_samples(data, n_folds, self.seed)
-        if _is_pair(groups):
-            pair = (groups[0], groups[1])  # type: ignore[index]
-            return dealing.deal_pairs(data, pair, n_folds, self.seed)
-        return dealing.deal_groups(data, groups, n_folds, self.seed)
+        if len(specs) == 2:
+            return dealing.deal_pairs(data, (specs[0], specs[1]), n_folds, self.seed)
+        return dealing.deal_groups(data, specs[0], n_folds, self.seed)
 
     def _specs(self) -> list[tuple[str, Any]]:
         """Return the ids, or names of their columns, each with the name of its argument."""
+        groups: Any = self.groups
         if not isinstance(self.folds, (int, np.integer)):
             return [("folds", self.folds)]
-        if self.groups is None:
+        if groups is None:
             return []
-        if _is_pair(self.groups):
-            return [("groups", side) for side in self.groups]  # type: ignore[union-attr]
-        return [("groups", self.groups)]
+        return [("groups", side) for side in (groups if _is_pair(groups) else [groups])]
 
     def on_rows(self, data: Data, rows: Any) -> "CrossFit":
         specs = [picked_ids(name, ids, data, rows) for name, ids in self._specs()]

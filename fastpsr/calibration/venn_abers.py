@@ -1,25 +1,19 @@
 """Inductive Venn-Abers calibration: isotonic calibration with one sample of either class added."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.calibration.base import Calibrator, require_fitted
-from fastpsr.calibration.fold_losses import StepFitSums
-from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.log_odds import clip_log_odds, log_odds_of, log_prior_of
 from fastpsr.counts import count
 from fastpsr.counts.ranks import distinct_scores
-from fastpsr.counts.sums import Sums
 from fastpsr.data import LABELS, Data, Floats, Part, Predictions
 from fastpsr.data.steps import Step
 from fastpsr.errors import ArgumentError
 from fastpsr.results import Result
-from fastpsr.rules.base import ScoringRule
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,12 +145,6 @@ class VennAbers(Calibrator):
         if data.has_weights:
             count(_RefuseWeights().over(data))
 
-    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Sums | None:
-        if data.n_classes > 2 or not data.class_weights.all():
-            return None
-        distinct = distinct_scores(data, self.name)
-        return _VennAbersSums.of(rule, folds, data, distinct.lowest, self.floor)
-
     def _fit_data(self, data: Data, start: Self | None) -> dict[str, Any]:
         table = distinct_scores(data, self.name)
         scores = table.lowest
@@ -191,38 +179,7 @@ class VennAbers(Calibrator):
 
 
 @dataclass(frozen=True, eq=False)
-class _VennAbersSums(StepFitSums):
-    """Samples at each distinct score, to which one more is added in each replicate."""
-
-    @property
-    def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]
-        """The number of folds."""
-        return ("inductive fits", self.folds.n_folds)
-
-    @property
-    def n_cells(self) -> int:
-        return self.edges.size
-
-    @property
-    def cells_key(self) -> Hashable:
-        return "distinct scores"
-
-    def cells(self, part: Part) -> NDArray[Any]:
-        places = kernels.cells.cell_numbers(part.predictions.scores, self.edges)
-        # scores of weight 0 need not be among them
-        return np.asarray(np.minimum(places >> 1, self.edges.size - 1))
-
-    def levels(self, negatives: Floats, positives: Floats, factors: Floats) -> Floats:
-        # a fit at the frequencies, which factors shift; samples are drawn a whole number of times
-        upper, lower = kernels.isotonic.isotonic_with_one_more(
-            np.rint(negatives / factors[0]), np.rint(positives / factors[1])
-        )
-        log_odds = clip_log_odds(np.log(upper) - np.log(lower), self.floor)
-        return np.asarray(log_odds + np.log(factors[1] / factors[0]))
-
-
-@dataclass(frozen=True, eq=False)
-class _RefuseWeights(Step):
+class _RefuseWeights(Step[Any]):
     """Raise if a sample has a weight other than 0 and 1 that is no number of draws."""
 
     reads = LABELS
@@ -242,5 +199,5 @@ class _RefuseWeights(Step):
                 remedy="use PAV(laplace=True), which takes weights",
             )
 
-    def merge(self, one: None, other: None) -> None:
+    def merge(self, total: None, more: None) -> None:
         return None

@@ -19,7 +19,7 @@ from fastpsr.cli.wording import in_words, worded
 
 if TYPE_CHECKING:
     from fastpsr.bootstrap.settings import Intervals
-    from fastpsr.metrics.detection_costs import DetectionCost
+    from fastpsr.metrics.detection import DetectionCost
 
 _CHOICES = ("--dcf", "--fa", "--miss")
 

@@ -12,7 +12,7 @@ from fastpsr.caching import cached_property
 from fastpsr.counts.order_statistics import order_statistics, weighted_quantiles
 from fastpsr.counts.sums import Sums
 from fastpsr.data import Data, Floats, Predictions, class_factors
-from fastpsr.data.part import Part
+from fastpsr.data.steps import Part
 from fastpsr.errors import ArgumentError
 from fastpsr.kernels.types import index_type
 
@@ -64,7 +64,7 @@ class BinSums(Sums):
     n_columns = 1
 
     @property
-    def n_groups(self) -> int:  # type: ignore[override]
+    def n_groups(self) -> int:
         """Number of triples of class, outcome and bin."""
         return self.n_classes * 2 * (self.edges.size - 1)
 

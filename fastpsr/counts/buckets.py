@@ -15,9 +15,8 @@ from fastpsr.caching import cached_property
 from fastpsr.counts import count, shared
 from fastpsr.data import Floats
 from fastpsr.data.budget import memory_budget
-from fastpsr.data.part import Part
 from fastpsr.data.partitioned import Data, PartitionedPredictions
-from fastpsr.data.steps import Step
+from fastpsr.data.steps import Part, Step
 
 #: This share of the budget is for values picked, which are collected, joined and sorted.
 PICKED_SHARE = 4
@@ -148,7 +147,7 @@ class Counted:
 
 
 @dataclass(frozen=True, eq=False)
-class _SampleValues(Step):
+class _SampleValues(Step[Floats]):
     """Collect every n-th value, of some parts."""
 
     column: Column
@@ -170,7 +169,7 @@ class _SampleValues(Step):
 
 
 @dataclass(frozen=True, eq=False)
-class CountBuckets(Step):
+class CountBuckets(Step[NDArray[np.int64]]):
     """Count the values of both classes in buckets of equal width."""
 
     column: Column
@@ -205,7 +204,7 @@ class CountBuckets(Step):
 
 
 @dataclass(frozen=True, eq=False)
-class WeighBuckets(Step):
+class WeighBuckets(Step[Floats]):
     """Add the weights of the values in each bucket up, with what rounding leaves over."""
 
     column: Column
@@ -221,13 +220,13 @@ class WeighBuckets(Step):
         )
         return accumulator
 
-    def merge(self, one: Floats, other: Floats) -> Floats:
-        kernels.cells.add_cells(one, other[None])
-        return one
+    def merge(self, total: Floats, more: Floats) -> Floats:
+        kernels.cells.add_cells(total, more[None])
+        return total
 
 
 @dataclass(frozen=True, eq=False)
-class _CountPlaces(Step):
+class _CountPlaces(Step[tuple[Any, ...]]):
     """Count the values in the places of the nodes added last, with their extremes and weights."""
 
     column: Column
@@ -284,7 +283,7 @@ def _counts_of(table: Floats) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, eq=False)
-class PickValues(Step):
+class PickValues(Step[tuple[Floats, Floats]]):
     """Collect the values in picked places: those of each class, or values and their weights."""
 
     column: Column
@@ -307,7 +306,7 @@ class PickValues(Step):
     def add(self, accumulator: Any, prepared: NDArray[np.int32], part: Part) -> Any:
         values, y, weights = self.column(part)
         name = CountBuckets(self.column, self.grid).histograms_key
-        by_thread = part.remember(name, lambda: None) if part.is_in_memory else None
+        by_thread = part.predictions.results.get(name)
         if by_thread is not None and not weights.size:
             accumulator[part.number] = kernels.buckets.pick_from_buckets(
                 values, y, self.grid.low, self.grid.per_unit, by_thread, self.picked
@@ -369,8 +368,8 @@ def _sample_of(column: Column, data: Data) -> _SampleValues:
 
 
 def count_in_grid(column: Column, data: Data) -> Counted:
-    """Return a grid and the counts in it, counted once for all who ask at a time."""
-    return shared(("counted", column.key), data, lambda: _count(column, data), is_kept=False)
+    """Return a grid and the counts in it, counted once."""
+    return shared(("counted", column.key), data, lambda: _count(column, data))
 
 
 def _count(column: Column, data: Data) -> Counted:

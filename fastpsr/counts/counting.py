@@ -9,19 +9,18 @@ their requests. So any function that counts can be run beside others, and none o
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from functools import partial, wraps
+from functools import wraps
 from threading import Semaphore, Thread
 from typing import Any, ParamSpec, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import WeakSet
 
 import numpy as np
 
 from fastpsr.data import LabeledData, Predictions
 from fastpsr.data.facts import SAMPLED_PARTS, CountRows
-from fastpsr.data.part import Part
 from fastpsr.data.partitioned import PartitionedPredictions, check_data
 from fastpsr.data.reading import answers_of
-from fastpsr.data.steps import Request
+from fastpsr.data.steps import Answer, Part, Request
 from fastpsr.errors import ArgumentError, PackageWarning, in_one_call, show, warnings_go_to
 
 Result = TypeVar("Result")
@@ -35,15 +34,23 @@ class Outcome:
 
     def __init__(self, result: Any = None, error: ValueError | None = None) -> None:
         self.result, self.error = result, error
-        self.is_there = result is not None or error is not None
+        self.is_begun = self.is_there = result is not None or error is not None
 
-    def be(self, make: Callable[[], Any]) -> None:
-        """Become the result of a function, or its error."""
-        try:
-            self.result = make()
-        except ValueError as error:
-            self.error = error
+    def settle(self, result: Any) -> None:
+        """Become a result, or an error that stands for one."""
         self.is_there = True
+        if isinstance(result, ValueError):
+            self.error = result
+        else:
+            self.result = result
+
+    def run(self, make: Callable[[], Any]) -> None:
+        """Become the result of a function, or its error."""
+        self.is_begun = True
+        try:
+            self.settle(make())
+        except ValueError as error:
+            self.settle(error)
 
     def get(self) -> Any:
         """Return the result, or raise."""
@@ -52,14 +59,15 @@ class Outcome:
         return self.result
 
 
-def count(request: Request) -> Any:
+def count(request: Request[Answer]) -> Answer:
     """Return the answer to a step over data; raise what the step raised."""
     if isinstance(request.data[0], Predictions):
         return _answer_in_memory(request)
-    return count_all([request])[0]
+    answer: Answer = count_all([request])[0]
+    return answer
 
 
-def count_all(requests: Iterable[Request]) -> list[Any]:
+def count_all(requests: Iterable[Request[Any]]) -> list[Any]:
     """Return the answers to several requests, for which data in parts are read once."""
     with one_call() as call:
         answers = [call.ask(request) for request in requests]
@@ -67,25 +75,22 @@ def count_all(requests: Iterable[Request]) -> list[Any]:
     return [answer.get() for answer in answers]
 
 
-def shared(
-    name: Hashable, data: Any, make: Callable[[], Result], *, is_kept: bool = True
-) -> Result:
-    """Return ``make()``, which runs once for all who ask for this name of the data.
+def shared(key: Hashable, data: Any, make: Callable[[], Result]) -> Result:
+    """Return ``make()``, which runs once for all who ask for this key of the data.
 
-    Predictions in memory keep the result, unless `is_kept` is False; that of data in parts is kept
-    until the call of the user ends.
+    The data remember it; those in parts, which may change, until the call of the user ends.
     """
     if isinstance(data, Predictions):
         data.require_rows()
-        return data.remember(name, make) if is_kept else make()
+        remembered: Result = data.remember(key, make)
+        return remembered
     with one_call() as call:
-        kept = call.kept_of(data)
-        if name in kept:
-            call.wait([kept[name]])
+        outcome = call.outcome_of(data, key)
+        if outcome.is_begun:
+            call.wait([outcome])
         else:
-            kept[name] = Outcome()
-            kept[name].be(make)
-    result: Result = kept[name].get()
+            outcome.run(make)
+    result: Result = outcome.get()
     return result
 
 
@@ -102,38 +107,39 @@ def outcomes(functions: Sequence[Callable[[], Any]], over: Any) -> list[Outcome]
     data = over if isinstance(over, list) else [over]
     answers = [Outcome() for _ in functions]
     with one_call() as call:
-        if len(functions) > 1 and any(isinstance(each, PartitionedPredictions) for each in data):
-            call.run([_Task(*each) for each in zip(functions, answers, strict=True)])
+        if len(functions) > 1 and any(isinstance(d, PartitionedPredictions) for d in data):
+            call.run([_Task(*pair) for pair in zip(functions, answers, strict=True)])
         else:
             for function, answer in zip(functions, answers, strict=True):
-                answer.be(function)
+                answer.run(function)
     return answers
 
 
 @contextmanager
 def one_call() -> Iterator["_Call"]:
     """Return a block in which what is shared is computed once, as in those around it."""
-    call = _CALL.get()
-    if call is not None:
-        yield call
+    outer = _CALL.get()
+    if outer is not None:
+        yield outer
         return
-    token = _CALL.set(_Call())
+    call = _Call()
+    token = _CALL.set(call)
     try:
         with in_one_call():
-            yield _CALL.get()  # type: ignore[misc]
+            yield call
     finally:
         _CALL.reset(token)
+        call.end()
 
 
 def begin(*data: LabeledData) -> None:
     """Count the facts of data in parts; raise unless all have the same rows, and some weight."""
-    for one in data:
-        if isinstance(one, PartitionedPredictions):
-            find_facts(one)
-        one.require_samples()
-    first = data[0]
-    for other in data[1:]:
-        _require_same_rows(first, other)
+    for system in data:
+        if isinstance(system, PartitionedPredictions):
+            find_facts(system)
+        system.require_samples()
+    for system in data[1:]:
+        _require_same_rows(data[0], system)
 
 
 def find_facts(data: PartitionedPredictions) -> None:
@@ -141,24 +147,24 @@ def find_facts(data: PartitionedPredictions) -> None:
     data.find_facts(lambda of: count(CountRows(of.n_classes).over(of)))
 
 
-def _require_same_rows(one: LabeledData, other: LabeledData) -> None:
-    in_parts = [isinstance(data, PartitionedPredictions) for data in (one, other)]
+def _require_same_rows(first: LabeledData, second: LabeledData) -> None:
+    in_parts = [isinstance(data, PartitionedPredictions) for data in (first, second)]
     if not any(in_parts):
         return
     if not all(in_parts):
         raise ArgumentError("predictions", "must both be in parts, or both in memory")
-    assert isinstance(one, PartitionedPredictions)
-    assert isinstance(other, PartitionedPredictions)
-    if not np.array_equal(one.facts.n_rows, other.facts.n_rows):
+    assert isinstance(first, PartitionedPredictions)
+    assert isinstance(second, PartitionedPredictions)
+    facts, facts_of_second = first.facts, second.facts
+    if not np.array_equal(facts.n_rows, facts_of_second.n_rows):
         raise ArgumentError("predictions", "must be in parts of the same lengths to be compared")
-    if one.facts.has_weights == other.facts.has_weights and not np.array_equal(
-        one.facts.checksums, other.facts.checksums
-    ):
-        number = int(np.flatnonzero(one.facts.checksums != other.facts.checksums)[0])
+    differ = facts.checksums != facts_of_second.checksums
+    if facts.has_weights == facts_of_second.has_weights and differ.any():
+        number = int(np.argmax(differ))
         raise ArgumentError(
             "predictions",
             "must be of the same samples in the same order, but labels or weights differ in "
-            f"{one.source.name_of(number)} and {other.source.name_of(number)}",
+            f"{first.source.name_of(number)} and {second.source.name_of(number)}",
         )
 
 
@@ -176,7 +182,7 @@ def takes_predictions(function: Callable[_P, Result]) -> Callable[_P, Result]:
 
 
 #: A request for which data in parts are read next, and what holds its answer then.
-_Asked = tuple[Request, Outcome]
+_Asked = tuple[Request[Any], Outcome]
 
 
 class _Stopped(BaseException):
@@ -240,40 +246,45 @@ class _Task:
         _TASK.set(self)
         try:
             with warnings_go_to(self._warnings.append):
-                self.answer.be(self._function)
+                self.answer.run(self._function)
         except BaseException as failure:  # for the thread of the call
             self._failure = failure
         self._paused.release()
 
 
 class _Call:
-    """A call of the user: answers that it shares, and tasks and steps under way."""
+    """A call of the user: tasks and steps under way, and data in parts that remember outcomes."""
 
     def __init__(self) -> None:
-        #: Answers for data in parts by name; the data may go when those who asked are done.
-        self._kept: WeakKeyDictionary[Any, dict[Hashable, Any]] = WeakKeyDictionary()
+        self._data: WeakSet[PartitionedPredictions] = WeakSet()
         self._asked: dict[Hashable, _Asked] = {}
         self._tasks: list[_Task] = []
 
-    def kept_of(self, data: Any) -> dict[Hashable, Any]:
-        """Return the answers that are kept for data, by name."""
-        return self._kept.setdefault(data, {})
+    def outcome_of(self, data: PartitionedPredictions, key: Hashable) -> Outcome:
+        """Return the outcome of a key, which the data remember for this call."""
+        self._data.add(data)
+        outcome: Outcome = data.remember((self, key), Outcome)
+        return outcome
 
-    def ask(self, request: Request) -> Outcome:
+    def end(self) -> None:
+        """Let the data forget the outcomes of this call."""
+        for data in self._data:
+            data.forget(self)
+
+    def ask(self, request: Request[Any]) -> Outcome:
         """Return what will hold the answer to a request, or holds it already."""
-        step, data = request
-        if isinstance(data[0], Predictions):
-            answer = Outcome()
-            answer.be(partial(_answer_in_memory, request))
-            return answer
-        if not isinstance(step, CountRows):
-            for each in data:
-                find_facts(each)
-        kept = self.kept_of(data[0]) if step.is_kept else {}
-        if request.key not in kept:
-            _, kept[request.key] = self._asked.setdefault(request.key, (request, Outcome()))
-        held: Outcome = kept[request.key]
-        return held
+        outcome = Outcome()
+        if isinstance(request.data[0], Predictions):
+            outcome.run(lambda: _answer_in_memory(request))
+            return outcome
+        if not isinstance(request.step, CountRows):
+            for data in request.data:
+                find_facts(data)
+        if request.step.is_kept:
+            outcome = self.outcome_of(request.data[0], request.key)
+        if not outcome.is_there:
+            _, outcome = self._asked.setdefault(request.key, (request, outcome))
+        return outcome
 
     def wait(self, answers: Sequence[Outcome]) -> None:
         """Return when answers are there: from reads of one's own, or those for all tasks."""
@@ -327,18 +338,21 @@ _CALL: ContextVar[_Call | None] = ContextVar("call", default=None)
 _TASK: ContextVar[_Task | None] = ContextVar("task", default=None)
 
 
-def _answer_in_memory(request: Request) -> Any:
+def _answer_in_memory(request: Request[Answer]) -> Answer:
     """Return the answer to a step over predictions in memory, which are one part."""
-    step, data = request
+    step, data = request.step, request.data
     data[0].require_rows()
 
-    def compute() -> Any:
+    def compute() -> Answer:
         return step.finish(step.add(step.start(), step.prepare(), *map(Part.whole, data)))
 
-    return data[0].remember(step.key, compute) if step.is_kept else compute()
+    if not step.is_kept:
+        return compute()
+    answer: Answer = data[0].remember(step.key, compute)
+    return answer
 
 
-def _is_of_few(request: Request) -> bool:
+def _is_of_few(request: Request[Any]) -> bool:
     """Whether a step looks at so few parts that they are read before all are."""
     if request.step.only_parts is None:
         return False
@@ -351,11 +365,7 @@ def _answer(asked: list[_Asked]) -> None:
     for group in _groups(asked):
         answers = answers_of([request for request, _ in group])
         for (_, outcome), answer in zip(group, answers, strict=True):
-            outcome.is_there = True
-            if isinstance(answer, ValueError):
-                outcome.error = answer
-            else:
-                outcome.result = answer
+            outcome.settle(answer)
 
 
 def _groups(asked: list[_Asked]) -> list[list[_Asked]]:

@@ -24,8 +24,10 @@ from fastpsr.data import (
     check_ids,
     mapped,
 )
-from fastpsr.data.binning import Binner, Binning, Bins
 from fastpsr.data.groupings import (
+    Binner,
+    Binning,
+    Bins,
     By,
     Grouping,
     SharedTargets,
@@ -145,7 +147,7 @@ class _Column:
     @classmethod
     def of(cls, data: Data, name: str, ids: Any, *, is_binned: bool) -> Self:
         """Return a column of data; in memory its ids are grouped once."""
-        check_ids(f"by[{name!r}]", ids, data)
+        ids = check_ids(f"by[{name!r}]", ids, data)
         if isinstance(data, Predictions) and not isinstance(ids, Grouping):
             ids = Grouping.of(data.ids(f"by[{name!r}]", ids), is_binned=is_binned)
         return cls(name, ids if isinstance(ids, str | Grouping) else np.asarray(ids), is_binned)
@@ -243,7 +245,7 @@ class _InGroup(Selection):
 
 
 @dataclass(frozen=True, eq=False)
-class _FirstWord(Step):
+class _FirstWord(Step[Any]):
     """Find a value of a column that is no number, the first in order; None if there is none."""
 
     column: _Column
@@ -263,13 +265,13 @@ class _FirstWord(Step):
             return accumulator
         return self.merge(accumulator, grouping.values[int(np.argmax(is_word))])
 
-    def merge(self, one: Any, other: Any) -> Any:
-        words = [word for word in (one, other) if word is not None]
+    def merge(self, total: Any, more: Any) -> Any:
+        words = [word for word in (total, more) if word is not None]
         return min(words, key=str) if words else None
 
 
 @dataclass(frozen=True, eq=False)
-class _DistinctValues(Step):
+class _DistinctValues(Step[Any]):
     """Collect the combinations of values of columns, with an example of the types."""
 
     columns: _Columns

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr import kernels
 from fastpsr.counts.buckets import Column, Counted, count_until_few, pick
 from fastpsr.data import Data, Floats, Predictions
-from fastpsr.data.part import Part
+from fastpsr.data.steps import Part
 
 Values = Callable[[Predictions], Floats]
 

@@ -129,16 +129,16 @@ class RankSums(Sums):
     n_classes = 2
 
     @property
-    def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]
+    def stream(self) -> tuple[str | int, ...]:
         return (f"rank {self.resolution}",)
 
     @property
-    def n_groups(self) -> int:  # type: ignore[override]
+    def n_groups(self) -> int:
         """Twice the number of cells."""
         return 2 * self.table.lowest.size
 
     @property
-    def known_weight(self) -> Floats:  # type: ignore[override]
+    def known_weight(self) -> Floats:
         return np.concatenate([self.table.negatives, self.table.positives])
 
     @property
@@ -251,7 +251,7 @@ def _count_cells(data: Data) -> RankTable:
 
 
 @dataclass(frozen=True, eq=False)
-class CountIntoCells(Step):
+class CountIntoCells(Step[tuple[Floats, Floats]]):
     """Sum the weight of a class in cells between edges, and find the lowest score in each.
 
     Sums are compensated.
@@ -292,10 +292,10 @@ class CountIntoCells(Step):
         )
         return accumulator
 
-    def merge(self, one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> Any:
-        kernels.cells.add_cells(one[0], other[0][None])
-        np.minimum(one[1], other[1], out=one[1])
-        return one
+    def merge(self, total: tuple[Floats, Floats], more: tuple[Floats, Floats]) -> Any:
+        kernels.cells.add_cells(total[0], more[0][None])
+        np.minimum(total[1], more[1], out=total[1])
+        return total
 
     def finish(self, accumulator: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
         cells, lowest = accumulator

@@ -252,7 +252,7 @@ def score_above(data: Data, step: RocStep) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class _LowestAbove(Step):
+class _LowestAbove(Step[float]):
     """Find the lowest score of positive weight above a score; there is one."""
 
     score: float
@@ -269,8 +269,8 @@ class _LowestAbove(Step):
             above &= weights > 0.0
         return min(accumulator, float(scores[above].min(initial=np.inf)))
 
-    def merge(self, one: float, other: float) -> float:
-        return min(one, other)
+    def merge(self, total: float, more: float) -> float:
+        return min(total, more)
 
 
 def as_posteriors(data: Data, log_odds: Floats) -> Floats | None:
@@ -287,7 +287,7 @@ def as_posteriors(data: Data, log_odds: Floats) -> Floats | None:
 
 
 @dataclass(frozen=True, eq=False)
-class _LowestPosteriors(Step):
+class _LowestPosteriors(Step[Floats]):
     """Find the lowest posterior below the first threshold, and from each to the next.
 
     They are -inf if samples were passed as logarithms. It is not the posterior of the log-odds,
@@ -313,5 +313,5 @@ class _LowestPosteriors(Step):
             np.minimum.at(accumulator, numbers, posteriors)
         return accumulator
 
-    def merge(self, one: Floats, other: Floats) -> Floats:
-        return np.minimum(one, other, out=one)
+    def merge(self, total: Floats, more: Floats) -> Floats:
+        return np.minimum(total, more, out=total)

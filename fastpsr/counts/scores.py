@@ -17,7 +17,7 @@ from fastpsr.errors import ArgumentError
 
 
 @dataclass(frozen=True, eq=False)
-class ClassCounts(Step):
+class ClassCounts(Step[Floats]):
     """Count the samples of positive weight of each class, (K,); drawn twice, one counts as two."""
 
     n_classes: int
@@ -56,7 +56,7 @@ class Scores:
 
 
 @dataclass(frozen=True, eq=False)
-class CollectClass(Step):
+class CollectClass(Step[tuple[Floats, Floats]]):
     """Collect the distinct scores of a class within bounds, and the weight at each."""
 
     take: int
@@ -90,8 +90,8 @@ class CollectClass(Step):
         accumulator[part.number] = scores[members], of_members
         return accumulator if part.is_in_memory else self._within_budget(accumulator)
 
-    def merge(self, one: Any, other: Any) -> Any:
-        return self._within_budget({**one, **other})
+    def merge(self, total: Any, more: Any) -> Any:
+        return self._within_budget({**total, **more})
 
     def _within_budget(self, by_part: dict[int, tuple[Floats, Floats]]) -> Any:
         """Join what exceeds half of the budget, if counts do not depend on the order of parts."""
@@ -160,7 +160,7 @@ class Span:
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreRange(Step):
+class ScoreRange(Step[Span]):
     """Find the range of the scores."""
 
     is_exact = True
@@ -182,10 +182,10 @@ class ScoreRange(Step):
         score_range = (low, high, finite_low, finite_high)
         return score_range if accumulator is None else self.merge(accumulator, score_range)
 
-    def merge(self, one: Any, other: Any) -> Any:
+    def merge(self, total: Any, more: Any) -> Any:
         return (
-            min(one[0], other[0]), max(one[1], other[1]),
-            min(one[2], other[2]), max(one[3], other[3]),
+            min(total[0], more[0]), max(total[1], more[1]),
+            min(total[2], more[2]), max(total[3], more[3]),
         )  # fmt: skip
 
     def finish(self, accumulator: Any) -> Span:
@@ -196,7 +196,7 @@ class ScoreRange(Step):
 
 
 @dataclass(frozen=True, eq=False)
-class HighestInSteps(Step):
+class HighestInSteps(Step[Floats]):
     """Find the highest score in each step: before the first edge, and from each edge on."""
 
     edges: Floats
@@ -216,8 +216,8 @@ class HighestInSteps(Step):
         )
         return accumulator
 
-    def merge(self, one: Floats, other: Floats) -> Floats:
-        return np.maximum(one, other, out=one)
+    def merge(self, total: Floats, more: Floats) -> Floats:
+        return np.maximum(total, more, out=total)
 
 
 def count_infinite_losses(data: Data) -> int:
@@ -228,7 +228,7 @@ def count_infinite_losses(data: Data) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class CountInfinite(Step):
+class CountInfinite(Step[NDArray[np.int64]]):
     """Count the samples of each class with posterior 0 for this class."""
 
     n_classes: int

@@ -26,10 +26,9 @@ from fastpsr.curves.risk_curve import risk_curve, risk_curve_at
 from fastpsr.curves.roc import MissRateCurve as MissRateCurve
 from fastpsr.curves.roc import Roc as Roc
 from fastpsr.curves.roc import roc, roc_at
-from fastpsr.curves.score_histogram import ScoreHistogram as ScoreHistogram
-from fastpsr.curves.score_histogram import score_histogram
-from fastpsr.curves.tippett import TippettCurves as TippettCurves
-from fastpsr.curves.tippett import tippett
+from fastpsr.curves.score_distributions import ScoreHistogram as ScoreHistogram
+from fastpsr.curves.score_distributions import TippettCurves as TippettCurves
+from fastpsr.curves.score_distributions import score_histogram, tippett
 from fastpsr.data import Data
 from fastpsr.rules import Brier
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from fastpsr import checks
 from fastpsr.counts import takes_predictions
-from fastpsr.counts.decisions import ThresholdSums, error_rates, llrs_of
+from fastpsr.counts.decisions import ThresholdSums, llrs_of, rates_at_steps
 from fastpsr.counts.ranks import RankTable
 from fastpsr.counts.roc import PavBlocks, require_both_classes
 from fastpsr.curves.at_points import AtPoints
@@ -167,7 +167,7 @@ class _Actual(Statistic[Floats, Floats]):
         return ThresholdSums(llrs_of, np.unique(self.thresholds), data.has_fixed_llrs)
 
     def finish(self, summary: Floats) -> Floats:
-        miss, fa = error_rates(summary)
+        miss, fa = rates_at_steps(summary)
         _, places = np.unique(self.thresholds, return_inverse=True)
         return np.asarray(self.target * miss[places] + self.nontarget * fa[places])
 

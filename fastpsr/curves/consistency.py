@@ -159,7 +159,7 @@ def _log_odds(predictions: Predictions) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class _FindDistinct(Step):
+class _FindDistinct(Step[Any]):
     """Find the distinct log-odds and their counts; (None, None) if there are too many."""
 
     is_exact = True
@@ -177,12 +177,12 @@ class _FindDistinct(Step):
             accumulator = self.merge(accumulator, counted)
         return accumulator
 
-    def merge(self, one: Any, other: Any) -> Any:
-        if one[0] is None or other[0] is None:
+    def merge(self, total: Any, more: Any) -> Any:
+        if total[0] is None or more[0] is None:
             return None, None
-        values, places = np.unique(np.concatenate([one[0], other[0]]), return_inverse=True)
+        values, places = np.unique(np.concatenate([total[0], more[0]]), return_inverse=True)
         if values.size > _MOST_GROUPS:
             return None, None
         counts = np.zeros(values.size, np.int64)
-        np.add.at(counts, places, np.concatenate([one[1], other[1]]))
+        np.add.at(counts, places, np.concatenate([total[1], more[1]]))
         return values, counts

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from fastpsr import checks
 from fastpsr.caching import ByIdentity
 from fastpsr.counts import begin, takes_predictions
-from fastpsr.counts.losses import MeanSums
+from fastpsr.counts.sums import MeanSums
 from fastpsr.data import Data, Floats, Part
 from fastpsr.errors import ArgumentError
 from fastpsr.results import Result
@@ -111,7 +111,7 @@ class _Divergences(MeanSums):
     points: Floats
 
     @property
-    def n_columns(self) -> int:  # type: ignore[override]
+    def n_columns(self) -> int:
         """The posterior, and the divergence from each point."""
         return 1 + self.points.size
 

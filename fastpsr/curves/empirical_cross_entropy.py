@@ -152,7 +152,7 @@ class _LossesAtPriors(ClassSums):
     log_odds: Floats
 
     @property
-    def n_columns(self) -> int:  # type: ignore[override]
+    def n_columns(self) -> int:
         """Number of priors."""
         return self.log_odds.size
 

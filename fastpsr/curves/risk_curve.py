@@ -165,7 +165,7 @@ class _MissedSums(ClassSums):
     points: Floats
 
     @property
-    def n_columns(self) -> int:  # type: ignore[override]
+    def n_columns(self) -> int:
         """Number of points."""
         return len(self.points)
 

@@ -1,7 +1,6 @@
 """Data: predictions in memory and in parts, their labels, weights, priors and columns of ids."""
 
-from fastpsr.data.binning import Bins
-from fastpsr.data.groupings import By, Grouping, SharedTargets
+from fastpsr.data.groupings import Bins, By, Grouping, SharedTargets
 from fastpsr.data.labeled import (
     KINDS,
     KINDS_OF_SCALES,
@@ -13,7 +12,6 @@ from fastpsr.data.labeled import (
     class_factors,
     weigh_groups,
 )
-from fastpsr.data.part import LABELS, ROWS, Part, Selection, Transform
 from fastpsr.data.partitioned import (
     Data,
     PartitionedPredictions,
@@ -25,7 +23,7 @@ from fastpsr.data.partitioned import (
     picked_ids,
 )
 from fastpsr.data.predictions import Predictions
-from fastpsr.data.steps import Request, Step
+from fastpsr.data.steps import LABELS, ROWS, Part, Request, Selection, Step, Transform
 
 __all__ = [
     "KINDS", "KINDS_OF_SCALES", "LABELS", "ROWS", "Bins", "By", "Data", "Floats", "Grouping",

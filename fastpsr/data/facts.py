@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.data.labeled import Floats
-from fastpsr.data.part import LABELS, Part
-from fastpsr.data.steps import Step
+from fastpsr.data.steps import LABELS, Part, Step
 
 #: Parts that samples look at, for each class.
 SAMPLED_PARTS = 8
@@ -74,7 +73,7 @@ def label_checksum(part: Part) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class CountRows(Step):
+class CountRows(Step[Facts]):
     """Collect the facts of each part, by its number."""
 
     n_classes: int

@@ -1,17 +1,197 @@
-"""Groupings of samples by columns of ids."""
+"""Groupings of samples by columns of ids, bins of numbers, and names and order of groups."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr import kernels
-from fastpsr.data.binning import Binning, as_numbers, ranks_of
+from fastpsr import checks, kernels
 from fastpsr.data.labeled import Floats
 from fastpsr.errors import ArgumentError
 from fastpsr.ids import numbered
+
+OwnBins = int | Sequence[float] | Literal["each"]
+#: For all columns of numbers, or by name of the column: the number of quantile bins, edges, or
+#: "each" for a group of each value.
+Bins = OwnBins | Mapping[str, OwnBins]
+_MOST_NUMBERS = 20  # that are groups each: more are measurements rather than codes
+_MOST_GROUPS = 1_000  # of a grouping, unless all are asked for
+
+
+@dataclass(frozen=True, eq=False)
+class Binning:
+    """What makes groups of the values of a column: edges of bins, or each value if these are None.
+
+    Bins hold their lower edge, the first begins at -inf, and the last ends at inf.
+    """
+
+    edges: Floats | None = None
+
+    @property
+    def key(self) -> Hashable:
+        """Identity of these bins."""
+        return None if self.edges is None else tuple(self.edges.tolist())
+
+    def codes(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the bins of values, -1 where they are no numbers; without bins the values."""
+        if self.edges is None:
+            return values
+        numbers = as_numbers(values)
+        bins = np.searchsorted(self.edges, numbers, side="right")
+        return np.where(np.isnan(numbers), -1, bins)
+
+    def name(self, code: Any) -> str:
+        """Return the name of a bin, or of a value."""
+        if self.edges is None:
+            return code.decode("utf-8", "replace") if isinstance(code, bytes) else str(code)
+        if code < 0:
+            return "no number"
+        low, high = ([-np.inf, *self.edges, np.inf][code + i] for i in range(2))
+        return f"[{_shown(low)}, {_shown(high)}{']' if high == np.inf else ')'}"
+
+
+def _shown(edge: float) -> str:
+    return repr(float(edge)).removesuffix(".0")
+
+
+class Binner:
+    """The argument `bins`: which columns have which bins, and how many groups there may be.
+
+    Parameters
+    ----------
+    bins : int, sequence of float, "each", or dict of name to one of these, optional
+    columns : iterable of str
+        Names of all columns.
+    """
+
+    def __init__(self, bins: Bins | None, columns: Iterable[str]) -> None:
+        names = list(dict.fromkeys(columns))
+        if bins is not None and not names:
+            raise ArgumentError("bins", "are for groups of samples", remedy="pass by=...")
+        self._is_by_name = isinstance(bins, Mapping)
+        if isinstance(bins, Mapping):
+            for name in bins:
+                if name not in names:
+                    rule = f"must be for columns of by: {', '.join(map(repr, names))}, not {name!r}"
+                    raise ArgumentError("bins", rule)
+            self._own = {name: _valid(f"bins[{name!r}]", each) for name, each in bins.items()}
+        else:
+            self._own = {} if bins is None else dict.fromkeys(names, _valid("bins", bins))
+        self._words: dict[str, str | None] = {}
+
+    def asks_for(self, name: str) -> bool:
+        """Return whether numbers of a column are binned."""
+        return name in self._own and not isinstance(self._own[name], str)
+
+    def binning(self, name: str, word: str | None, quantiles: Callable[[int], Floats]) -> Binning:
+        """Return the bins of a column, of which `word` is a value that is no number."""
+        self._words[name] = word
+        if word is not None:
+            if self._is_by_name:
+                rule = f"must be of a column of numbers, but {name!r} has {str(word)!r}"
+                raise ArgumentError("bins", rule)
+            return Binning()
+        own = self._own[name]
+        return Binning(quantiles(own) if isinstance(own, int) else own)
+
+    def check_used(self) -> None:
+        """Raise if numbers are to be binned, and no column has numbers alone."""
+        if self._words and None not in self._words.values():
+            found = [f"{name!r} has {str(word)!r}" for name, word in self._words.items()]
+            raise ArgumentError("bins", f"are for columns of numbers, but {' and '.join(found)}")
+
+    def check_number(
+        self, names: Sequence[str], values: Collection[tuple[Any, ...]], more: str = ""
+    ) -> None:
+        """Raise if a grouping has too many groups, by the values of its columns.
+
+        `more` is put after their number.
+        """
+        for name, own in zip(names, zip(*values, strict=True), strict=bool(values)):
+            distinct = set(own)
+            if name in self._own or len(distinct) <= _MOST_NUMBERS:
+                continue
+            if all(number_of(value) is not None for value in distinct):
+                rule = f"{_MOST_NUMBERS} different numbers, not {len(distinct):,}{more}"
+                remedy = f"pass bins={{{name!r}: 4}} for quartiles, or {_each(name)}"
+                raise _too_many(name, rule, remedy, 4)
+        is_wanted = any(isinstance(self._own.get(name), str) for name in names)
+        if len(values) > _MOST_GROUPS and not is_wanted:
+            rule = f"{_MOST_GROUPS:,} groups, not {len(values):,}{more}"
+            grouping = ", ".join(map(str, names))
+            raise _too_many(grouping, rule, f"pass {_each(names[0])}", "each")
+
+
+def _each(name: str) -> str:
+    return f"bins={{{name!r}: 'each'}} for a group of each value"
+
+
+def _too_many(name: str, rule: str, remedy: str, bins: OwnBins) -> ArgumentError:
+    rule = f"must have at most {rule}"
+    return ArgumentError("by", rule, name=f"by[{name!r}]", remedy=remedy, pass_={"bins": bins})
+
+
+def _valid(name: str, bins: Any) -> Any:
+    if isinstance(bins, str):
+        if bins != "each":
+            raise ArgumentError(name, f'must be a number, edges or "each", not {bins!r}')
+        return bins
+    if np.ndim(bins) == 0:
+        checks.check_integer(name, bins, 2)
+        return int(bins)
+    edges = checks.as_floats(name, bins, 1)
+    ascends = np.append(True, edges[1:] > edges[:-1])
+    wrong = np.flatnonzero(~(np.isfinite(edges) & ascends))
+    if wrong.size:
+        at = int(wrong[0])
+        rule = "must have finite edges that ascend"
+        raise ArgumentError(name, rule, at, value=_shown(edges[at]))
+    return edges
+
+
+def number_of(value: Any) -> float | None:
+    """Return a value of a column as a number, None if it is none: a date, or other text."""
+    if isinstance(value, (bytes, str)):
+        text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+        try:
+            number = float(text) if "_" not in text else np.nan  # 1_000 is a name
+        except ValueError:
+            return None
+        return None if np.isnan(number) else number
+    is_number = isinstance(value, (int, float, np.integer, np.floating))
+    return float(value) if is_number and not isinstance(value, bool) else None
+
+
+def as_numbers(values: NDArray[Any]) -> Floats:
+    """Return the values of a column as numbers, nan where they are none."""
+    if values.dtype.kind in "iuf":
+        return values.astype(np.float64, copy=False)
+    distinct, places = np.unique(values, return_inverse=True)
+    numbers = [number_of(value) for value in distinct]
+    return np.array([np.nan if x is None else x for x in numbers], np.float64)[places]
+
+
+def ranks_of(values: Iterable[Any]) -> dict[Any, int]:
+    """Return the place of each value of a column in natural order: numbers in text count."""
+    distinct = list(dict.fromkeys(values))
+    if not any(isinstance(value, (bytes, str)) for value in distinct):
+        order = np.argsort(np.asarray(distinct), kind="stable").tolist()
+    else:
+        texts = [each.decode("latin-1") if isinstance(each, bytes) else each for each in distinct]
+        numbers = [number_of(value) for value in distinct]
+        first: Any = [_natural(text) for text in texts] if None in numbers else numbers
+        order = sorted(range(len(distinct)), key=list(zip(first, texts, strict=True)).__getitem__)
+    return {distinct[place]: rank for rank, place in enumerate(order)}
+
+
+def _natural(text: str) -> tuple[Any, ...]:
+    """Return text, number, text, number, ..., which compare as people order them."""
+    parts = re.split(r"(\d+(?:\.\d+)?)", text)
+    return tuple(float(part) if place % 2 else part for place, part in enumerate(parts))
+
 
 #: Name of a grouping: of a column, or of several, whose combinations make the groups.
 Name = str | tuple[str, ...]

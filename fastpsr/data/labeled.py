@@ -1,7 +1,7 @@
 """Labels, weights, priors and scores of samples, and conversions between kinds of scores."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Literal, Self
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
-from fastpsr.caching import cached_property
+from fastpsr.caching import Remembering, cached_property
 from fastpsr.data.columns import NO_COLUMNS, Columns, check_column
 from fastpsr.data.logits import Logits
 from fastpsr.errors import ArgumentError
@@ -42,7 +42,7 @@ _ROWS_TO_COUNT = 1 << 16  # at once; NumPy makes int64 of them
 _FINITE = float(np.finfo(np.float64).max)
 
 
-class LabeledData(ABC):
+class LabeledData(Remembering, ABC):
     """Classes, their weights and priors, and the kind of the scores."""
 
     kind: Kind
@@ -164,7 +164,6 @@ class ScoredLabels(LabeledData):
     """Labels, weights and scores of samples in memory, and conversions between kinds of scores."""
 
     y_true: NDArray[Any] | None
-    sample_weight: Floats | None
     weights: Floats  #: Sample weights for kernels: empty if all weights are equal.
     _whole_weights: Floats | None  # class weights of the whole data, if these samples are a part
     _drawn_from: Any = None  # the predictions of which these are a replicate
@@ -172,11 +171,10 @@ class ScoredLabels(LabeledData):
     columns: Columns = NO_COLUMNS
     n_draws: Floats | None = None  #: How often a bootstrap replicate has each sample; in weights.
 
-    # For posteriors: the posteriors, if given as such (then _given_posteriors is the same array),
-    # logits (then they are in _logits), else log-odds or log-posteriors. For likelihoods: LLRs or
-    # log-likelihoods. Raw scores unchanged.
+    # For posteriors: the posteriors, if _has_posteriors; logits, which are then in _logits; else
+    # log-odds or log-posteriors. For likelihoods: LLRs or log-likelihoods. Raw scores unchanged.
     _values: NDArray[Any]
-    _given_posteriors: Floats | None
+    _has_posteriors: bool
     _are_posteriors: bool  # what was passed, even if it was calibrated since
     _logits: Logits | None
     _posterior_priors: Floats | None  # priors used to convert likelihoods to posteriors
@@ -208,6 +206,11 @@ class ScoredLabels(LabeledData):
         if self.y_true is None:
             raise ArgumentError("y_true", "must be given: these predictions are unlabeled")
         return self.y_true
+
+    @property
+    def sample_weight(self) -> Floats | None:
+        """Weights (N,), None if all are equal."""
+        return self.weights if self.weights.size else None
 
     @property
     def has_weights(self) -> bool:
@@ -260,8 +263,7 @@ class ScoredLabels(LabeledData):
         """
         if self.given_priors is None:
             return self.weights
-        totals = self.class_weights if self._whole_weights is None else self._whole_weights
-        per_sample = class_factors(totals, self.given_priors)[self.labels]
+        per_sample = class_factors(self._weights_of_whole, self.given_priors)[self.labels]
         return np.asarray(per_sample * self.weights if self.weights.size else per_sample)
 
     def require_samples(self) -> None:
@@ -274,8 +276,8 @@ class ScoredLabels(LabeledData):
         """Log-odds of class 1, shape (N,); binary tasks only."""
         self.require_posteriors("log-odds")
         checks.check_binary("log-odds", self.n_classes)
-        if self._given_posteriors is not None:
-            return kernels.log_space.log_odds_from_posteriors(self._given_posteriors)
+        if self._has_posteriors:
+            return kernels.log_space.log_odds_from_posteriors(self._values)
         if self.kind == "likelihoods":
             prior_log_odds = self.log_odds_offset
             return self._values + prior_log_odds if prior_log_odds else self._values
@@ -287,8 +289,8 @@ class ScoredLabels(LabeledData):
         self.require_posteriors("log-posteriors")
         if self.n_classes == 2:
             return kernels.log_space.log_sigmoid_columns(self.log_odds)
-        if self._given_posteriors is not None:
-            return checks.log_softmax("q", checks.log_of_rows(self._given_posteriors))[0]
+        if self._has_posteriors:
+            return checks.log_softmax("q", checks.log_of_rows(self._values))[0]
         if self._logits is not None:
             return self._logits.log_posteriors
         if self.kind == "likelihoods":
@@ -309,8 +311,8 @@ class ScoredLabels(LabeledData):
     @cached_property
     def posteriors(self) -> Floats:
         """Posteriors, shape (N, K)."""
-        if self._given_posteriors is not None:
-            if self._given_posteriors.ndim == 2:
+        if self._has_posteriors:
+            if self._values.ndim == 2:
                 return self._values
             return np.column_stack([1.0 - self._values, self._values])
         if self.n_classes == 2:
@@ -320,12 +322,12 @@ class ScoredLabels(LabeledData):
     @property
     def positive_posteriors(self) -> Floats:
         """Posteriors of class 1 as they were given, shape (N,); binary tasks only."""
-        if self._given_posteriors is None:
+        if not self._has_posteriors:
             return kernels.log_space.sigmoid(self.log_odds)
         checks.check_binary("the posterior of class 1", self.n_classes)
-        if self._given_posteriors.ndim == 1:
+        if self._values.ndim == 1:
             return self._values
-        return np.ascontiguousarray(self._given_posteriors[:, 1])
+        return np.ascontiguousarray(self._values[:, 1])
 
     @property
     def _passed_posteriors(self) -> Floats | None:
@@ -361,11 +363,6 @@ class ScoredLabels(LabeledData):
     # For the rest of the package
 
     @property
-    def _has_posteriors(self) -> bool:
-        """Whether the input was posteriors, not logarithms or likelihoods."""
-        return self._given_posteriors is not None
-
-    @property
     def score_range(self) -> tuple[float, float]:
         """Lowest and highest of :attr:`scores`; may be infinite; (0, 0) without samples."""
         scores = self.scores
@@ -383,18 +380,11 @@ class ScoredLabels(LabeledData):
         """Return a checksum of the scores, which depends on their order."""
         return kernels.checking.checksum(self._values)
 
-    def remember(self, name: Hashable, make: Callable[[], Any]) -> Any:
-        """Return the result of ``make()`` under this name, which the predictions keep."""
-        kept: dict[Hashable, Any] = self.__dict__.setdefault("_remembered", {})
-        if name not in kept:
-            kept[name] = make()
-        return kept[name]
-
     # The same samples, or some of them
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out cached values and the index, which need not be sent to other processes."""
-        return self.compact().__dict__ | {"row_order": None, "_drawn_from": None}
+        return super().__getstate__() | {"row_order": None, "_drawn_from": None}
 
     def __getitem__(self, index: Any) -> Self:
         """Return the samples selected by a slice, a boolean mask or an array of row numbers."""
@@ -411,16 +401,14 @@ class ScoredLabels(LabeledData):
             picked._logits = self._logits[index]
             picked._values = picked._logits.rows
         picked._whole_weights = picked.row_order = picked._drawn_from = None
-        if self._given_posteriors is not None:
-            picked._given_posteriors = picked._values
+        if self._has_posteriors:
             for name in ("log_odds", "log_posteriors"):  # not to take the logarithms again
-                if name in self.__dict__:
-                    picked.__dict__[name] = np.ascontiguousarray(self.__dict__[name][index])
+                if name in self.results:
+                    picked.results[name] = np.ascontiguousarray(self.results[name][index])
         if self.y_true is not None:
             picked.y_true = np.ascontiguousarray(self.y_true[index])
         if self.weights.size:
             picked.weights = np.ascontiguousarray(self.weights[index])
-            picked.sample_weight = picked.weights
         if self.n_draws is not None:
             picked.n_draws = self.n_draws[index]
         picked.columns = self.columns.rows(index)
@@ -445,7 +433,7 @@ class ScoredLabels(LabeledData):
     def replace_scores(self, kind: Kind, values: Floats) -> Self:
         """Return the same samples with other :attr:`scores` of the given `kind`."""
         new = self.compact()
-        new.kind, new._values, new._given_posteriors, new._logits = kind, values, None, None
+        new.kind, new._values, new._has_posteriors, new._logits = kind, values, False, None
         if kind != self.kind:  # raw scores become LLRs: the receiver's prior makes posteriors
             new._posterior_priors = self.given_priors
         return new
@@ -458,7 +446,7 @@ class ScoredLabels(LabeledData):
         if self.kind == "likelihoods":
             self._fix_posterior_priors()
         new = self.compact(keep={"log_odds", "log_posteriors", "posteriors"})
-        new.weights = new.sample_weight = sample_weight
+        new.weights = sample_weight
         new._whole_weights = None
         new._drawn_from, new.n_draws = self.drawn_from, n_draws
         if self.refit is None:
@@ -500,7 +488,7 @@ class ScoredLabels(LabeledData):
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Return the samples of all parts, one after another."""
-        forms = {(p._given_posteriors is None, p._logits is None, p._values.ndim) for p in parts}
+        forms = {(p._has_posteriors, p._logits is None, p._values.ndim) for p in parts}
         if len(forms) > 1:  # such as posteriors in some parts, logarithms in others
             parts = [part.replace_scores(part.kind, part.scores) for part in parts]
         new = parts[0].compact()
@@ -513,13 +501,11 @@ class ScoredLabels(LabeledData):
             new._values = new._logits.rows
         else:
             new._values = np.concatenate([part._values for part in parts])
-        if new._given_posteriors is not None:
-            new._given_posteriors = new._values
         if new.y_true is not None:
             new.y_true = np.concatenate([part.labels for part in parts])
         if any(part.weights.size for part in parts):
             weights = [part.weights if part.weights.size else np.ones(len(part)) for part in parts]
-            new.weights = new.sample_weight = np.concatenate(weights)
+            new.weights = np.concatenate(weights)
         draws = [part.n_draws for part in parts if part.n_draws is not None]
         new.n_draws = np.concatenate(draws) if len(draws) == len(parts) else None
         return new
@@ -527,17 +513,10 @@ class ScoredLabels(LabeledData):
     def compact(self, keep: AbstractSet[str] = frozenset()) -> Self:
         """Return the same predictions without cached values, except those to `keep`."""
         new = type(self).__new__(type(self))
-        left_out = _CACHED - keep
-        new.__dict__.update({k: v for k, v in self.__dict__.items() if k not in left_out})
+        new.__dict__.update(self.__dict__)
+        results = new.__dict__.pop("_results", {})
+        new.results.update({name: results[name] for name in keep if name in results})
         return new
-
-
-_CACHED = {"_remembered"} | {
-    name
-    for base in ScoredLabels.__mro__
-    for name, attribute in vars(base).items()
-    if isinstance(attribute, cached_property)
-}
 
 
 def _as_rows(index: Any) -> NDArray[Any]:

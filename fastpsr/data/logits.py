@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
-from fastpsr.caching import cached_property
+from fastpsr.caching import Remembering, cached_property
 from fastpsr.checks import Floats
 
 
-class Logits:
+class Logits(Remembering):
     """Rows of logits (N, K), and what is made of them on demand.
 
     Predictions of the same samples, such as replicates, share it.
@@ -20,7 +20,6 @@ class Logits:
     def __init__(self, rows: NDArray[Any], likeliest: NDArray[Any]) -> None:
         self.rows = rows  #: float64 or float32, as given.
         self.likeliest = likeliest  #: Class of each row's largest logit, the first on ties, (N,).
-        self._losses: dict[str, Floats] = {}
 
     @classmethod
     def read(cls, name: str, z: NDArray[Any]) -> Self:
@@ -45,20 +44,17 @@ class Logits:
         picked = type(self)(
             np.ascontiguousarray(self.rows[index]), np.ascontiguousarray(self.likeliest[index])
         )
-        if "log_posteriors" in self.__dict__:  # not to normalize again
-            picked.__dict__["log_posteriors"] = np.ascontiguousarray(self.log_posteriors[index])
+        if "log_posteriors" in self.results:  # not to normalize again
+            picked.results["log_posteriors"] = np.ascontiguousarray(self.log_posteriors[index])
         return picked
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is made on demand, which need not be sent to other processes."""
-        return {"rows": self.rows, "likeliest": self.likeliest, "_losses": {}}
 
     def losses(self, name: str, y: NDArray[Any]) -> Floats:
         """Return the (N,) losses of this name against the labels, which are always the same."""
-        if name not in self._losses:
-            losses = kernels.logits.losses_of_logits(name, self.rows, self.likeliest, y)
-            self._losses[name] = losses
-        return self._losses[name]
+        losses: Floats = self.remember(
+            ("losses", name),
+            lambda: kernels.logits.losses_of_logits(name, self.rows, self.likeliest, y),
+        )
+        return losses
 
     @cached_property
     def log_posteriors(self) -> Floats:

@@ -10,10 +10,10 @@ from fastpsr import checks
 from fastpsr.data.columns import check_column
 from fastpsr.data.facts import Facts, label_checksum
 from fastpsr.data.labeled import Floats, Kind, LabeledData
-from fastpsr.data.part import Part, Transform
 from fastpsr.data.predictions import Predictions
 from fastpsr.data.reading import parts_of, read_facts
 from fastpsr.data.sources import Given, GivenPart, Source, naming, same_priors
+from fastpsr.data.steps import Part, Transform
 from fastpsr.errors import ArgumentError, counted
 from fastpsr.ids import as_ids
 from fastpsr.options import CALL_TO_MAKE
@@ -353,17 +353,22 @@ def check_column_of(argument: str, values: Any, data: Data) -> None:
         checks.check_length(argument, n_values, len(data.root))
 
 
-def check_ids(argument: str, ids: Any, data: Data) -> None:
-    """Raise where ids name no column of the data, or are no ids of the samples of data in parts."""
+def check_ids(argument: str, ids: Any, data: Data) -> Any:
+    """Return ids, for data in parts as an array; raise where they are not of the data.
+
+    They are the name of a column, or an id per sample, which data in memory check where they are
+    used.
+    """
     if isinstance(ids, str):
         data.check_column(argument, ids)
     elif isinstance(data, PartitionedPredictions):
-        as_ids(argument, ids, len(data.root))
+        return as_ids(argument, ids, len(data.root))
+    return ids
 
 
 def picked_ids(argument: str, ids: Any, data: Data, rows: Any) -> Any:
     """Return the ids of some rows; names stay, and parts know their rows in the whole."""
-    check_ids(argument, ids, data)
+    ids = check_ids(argument, ids, data)
     if isinstance(ids, str) or isinstance(data, PartitionedPredictions):
         return ids
     return data.ids(argument, ids)[rows]

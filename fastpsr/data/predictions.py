@@ -355,17 +355,9 @@ class Predictions(ScoredLabels):
         if priors is not None and kind in ("llrs", "log10 llrs"):
             priors = _pair(float(checks.as_priors("priors", priors, 2)[1]), "priors")
         return cls._read(
-            kind,
-            "scores",
-            y_true,
-            scores,
-            priors,
-            sample_weight,
-            classes,
-            columns,
-            normalize,
+            kind, "scores", y_true, scores, priors, sample_weight, classes, columns, normalize,
             floor,
-        )
+        )  # fmt: skip
 
     @classmethod
     def _read(
@@ -426,8 +418,7 @@ class Predictions(ScoredLabels):
         values = values.rows if isinstance(values, Logits) else values
         new.n_classes = values.shape[1] if values.ndim == 2 else 2
         new._values = values
-        new._given_posteriors = values if given else None
-        new._are_posteriors = given
+        new._has_posteriors = new._are_posteriors = given
         n_samples = values.shape[0]
         new.y_true = None
         if y_true is not None:
@@ -435,7 +426,6 @@ class Predictions(ScoredLabels):
                 "y_true", y_true, n_samples, new.n_classes, classes, takes_classes=True
             )
         new.weights = checks.as_weights("sample_weight", sample_weight, n_samples)
-        new.sample_weight = new.weights if new.weights.size else None
         new.given_priors = None
         if priors is not None:
             new.given_priors = checks.as_priors("priors", priors, new.n_classes)

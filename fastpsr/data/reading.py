@@ -12,10 +12,9 @@ import numpy as np
 
 from fastpsr.data.columns import check_column
 from fastpsr.data.facts import CountRows, Facts
-from fastpsr.data.part import ROWS, Part
 from fastpsr.data.predictions import Predictions
 from fastpsr.data.sources import naming, same_priors
-from fastpsr.data.steps import Request, Step
+from fastpsr.data.steps import ROWS, Part, Request, Step
 from fastpsr.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -30,8 +29,8 @@ class Reading:
     requests : list of Request
     """
 
-    def __init__(self, requests: Sequence[Request]) -> None:
-        self.steps: list[Step] = [request.step for request in requests]
+    def __init__(self, requests: Sequence[Request[Any]]) -> None:
+        self.steps: list[Step[Any]] = [request.step for request in requests]
         self.data: list[tuple[PartitionedPredictions, ...]] = [r.data for r in requests]
         everything = [data for of_step in self.data for data in of_step]
         self.sources = list(dict.fromkeys(data.source for data in everything))
@@ -59,7 +58,7 @@ class Reading:
         return {**self.__dict__, "_prepared": None}
 
     @staticmethod
-    def _wants(step: Step, number: int) -> bool:
+    def _wants(step: Step[Any], number: int) -> bool:
         return step.only_parts is None or number in step.only_parts
 
     def load(self, number: int) -> dict[Hashable, Any]:
@@ -142,7 +141,7 @@ class Reading:
         return 0 if self.steps[place].is_exact else number
 
 
-def answers_of(requests: Sequence[Request]) -> list[Any]:
+def answers_of(requests: Sequence[Request[Any]]) -> list[Any]:
     """Return the answers to requests over data that are read together, or the error of each."""
     reading = Reading(requests)
     for source in reading.sources:
@@ -201,7 +200,7 @@ def parts_of(data: "PartitionedPredictions", *, with_columns: bool = False) -> I
 
 
 @dataclass(frozen=True, eq=False)
-class Rows(Step):
+class Rows(Step[Any]):
     """Rows and columns of ids that are looked at, and not counted."""
 
     reads: frozenset[str] = ROWS

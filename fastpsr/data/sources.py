@@ -9,8 +9,8 @@ import numpy as np
 
 from fastpsr.data.columns import Columns
 from fastpsr.data.labeled import Floats, Kind
-from fastpsr.data.part import ROWS
 from fastpsr.data.predictions import Predictions
+from fastpsr.data.steps import ROWS
 from fastpsr.errors import ArgumentError
 
 #: What a user may give as a part.

@@ -1,15 +1,170 @@
-"""Steps: reductions over the rows of data."""
+"""Parts of data, transforms of these, and steps: reductions over the rows of all parts."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fastpsr.data.part import ROWS
+from fastpsr.data.labeled import Kind
+from fastpsr.data.predictions import Predictions
+
+#: What may be read of a part, besides columns of ids.
+LABELS = frozenset({"labels", "weights"})
+ROWS = LABELS | {"scores"}
+
+Answer = TypeVar("Answer")
 
 
-class Step(ABC):
+class Part:
+    """Predictions of some rows, and where these lie in the whole.
+
+    Attributes
+    ----------
+    predictions : Predictions
+        Priors and frequencies are those of the whole.
+    number : int
+        Of the part, from 0.
+    first_row : int
+        Number of rows before it.
+    ranks : ndarray of int64, shape (K,)
+        Number of rows of positive weight of each class before it.
+    is_in_memory : bool
+        Whether these are predictions in memory, which have no other parts.
+    """
+
+    def __init__(
+        self,
+        predictions: Predictions,
+        number: int,
+        first_row: int,
+        ranks: NDArray[np.int64],
+        *,
+        is_in_memory: bool = False,
+    ) -> None:
+        self.predictions, self.number = predictions, number
+        self.first_row, self.ranks = first_row, ranks
+        self.is_in_memory = is_in_memory
+        #: The part before rows or weights were changed last; None for what the source gave.
+        self.before: Part | None = None
+        self._drawn_from: Part | None = None
+        self._selection: Selection | None = None
+
+    @classmethod
+    def whole(cls, predictions: Predictions) -> "Part":
+        """Return predictions in memory as the one part that they are."""
+        return cls(predictions, 0, 0, np.zeros(predictions.n_classes, np.int64), is_in_memory=True)
+
+    def made_from(self, before: "Part", transform: "Transform") -> "Part":
+        """Remember the part that this was made from, where rows or weights were changed."""
+        if transform.keeps_rows:
+            self.before, self._selection = before.before, before._selection
+            self._drawn_from = before._drawn_from
+        else:
+            self.before = before
+            self._selection = transform if isinstance(transform, Selection) else None
+            self._drawn_from = before.drawn_from if transform.is_replicate else None
+        return self
+
+    @property
+    def drawn_from(self) -> "Part":
+        """The part of which this is a replicate, by other weights; else this part itself."""
+        if not self.is_in_memory:
+            return self if self._drawn_from is None else self._drawn_from
+        whole = self.predictions.drawn_from
+        return self if whole is self.predictions else Part.whole(whole)
+
+    @property
+    def has_weight(self) -> bool:
+        """Whether any row has positive weight."""
+        weights = self.predictions.weights
+        return len(self.predictions) > 0 and (not weights.size or bool(weights.any()))
+
+    def ids(self, argument: str, ids: Any) -> Any:
+        """Return one id per row, an array or `CodedIds`: of a column, or given for the whole.
+
+        Errors are of the `argument` that gave them.
+        """
+        if isinstance(ids, str) or self.is_in_memory:
+            return self.predictions.ids(argument, ids)
+        return self.predictions.ids(argument, self.values(argument, ids))
+
+    def values(self, argument: str, given: Any) -> Any:
+        """Return the column of this name, or the rows of values that are given for the whole."""
+        if isinstance(given, str):
+            self.predictions.check_column(argument, given)
+            return self.predictions.columns[given]
+        return given if self.is_in_memory else np.asarray(given)[self._rows()]
+
+    def _rows(self) -> NDArray[np.int64]:
+        """Return the number of each row in the data that its source gives, (n,)."""
+        if self.before is None:
+            return np.arange(self.first_row, self.first_row + len(self.predictions))
+        rows = self.before._rows()
+        return rows if self._selection is None else rows[self._selection.rows(self.before)]
+
+    def remember(self, key: Hashable, make: Callable[[], Any], owner: Any = None) -> Any:
+        """Return the cached result of ``make()`` for a key; compute it on first use.
+
+        The cache is that of the predictions, which in parts are made anew for each read. What has
+        an owner is kept no longer than this, and its keys are those of the owner.
+        """
+        if owner is None:
+            return self.predictions.remember(key, make)
+        owners = self.predictions.remember("owners", WeakKeyDictionary)
+        values = owners.setdefault(owner, {})
+        if key not in values:
+            values[key] = make()
+        return values[key]
+
+
+class Transform(ABC):
+    """A map of the predictions of a part: plain data, which can be sent to another process."""
+
+    #: Names of columns of ids that it reads.
+    reads: frozenset[str] = frozenset()
+    #: Whether rows and their weights stay, so that the facts of the whole do.
+    keeps_rows: bool = True
+    #: What comes out, where it differs from what goes in.
+    kind: Kind | None = None
+    n_classes: int | None = None
+    #: Whether rows stay and have the weights of a replicate.
+    is_replicate: bool = False
+    #: Whether posteriors of likelihoods stay, though frequencies change.
+    keeps_posteriors: bool = True
+    #: Whether given priors stay those of the data.
+    keeps_priors: bool = True
+    #: Whether it is a function of the user's, who knows the part only, and whose errors name it.
+    is_of_user: bool = False
+
+    @abstractmethod
+    def __call__(self, part: Part) -> Predictions:
+        """Return the predictions that a part is mapped to."""
+
+    def apply(self, part: Part) -> Predictions:
+        """Return the predictions that a part is mapped to, with the columns of the part."""
+        return self(part).with_columns(part.predictions.columns)
+
+
+class Selection(Transform):
+    """The rows of a group, as data of their own."""
+
+    keeps_rows = keeps_posteriors = False
+
+    @abstractmethod
+    def rows(self, part: Part) -> NDArray[np.bool_]:
+        """Return which rows of a part are in the group, (n,)."""
+
+    def __call__(self, part: Part) -> Predictions:
+        return part.predictions[self.rows(part)].alone()
+
+    apply = __call__  # which selects columns as well
+
+
+class Step(ABC, Generic[Answer]):
     """A reduction over rows: plain data, which can be sent to another process.
 
     `start` creates an accumulator, `add` adds a part to it, `merge` combines the accumulators of
@@ -19,8 +174,11 @@ class Step(ABC):
 
     #: Numbers of the parts that it looks at, which are read first where few; None for all.
     only_parts: tuple[int, ...] | None = None
-    #: Whether the answer is kept: with predictions in memory, or until the call of the user ends.
-    is_kept: bool = False
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the data remember the answer; those in parts until the call of the user ends."""
+        return False
 
     @property
     def reads(self) -> frozenset[str]:
@@ -54,20 +212,21 @@ class Step(ABC):
     def add(self, accumulator: Any, prepared: Any, *parts: Any) -> Any:
         """Return the accumulator with a part of the data in it, one part of each data."""
 
-    def merge(self, one: Any, other: Any) -> Any:
+    def merge(self, total: Any, more: Any) -> Any:
         """Return what both accumulators hold together: by default sums, or what both name."""
-        if isinstance(one, dict):
-            return {**one, **other}
-        if isinstance(one, tuple):
-            return tuple(map(self.merge, one, other))
-        one += other
-        return one
+        if isinstance(total, dict):
+            return {**total, **more}
+        if isinstance(total, tuple):
+            return tuple(map(self.merge, total, more))
+        total += more
+        return total
 
-    def finish(self, accumulator: Any) -> Any:
-        """Return the answer that an accumulator of all parts comes to."""
-        return accumulator
+    def finish(self, accumulator: Any) -> Answer:
+        """Return the answer, given the accumulator of all parts."""
+        answer: Answer = accumulator
+        return answer
 
-    def over(self, *data: Any) -> "Request":
+    def over(self, *data: Any) -> "Request[Answer]":
         """Return the request for this step over data, which :func:`count` answers.
 
         Further data have the same rows as the first, or some of them. Parts in which the first has
@@ -88,13 +247,15 @@ def identity_of(value: Any) -> Hashable:
         return (value.dtype.str, value.shape, value.tobytes())
     if isinstance(value, tuple):
         return tuple(map(identity_of, value))
-    return getattr(value, "key", value)  # type: ignore[no-any-return]
+    key: Hashable = getattr(value, "key", value)
+    return key
 
 
-class Request(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Request(Generic[Answer]):
     """A step over data."""
 
-    step: Step
+    step: Step[Answer]
     data: tuple[Any, ...]
 
     @property

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 from fastpsr.calibration import NAMED
 from fastpsr.calibration.base import Calibrator
 from fastpsr.counts import begin, side_by_side
-from fastpsr.counts.losses import ScoreTotals, summed_losses
+from fastpsr.counts.sums import ScoreTotals, summed_losses
 from fastpsr.data import Data, Predictions
 from fastpsr.errors import without_warnings
 from fastpsr.metrics import CalibrationLoss

@@ -17,7 +17,7 @@ from fastpsr.calibration.base import Calibrator, FitTransform
 from fastpsr.calibration.pav import PAV
 from fastpsr.calibration.training import Training
 from fastpsr.counts import begin, one_call, side_by_side, takes_predictions
-from fastpsr.counts.losses import ScoreTotals, summed_losses
+from fastpsr.counts.sums import ScoreTotals, summed_losses
 from fastpsr.data import Data, Predictions, check_data
 from fastpsr.errors import ArgumentError, Subject
 from fastpsr.evaluation.layout import with_interval

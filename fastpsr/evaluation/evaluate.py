@@ -14,8 +14,7 @@ from fastpsr.bootstrap.schemes import names_of_ids
 from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.counts import outcomes
 from fastpsr.data import By, Data, Predictions, check_data
-from fastpsr.data.binning import Bins
-from fastpsr.data.groupings import columns_by_name
+from fastpsr.data.groupings import Bins, columns_by_name
 from fastpsr.errors import ArgumentError, ResultWarning, Subject, kept_warnings, warn
 from fastpsr.evaluation.layout import POOLED
 from fastpsr.evaluation.specification import (

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from fastpsr import checks
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.data import By, Kind
-from fastpsr.data.binning import Bins
+from fastpsr.data.groupings import Bins
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import AnyMetric
 from fastpsr.metrics.defaults import (

@@ -257,7 +257,7 @@ def _permuted(decided: Floats) -> list[SuspicionWarning]:
 
 
 @dataclass(frozen=True, eq=False)
-class CountDecisions(Step):
+class CountDecisions(Step[Any]):
     """Count the decisions for samples of each class; of many, every n-th sample."""
 
     n_classes: int
@@ -272,7 +272,7 @@ class CountDecisions(Step):
         w = some.weights if some.weights.size else np.ones(len(some))
         codes = some.labels.astype(np.int64) * self.n_classes + decisions
         cells += np.bincount(codes, w, cells.size)
-        q = some._given_posteriors
+        q = some._values if some._has_posteriors else None
         n_uncertain = len(some) if q is None else np.count_nonzero(q.max(axis=1) < 1.0)
         with np.errstate(over="ignore", under="ignore"):
             sums += w.sum(), (w * w).sum(), n_uncertain
@@ -287,7 +287,7 @@ class CountDecisions(Step):
 
 
 @dataclass(frozen=True, eq=False)
-class CountCoarsely(Step):
+class CountCoarsely(Step[Any]):
     """Sum weights, and their squares, of binary scores rounded to bfloat16."""
 
     has_weights: bool

@@ -25,7 +25,7 @@ import math
 from fastpsr.bootstrap import BootstrapResult
 from fastpsr.counts.groups import groups_of
 from fastpsr.data import By
-from fastpsr.data.binning import Bins
+from fastpsr.data.groupings import Bins
 from fastpsr.evaluation.layout import POOLED
 
 _ROUNDING = 1e-9  # of the values: what the order of sums and the end of a search may change

@@ -11,10 +11,11 @@ from fastpsr.metrics.calibration_loss import (
     SemiEmpiricalDecomposition as SemiEmpiricalDecomposition,
 )
 from fastpsr.metrics.detection import AUC, ActDCF, Cllr, MinCllr, MinDCF
-from fastpsr.metrics.detection_costs import PRESETS as PRESETS
+from fastpsr.metrics.detection import PRESETS as PRESETS
 from fastpsr.metrics.devpav import DevPAV
 from fastpsr.metrics.ece import ECE
 from fastpsr.metrics.expected_score import (
+    BayesRisk,
     BrierScore,
     CrossEntropy,
     ExpectedScore,
@@ -27,8 +28,7 @@ from fastpsr.metrics.operating_points import (
     OperatingPoint,
     Threshold,
 )
-from fastpsr.metrics.pav_posterior import PavPosterior
-from fastpsr.metrics.risk import BayesRisk
+from fastpsr.metrics.ranks import PavPosterior
 from fastpsr.metrics.spoofing import ActADCF, MinADCF
 
 METRICS: tuple[type[Metric[Any]], ...] = (

@@ -137,7 +137,8 @@ class Metric(Statistic[Summary, float]):
     def total(self, data: Data) -> Summary:
         if type(self).summarize is Metric.summarize:
             return super().total(data)
-        return count(_Summarize(self).over(data))  # type: ignore[no-any-return]
+        summary: Summary = count(_Summarize(self).over(data))
+        return summary
 
     def on_rows(self, data: Data, rows: Any) -> "Metric[Summary]":
         """Return the metric for the rows selected by an index, if it holds one id per row."""
@@ -183,7 +184,7 @@ AnyMetric = Metric[Any] | Callable[[Predictions], float]
 
 
 @dataclass(frozen=True, eq=False)
-class _Summarize(Step):
+class _Summarize(Step[Any]):
     """Summarize the parts with a custom metric."""
 
     metric: Metric[Any]

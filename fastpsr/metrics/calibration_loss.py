@@ -12,14 +12,15 @@ from fastpsr.calibration.base import Calibrator, FitTransform, as_calibrator
 from fastpsr.calibration.pav import PAV
 from fastpsr.calibration.training import CrossFit, Training, TrainOnTest, as_training
 from fastpsr.counts import begin, one_call, side_by_side
-from fastpsr.counts.losses import (
+from fastpsr.counts.sums import (
+    ClassSums,
     ReferenceMeans,
     ReferenceSums,
     ScoreTotals,
+    Sums,
     expected_losses,
     summed_losses,
 )
-from fastpsr.counts.sums import ClassSums, Sums
 from fastpsr.data import Data, Floats, Part, Predictions
 from fastpsr.interval_rule import IS_LINEAR, ONE_TERM, TWO_TERMS, IntervalRule
 from fastpsr.metrics.base import Metric, Summary

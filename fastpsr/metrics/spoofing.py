@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
-from fastpsr.counts.sums import Sums
-from fastpsr.counts.trial_kinds import (
+from fastpsr.counts.decisions import (
     KindCounts,
     KindDecisionSums,
     as_spoof,
     kind_cell_sums,
 )
+from fastpsr.counts.sums import Sums
 from fastpsr.data import Data, Floats, Predictions, picked_ids
 from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import OF_LOSSES, OF_MINIMAL_COSTS
