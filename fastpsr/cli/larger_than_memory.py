@@ -19,12 +19,11 @@ from fastpsr.data import Scale
 from fastpsr.data.budget import memory_of_data
 from fastpsr.files import can_be_read_again
 from fastpsr.ids import SPEAKER_COLUMNS
+from fastpsr.optional import polars
+from fastpsr.tables.sample import look
 from fastpsr.tables.table import LABELS, WEIGHTS
-from fastpsr.trials.detect import first_look
-from fastpsr.trials.labels import VOCABULARIES
-from fastpsr.trials.names import KIND, WITH_SPOOF
-from fastpsr.trials.optional import polars
-from fastpsr.trials.size import least_memory
+from fastpsr.trials.labels import KIND, VOCABULARIES, WITH_SPOOF
+from fastpsr.trials.reading import least_memory
 
 
 @contextmanager
@@ -102,7 +101,7 @@ def _names(systems: Mapping[Path, str | None], keys: Sequence[Path]) -> list[str
 
 def _is_taken(column: str, keys: Sequence[Path]) -> bool:
     """Whether a column of scores cannot have this name in a joined file."""
-    words = {word for key in keys for word in re.split(r"[\s,]+", first_look(key).lines[0])}
+    words = {word for key in keys for word in re.split(r"[\s,]+", look(key).lines[0])}
     known = (*LABELS, *WEIGHTS, *SPEAKER_COLUMNS, "enroll", "test", KIND)
     return "," in column or column in known or column in words
 

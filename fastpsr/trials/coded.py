@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.trials.optional import polars
+from fastpsr.optional import polars
 
 if TYPE_CHECKING:
     from polars import Series

@@ -11,8 +11,7 @@ from fastpsr.data import Bins, Grouping, SharedTargets
 from fastpsr.errors import ArgumentError
 from fastpsr.ids import as_ids
 from fastpsr.trials.coded import Coded
-from fastpsr.trials.labels import VOCABULARIES
-from fastpsr.trials.names import KIND, WITH_SPOOF
+from fastpsr.trials.labels import KIND, VOCABULARIES, WITH_SPOOF
 from fastpsr.trials.trial_set import TrialSet
 
 #: Columns of conditions; those of a tuple are combined.

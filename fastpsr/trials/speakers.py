@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.ids import SPEAKER_COLUMNS
+from fastpsr.optional import polars
 from fastpsr.trials.by_id import ById, check_none_lacks
 from fastpsr.trials.coded import Coded, Column, encode, recode
-from fastpsr.trials.optional import polars
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series
