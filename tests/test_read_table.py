@@ -231,7 +231,7 @@ INVALID_CSV = {
     "tabs": (b"label\tq\n0\t0.1\n1\t0.2\n", "path", None, "line 1 has '\\t'"),
     "sep=": (b"sep=,\nlabel,q\n0,0.1\n1,0.2\n", "path", None, "remove this line"),
     "UTF-16": ("label,q\n0,0.1\n1,0.2\n".encode("utf-16"), "path", None, "UTF-16"),
-    "Latin 1": (b"label,q,n\n0,0.1,a\n1,0.2,\xe9\n", "path", None, "t.csv:3: the text must be UTF-8"),
+    "Latin 1": (b"label,q,n\n0,0.1,a\n1,0.2,\xe9\n", "path", None, "t.csv:3: the text must be"),
     "label in words": (b"label,q\n0,0.1\n1,0.2\nx,0.2\n", "y_true", 2, "'x' (line 4)"),
     "empty score": (b"label,q\n0,0.1\n1,\n", "scores", 1, "(line 3); an empty cell"),
     "labels -1, 1": (b"label,q\n1,0.1\n-1,0.2\n", "y_true", 1, "-1 (line 3)"),
