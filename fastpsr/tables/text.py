@@ -129,7 +129,7 @@ class TextFile:
             is_packed = self.sample.packed and held is None
             file: Any = gzip.GzipFile(fileobj=raw) if is_packed else raw
             try:
-                while content := file.read(n_bytes) + file.readline():
+                while content := _whole_lines(file, n_bytes, can_seek=not is_packed):
                     n_quotes = content.count(b'"') if has_quotes else 0
                     while n_quotes % 2 and (line := file.readline()):  # a line break in quotes
                         content += line
@@ -237,6 +237,20 @@ class TextFile:
                 line = before + rows.line_num + 1
         except csv.Error as error:
             raise ValueError(f"{self.path}:{line}: {error}") from None
+
+
+def _whole_lines(file: Any, n_bytes: int, *, can_seek: bool) -> bytes:
+    """Return the next lines of a file; what can be sought is not copied."""
+    content: bytes
+    if can_seek:
+        begin = file.tell()
+        file.seek(n_bytes, 1)
+        rest = len(file.readline())
+        file.seek(begin)
+        content = file.read(n_bytes + rest)
+    else:
+        content = file.read(n_bytes) + file.readline()
+    return content
 
 
 def words_of(line: str) -> list[str]:
