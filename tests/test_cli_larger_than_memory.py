@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from fastpsr.data.budget import memory_of_data
-from fastpsr.trials.size import least_memory
+from fastpsr.trials.reading import least_memory
 from tests.commands import fastpsr, program, strict_json, succeed
 
 pytest.importorskip("pyarrow")

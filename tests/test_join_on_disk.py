@@ -1,13 +1,10 @@
 """Keys and scores joined into a Parquet file: what trials.read gives on the same files."""
 
-import _thread
 import errno
 import gzip
-import operator
 import os
 import random
 import re
-import signal
 import subprocess
 import sys
 import threading
@@ -21,7 +18,6 @@ import fastpsr as fp
 from fastpsr import trials
 from fastpsr.trials import trial_file
 from fastpsr.trials.joining import in_parts, matching, parquet_writer
-from fastpsr.trials.joining.parquet_writer import started_thread
 from tests.commands import surroundings
 
 pytest.importorskip("pyarrow")
@@ -530,7 +526,6 @@ def test_side_is_joined_on_where_both_have_it():
         ("scores", 33, "änn0/ß seg_0 n.a."),
         ("scores", 33, "änn0/ß seg_0 1e999"),
         ("scores", 70, "änn0/ß seg_0 1.0 2.0"),
-        ("scores", 70, "änn0/ß \x01 1.0"),
     ],
 )
 def test_what_is_wrong_with_a_line_is_named(file, line, text):
@@ -693,27 +688,6 @@ def test_no_half_file_replaces_another():
     refused("key", "scores")
     assert Path("out.parquet").read_text() == "mine"
     assert not re.findall(r"\.part", " ".join(os.listdir()))
-
-
-@pytest.fixture
-def _ctrl_c_raises():
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-def interrupt_twice():
-    """Raise an error with Ctrl-C under way, as polars does: it comes in the next line of Python."""
-    list(map(operator.call, [_thread.interrupt_main, {}.popitem]))
-
-
-def test_a_thread_runs_before_it_gets_work(monkeypatch):
-    """Else an interrupt while it starts would let a second one work at the same time."""
-    pool = started_thread()
-    start = threading.Thread.start
-    monkeypatch.setattr(threading.Thread, "start", lambda self: (start(self), interrupt_twice()))
-    assert pool.submit(int).result() == 0
-    pool.shutdown()
 
 
 @pytest.mark.parametrize("lines", [LINES, SHUFFLED])

@@ -225,15 +225,13 @@ INVALID = {
 }
 INVALID_CSV = {
     "equal names": (b"label,q,q\n0,0.1,0.9\n1,0.9,0.1\n", "path", None, "'q': rename them"),
-    "longer row": (b"label,q\n0,0.1\n1,0.2,0.3\n", "path", None, "line 3 has 3"),
-    "comment": (b"label,q\n0,0.1\n# a, b, c\n1,0.2\n", "path", None, "line 3 has 3"),
-    "short row": (b"label,q\n0,0.1\n1\n1,0.2\n", "path", None, "line 3 has 1"),
-    "blank line": (b"label,q\n0,0.1\n1,0.2\n\n", "path", None, "line 4 is blank"),
+    "longer row": (b"label,q\n0,0.1\n1,0.2,0.3\n", "path", None, "t.csv:3: there must be 2"),
+    "short row": (b"label,q\n0,0.1\n\n1\n1,0.2\n", "path", None, "header, not 1: '1'"),
     "semicolons": (b"label;q\n0;0,1\n1;0,2\n", "path", None, "line 1 has ';'"),
     "tabs": (b"label\tq\n0\t0.1\n1\t0.2\n", "path", None, "line 1 has '\\t'"),
     "sep=": (b"sep=,\nlabel,q\n0,0.1\n1,0.2\n", "path", None, "remove this line"),
     "UTF-16": ("label,q\n0,0.1\n1,0.2\n".encode("utf-16"), "path", None, "UTF-16"),
-    "Latin 1": (b"label,q,n\n0,0.1,a\n1,0.2,\xe9\n", "path", None, "line 3 is not"),
+    "Latin 1": (b"label,q,n\n0,0.1,a\n1,0.2,\xe9\n", "path", None, "t.csv:3: the text must be"),
     "label in words": (b"label,q\n0,0.1\n1,0.2\nx,0.2\n", "y_true", 2, "'x' (line 4)"),
     "empty score": (b"label,q\n0,0.1\n1,\n", "scores", 1, "(line 3); an empty cell"),
     "labels -1, 1": (b"label,q\n1,0.1\n-1,0.2\n", "y_true", 1, "-1 (line 3)"),

@@ -122,7 +122,7 @@ def test_scores_alone_are_checked(tmp_path):
         ),
         (
             "a x 1 target\na x 1 nontarget\na x 1 target\n",
-            r"1 duplicate trial with another label \('a x' at \S+:2\); 1 .* with the same score",
+            r"1 duplicate trial with another label \('a x' at \S+:2\); 2 .* with the same score",
         ),
     ):
         with pytest.raises(ValueError, match=message):

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 from fastpsr import trials
-from fastpsr.trials import pieces
+from fastpsr.tables import text
 
 KEY = "ann a target\nann b nontarget\nbob a target\n"
 
@@ -20,7 +20,7 @@ KEY = "ann a target\nann b nontarget\nbob a target\n"
 @pytest.fixture
 def read_in_pieces(monkeypatch):
     """Files are read so many bytes at a time."""
-    return lambda n_bytes: monkeypatch.setattr(pieces, "PIECE_BYTES", n_bytes)
+    return lambda n_bytes: monkeypatch.setattr(text, "PIECE_BYTES", n_bytes)
 
 
 def save(path, content):

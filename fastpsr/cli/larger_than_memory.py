@@ -13,10 +13,9 @@ from fastpsr.cli.options.modes import given
 from fastpsr.cli.show import print_line, size_of
 from fastpsr.data.budget import memory_of_data
 from fastpsr.files import can_be_read_again
-from fastpsr.trials.labels import VOCABULARIES
-from fastpsr.trials.names import KIND, WITH_SPOOF
-from fastpsr.trials.optional import polars
-from fastpsr.trials.size import least_memory
+from fastpsr.optional import polars
+from fastpsr.trials.labels import KIND, VOCABULARIES, WITH_SPOOF
+from fastpsr.trials.reading import least_memory
 
 
 def column_of(number: int) -> str:

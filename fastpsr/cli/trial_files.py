@@ -12,9 +12,8 @@ from fastpsr.cli.wording import note_in_options, worded
 from fastpsr.files import can_be_read_again
 from fastpsr.trials import Reading, TrialSet, read, read_classes
 from fastpsr.trials.formats import endings_of, may_end_in
-from fastpsr.trials.reading import collect, read_file
-from fastpsr.trials.request import CLASSES, Label, Request, Wanted
-from fastpsr.trials.several import open_as_one
+from fastpsr.trials.reading import collect, open_as_one, read_file
+from fastpsr.trials.roles import CLASSES, Label, Request, Wanted
 from fastpsr.trials.speakers import AS_SPEAKERS, taken_as_conditions
 
 

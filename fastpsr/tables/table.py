@@ -16,7 +16,8 @@ from fastpsr.data.tables import ColumnRoles
 from fastpsr.errors import ArgumentError, shorten
 from fastpsr.frames import require_class_order
 from fastpsr.ids import SPEAKER_COLUMNS
-from fastpsr.tables.lines import line_of
+from fastpsr.tables.sample import look
+from fastpsr.tables.text import TextFile
 
 #: Usual names of columns of labels and of weights.
 LABELS = ("y_true", "label", "labels", "target", "targets")
@@ -330,7 +331,7 @@ class OpenTable:
         if column.size == 0:
             raise ArgumentError("path", "has no rows", name=str(self.path))
         if column.dtype.kind in "OUS":
-            words = ((row, word) for row, word in enumerate(column) if not _is_number(word))
+            words = ((row, word) for row, word in enumerate(column) if not is_number(word))
             row, word = next(words, (0, column[0]))
             where = f"row {row}{_line(self.path, row)}"
             raise self._not_numbers(f"column {name!r} holds {str(word)!r} in {where}", row)
@@ -362,7 +363,9 @@ class OpenTable:
 
 def _line(path: Path, row: int | None) -> str:
     """Return the line of a CSV file in which a row is, in brackets."""
-    return f" (line {line_of(path, row)})" if path.suffix == ".csv" and row is not None else ""
+    if path.suffix != ".csv" or row is None:
+        return ""
+    return f" (line {TextFile(path, look(path), (), ',', has_header=True).line_of(row)})"
 
 
 def _like_labels(classes: Any, labels: NDArray[Any] | None) -> Any:
@@ -373,10 +376,11 @@ def _like_labels(classes: Any, labels: NDArray[Any] | None) -> Any:
     if kind == "b":
         values: dict[str, Any] = {"true": True, "false": False}
         return [values.get(word.strip().lower(), word) for word in classes]
-    return [float(word) if _is_number(word) else word for word in classes]
+    return [float(word) if is_number(word) else word for word in classes]
 
 
-def _is_number(word: object) -> bool:
+def is_number(word: object) -> bool:
+    """Whether a cell holds a number, or nothing."""
     if word is None:  # an empty cell
         return True
     try:

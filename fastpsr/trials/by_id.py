@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fastpsr.errors import ArgumentError, counted
+from fastpsr.optional import polars
+from fastpsr.tables.sample import look
+from fastpsr.tables.text import TextFile
 from fastpsr.trials.coded import Coded, recode
-from fastpsr.trials.optional import polars
-from fastpsr.trials.pieces import pieces, rows_by_piece
-from fastpsr.trials.sample import look
-from fastpsr.trials.text import places_in, split_lines
 
 if TYPE_CHECKING:
     from polars import Series
@@ -46,18 +45,18 @@ class ById:
             values = [None if x is None else str(x) for x in given.values()]
             return cls(ids, pl.Series(values, dtype=pl.String), "it")
         path = Path(given)
-        sample = look(path, {})
-        split = [split_lines(path, piece, ("id", what)) for piece in pieces(path, sample)]
-        whole = pl.concat(split).with_row_index("row")
-        table = whole.unique(["id", what], keep="first", maintain_order=True)
+        sample = look(path)
+        if sample.kind != "text":
+            raise ValueError(f"{path} must be text, lines of an id and a {what}, not {sample.kind}")
+        file = TextFile(path, sample, ("id", what))
+        lines = pl.concat([file.frame(piece, {}) for piece in file.pieces()])
+        table = lines.with_row_index("row").unique(["id", what], keep="first", maintain_order=True)
         again = table.filter(~table["id"].is_first_distinct())
         if len(again):
             row, id, value = again.row(0)
-            (piece, inside), *_ = rows_by_piece(pieces(path, sample), [*map(len, split)], [row])
             before = table.filter(table["id"] == id)[what][0]
             raise ValueError(
-                f"{places_in(path, piece, [inside[row]])[0]}: id {id!r} has two {what}s: {value!r} "
-                f"after {before!r}"
+                f"{path}:{file.line_of(row)}: id {id!r} has two {what}s: {value!r} after {before!r}"
             )
         return cls(table["id"], table[what], os.fspath(given))
 

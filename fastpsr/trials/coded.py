@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.ids import CodedIds
-from fastpsr.trials.optional import polars
+from fastpsr.optional import polars
 
 if TYPE_CHECKING:
     from polars import Series

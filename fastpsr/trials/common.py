@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.optional import polars
 from fastpsr.trials.coded import Coded, recode
-from fastpsr.trials.optional import polars
 from fastpsr.trials.trial_set import TrialSet
 
 

@@ -23,7 +23,7 @@ from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.metrics import ActADCF, CalibrationLoss, MinADCF
 from fastpsr.metrics.base import AnyMetric
 from fastpsr.trials.common import common_trials
-from fastpsr.trials.names import KIND
+from fastpsr.trials.labels import KIND
 from fastpsr.trials.trial_set import SPOOF, TrialSet
 
 #: Columns of conditions; those of a tuple are combined.

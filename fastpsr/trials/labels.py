@@ -3,11 +3,15 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from fastpsr.trials.names import header_hint
-from fastpsr.trials.text import Where
-
 if TYPE_CHECKING:
     from polars import Series
+
+    from fastpsr.trials.trial_file import Where
+
+#: Words for labels of which the last is a kind of non-target that has a column of its own.
+WITH_SPOOF = "target/nontarget/spoof"
+#: The name of that column.
+KIND = "kind"
 
 #: The word for target, then those for non-targets, of each vocabulary by its name.
 VOCABULARIES: dict[str, tuple[str, ...]] = {
@@ -58,7 +62,7 @@ class LabelWords:
         """Name of the vocabulary that holds them, the first if several do."""
         return vocabularies_of(self._seen)[0]
 
-    def decode(self, labels: "Series", where: Where) -> "Series":
+    def decode(self, labels: "Series", where: "Where") -> "Series":
         """Return whether each of some more labels is target; errors name file and line."""
         n_known, is_target = self._look_up(labels)
         if n_known < len(labels):
@@ -80,28 +84,18 @@ class LabelWords:
                 is_target = is_target | rows
         return n_known, is_target
 
-    def _meet(self, labels: "Series", where: Where) -> None:
+    def _meet(self, labels: "Series", where: "Where") -> None:
         """Add words in the order of the file, or raise at the first that does not fit."""
         for word in labels.unique(maintain_order=True).to_list():
             if word in self._seen:
                 continue
             if not vocabularies_of([*self._seen, word]):
                 place = where([int((labels == word).arg_max() or 0)])[0]
-                fits = bool(vocabularies_of([word]))
+                if not vocabularies_of([word]):
+                    rule = f"a label must be one of {', '.join(VOCABULARIES)}, not {word!r}"
+                    raise ValueError(f"{place}: {rule}: replace it in the file")
+                before = " and ".join(map(repr, self._seen))
                 raise ValueError(
-                    _mixed(place, word, self._seen) if fits else unknown_label(place, word)
+                    f"{place}: labels must be of one kind, but {word!r} follows {before}"
                 )
             self._seen.append(word)
-
-
-def unknown_label(place: str, word: str) -> str:
-    """Say that a word is none that labels are; no option gives it a meaning."""
-    rule, hint = ", ".join(VOCABULARIES), header_hint(word)
-    return f"{place}: a label must be one of {rule}, not {word!r}{hint}: replace it in the file"
-
-
-def _mixed(place: str, word: str, before: Iterable[str]) -> str:
-    return (
-        f"{place}: labels must be of one kind, but {word!r} follows "
-        f"{' and '.join(map(repr, before))}"
-    )

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from fastpsr import checks
 from fastpsr.calibration import Quality
 from fastpsr.errors import ArgumentError
+from fastpsr.optional import polars
 from fastpsr.trials.by_id import ById, check_none_lacks
 from fastpsr.trials.coded import Coded, Column, is_used
-from fastpsr.trials.optional import polars
 
 if TYPE_CHECKING:
     from polars import Series

@@ -1,4 +1,4 @@
-"""Read a key and scores into trials."""
+"""Read keys and scores: each alone, or joined into trials."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -12,17 +12,26 @@ from fastpsr.errors import ArgumentError
 from fastpsr.trials.coded import Coded, pick
 from fastpsr.trials.joining.findings import (
     Policies,
-    Verdict,
     check_as_many,
     check_classes,
     check_ids,
     check_without_ids,
+    settle,
 )
-from fastpsr.trials.joining.key_and_scores import KeyAndScores, Part, Rows, keep_numbers
+from fastpsr.trials.joining.key_and_scores import KeyAndScores, Part, Rows
 from fastpsr.trials.joining.matching import distinct_hashes
-from fastpsr.trials.reading import Progress, Reading, collect
-from fastpsr.trials.request import Label, Request, Wanted
-from fastpsr.trials.several import AnyPath, Files, files_of, open_as_one, transposes
+from fastpsr.trials.reading import (
+    AnyPath,
+    Files,
+    Progress,
+    Reading,
+    collect,
+    files_of,
+    open_as_one,
+    read_file,
+    transposes,
+)
+from fastpsr.trials.roles import CLASSES, Label, Request, Wanted
 from fastpsr.trials.speakers import AS_SPEAKERS, SpeakerFinder, taken_as_conditions
 from fastpsr.trials.trial_set import Source, TrialSet
 
@@ -146,6 +155,130 @@ def read(
     return made if finder is None else made.with_found(finder)
 
 
+def read_key(
+    path: Files,
+    *,
+    format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    transpose: bool | None = None,
+    progress: Progress | None = None,
+) -> Reading:
+    r"""Read a trial key: pairs of ids with labels.
+
+    Parameters
+    ----------
+    path : path, list of paths, or dict of label to path
+        The file; text may be compressed by gzip. Several make one key, and a dict has the ids of
+        the trials "target" and "nontarget" in a file each.
+    format : str, optional
+        Name of the format; by default it is detected from the content.
+    columns : mapping of str to str, optional
+        Names of columns by role (enroll, test, label, score, side), for files that name theirs; by
+        default usual names are looked for.
+    transpose : bool, optional
+        For HDF5 files with as many models as segments: whether the columns are models.
+    progress : callable, optional
+        Called with (name of the step, rows done, approximate total number of rows).
+
+    Returns
+    -------
+    Reading
+
+    Raises
+    ------
+    ValueError
+        If no format or more than one format fits, or a line is invalid (with file and line).
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "trials")
+    ...     _ = path.write_text("ann a.wav target\nann b.wav nontarget\n")
+    ...     key = read_key(path)
+    >>> key.format, key.y_true.tolist(), key.test.strings().tolist()
+    ('kaldi-trials', [1, 0], ['a.wav', 'b.wav'])
+    >>> key.notes.split(": ", 1)[1]
+    'kaldi-trials; column 1: enroll; column 2: test; column 3: label (target/nontarget)'
+    """
+    files = files_of("path", path)
+    turns = transposes(transpose, [file for file, _ in files])
+    return collect(open_as_one(files, Request("key", format, columns or {}), turns), progress)
+
+
+def read_scores(
+    path: AnyPath,
+    *,
+    format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    transpose: bool | None = None,
+    progress: Progress | None = None,
+) -> Reading:
+    r"""Read a score file, with labels or without; otherwise as :func:`read_key`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "scores")
+    ...     _ = path.write_text("ann a 2.5\nann b -3\n")
+    ...     scores = read_scores(path)
+    >>> scores.format, scores.score.tolist(), scores.y_true
+    ('kaldi-scores', [2.5, -3.0], None)
+    """
+    return read_file(path, Request("scores", format, columns or {}, transpose), progress)
+
+
+def read_classes(
+    targets: AnyPath,
+    nontargets: AnyPath,
+    *,
+    of: Literal["scores", "pairs"] = "scores",
+    format: str | None = None,
+    progress: Progress | None = None,
+) -> Reading:
+    r"""Read the targets and the non-targets of a list, which are in two files.
+
+    Parameters
+    ----------
+    targets, nontargets : path
+        Files without labels, of one kind.
+    of : {"scores", "pairs"}
+        Scores: one number a line, or any score file. Pairs: the ids of trials, two a line, which
+        make a key.
+    format : str, optional
+        Name of the format of both; by default it is detected from the content.
+    progress : callable, optional
+        Called with (name of the step, rows done, approximate total number of rows).
+
+    Returns
+    -------
+    Reading
+        The targets, then the non-targets, with labels. :func:`fastpsr.trials.read` takes it: pairs
+        as its key, scores in place of both its files.
+
+    Raises
+    ------
+    ValueError
+        As :func:`read_scores` does; or if a file has labels, or only one of them has ids.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from fastpsr import trials
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     one, other = pathlib.Path(folder, "targets"), pathlib.Path(folder, "impostors")
+    ...     _ = one.write_text("2.5\n0.5\n"), other.write_text("-3\n")
+    ...     found = trials.read(read_classes(one, other))
+    >>> found.score.tolist(), found.y_true.tolist()
+    ([2.5, 0.5, -3.0], [1, 1, 0])
+    """
+    if of not in ("scores", "pairs"):
+        raise ArgumentError("of", f"must be 'scores' or 'pairs', not {of!r}")
+    files = [*zip((targets, nontargets), CLASSES, strict=True)]
+    return collect(open_as_one(files, Request(of, format)), progress)
+
+
 def _read(
     files: Sequence[tuple[AnyPath | Reading, Label | None]],
     request: Request,
@@ -187,7 +320,7 @@ def _in_order(key: Reading | None, scores: Reading) -> Reading:
 def _joined(
     key: Reading | None, scores: Reading, wanted: Wanted, policies: Policies, *, given: bool
 ) -> TrialSet:
-    """Join what was read, and check that there are both classes."""
+    """Join what was read, and check that there are both classes; scores may be their own key."""
     if scores.score is None:
         raise ValueError(f"{scores.path}: there are no scores")
     labeled = scores if key is None else key
@@ -195,20 +328,21 @@ def _joined(
         if labeled.y_true is None:
             raise ValueError(f"{labeled.path}: there are no labels")
         check_classes(labeled.path, int(labeled.y_true.sum()), len(labeled))
-    if key is None:
-        part = _part("scores", scores, with_side="side" in scores.names)
-        rows, left_out = keep_numbers(part, scores.file, policies)
-        return _assemble(labeled, scores, rows, rows, left_out, given=given)
-    both_sides = "side" in key.names and "side" in scores.names
-    part_of_key = _part("key", key, with_side=both_sides, joined=True)
-    part_of_scores = _part("scores", scores, with_side=both_sides, joined=True)
-    findings = KeyAndScores(key.file, scores.file)
-    hashes = distinct_hashes(part_of_key.ids) if both_sides else key.hashes
-    joined = findings.join(part_of_key, part_of_scores, hashes)
-    findings.check_common()
-    left_out = Verdict.settle(key.path, {scores.path: findings.verdict(policies)})
+    with_side = "side" in labeled.names and "side" in scores.names
+    part, part_of_scores = (
+        _part(argument, reading, with_side=with_side, joined=key is not None)
+        for argument, reading in (("scores" if key is None else "key", labeled), ("scores", scores))
+    )
+    findings = KeyAndScores(labeled.file, scores.file)
+    if part.ids:
+        hashes = distinct_hashes(part.ids) if with_side else labeled.hashes
+        rows = findings.join(part, part_of_scores, hashes)
+        findings.check_common()
+    else:
+        rows = findings.join_in_order(part, part_of_scores)
+    left_out = settle(labeled.path, {scores.path: findings.verdict(policies)})
     findings.check_numbers()
-    return _assemble(key, scores, *joined, left_out, given=given)
+    return _assemble(labeled, scores, *rows, left_out, given=given)
 
 
 def _part(argument: str, reading: Reading, *, with_side: bool, joined: bool = False) -> Part:

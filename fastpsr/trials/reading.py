@@ -1,8 +1,8 @@
-"""Content of a file of trials in memory: a key, or scores, or both."""
+"""Files of trials read into memory: a key, or scores, or both; several files as one."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,18 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.caching import cached_property
+from fastpsr.errors import ArgumentError
+from fastpsr.optional import polars
+from fastpsr.tables.sample import estimated_lines, look
 from fastpsr.trials.coded import Coded, Column, as_column, categories
 from fastpsr.trials.detect import detect
 from fastpsr.trials.joining.matching import distinct_hashes
-from fastpsr.trials.optional import polars
-from fastpsr.trials.request import Request
-from fastpsr.trials.trial_file import TrialFile
+from fastpsr.trials.roles import CLASSES, Label, Request, Wanted
+from fastpsr.trials.trial_file import TrialFile, TrialFiles
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series
 
+AnyPath = str | os.PathLike[str]
 #: Is called with the name of a step, the rows done and about how many there are.
 Progress = Callable[[str, int, int], object]
+
+_BYTES_PER_TRIAL = 100  # of short ids in the key's order; others take more, up to about 300
+_WITHOUT_LABELS: dict[Wanted, Wanted] = {"key": "pairs", "labeled scores": "scores"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +96,65 @@ class Reading:
         return f"<Reading: {len(self):,} trials, {self.format}, {self.path}>"
 
 
+#: A file, several that make one, or those of both classes.
+Files = AnyPath | Reading | Sequence[AnyPath | Reading] | Mapping[Label, AnyPath]
+
+
+def files_of(argument: str, files: Files) -> list[tuple[AnyPath | Reading, Label | None]]:
+    """Return the files that an argument names, each with the label of all its trials."""
+    if isinstance(files, Mapping):
+        if {*files} != {*CLASSES}:
+            names = ", ".join(map(repr, files)) or "none"
+            rule = f"must have files of 'target' and 'nontarget', not {names}"
+            raise ArgumentError(argument, rule)
+        return [(path, label) for label, path in files.items()]
+    listed = [files] if isinstance(files, Reading | str | os.PathLike) else [*files]
+    if not listed:
+        raise ArgumentError(argument, "must name at least one file")
+    return [(file, None) for file in listed]
+
+
+def open_file(path: AnyPath, request: Request) -> TrialFile:
+    """Open a file as requested, to be read part by part."""
+    format, sample = detect(Path(path), request)
+    return format.open(Path(path), sample, request)
+
+
+def open_as_one(
+    files: Sequence[tuple[AnyPath | Reading, Label | None]],
+    request: Request,
+    transpose: Sequence[bool | None] | None = None,
+) -> TrialFile:
+    """Open files that are one: keys in turn, or those of both classes, which have no labels."""
+    opened: list[TrialFile] = []
+    for (file, label), turn in zip(files, transpose or [None] * len(files), strict=True):
+        if isinstance(file, Reading):
+            opened.append(file.file)
+            continue
+        own = request.wanted
+        wanted = own if label is None else _WITHOUT_LABELS.get(own, own)
+        opened.append(open_file(file, replace(request, wanted=wanted, label=label, transpose=turn)))
+    return opened[0] if len(opened) == 1 else TrialFiles(opened)
+
+
+def transposes(transpose: bool | None, files: Sequence[AnyPath | Reading]) -> list[bool | None]:
+    """Return `transpose` for each file that is HDF5; for all if none is, to be refused."""
+    if transpose is None:
+        return [None] * len(files)
+    are = [not isinstance(f, Reading) and look(Path(f)).kind == "HDF5" for f in files]
+    return [transpose if is_hdf5 or not any(are) else None for is_hdf5 in are]
+
+
+def read_file(
+    path: AnyPath,
+    request: Request,
+    progress: Progress | None = None,
+    known: Mapping[str, Coded] | None = None,
+) -> Reading:
+    """Read a file as requested; :func:`collect` has the other arguments."""
+    return collect(open_file(path, request), progress, known)
+
+
 def collect(
     file: TrialFile,
     progress: Progress | None = None,
@@ -105,7 +170,7 @@ def collect(
     columns, known = _columns(file, progress, known or {})
     if file.tell_kinds():  # the first spoofed trials came late
         columns, known = _columns(file, progress, known)
-    held = {f":{name}": columns.pop(f":{name}") for name in file.conditions}
+    conditions = {name: columns.pop(f":{name}") for name in file.conditions}
     ids = {side: columns[side] for side in ("enroll", "test") if side in columns} | {**known}
     label, score = columns.get("label"), columns.get("score")
     assert not isinstance(label, Coded)
@@ -118,7 +183,7 @@ def collect(
         **ids,  # type: ignore[arg-type]
         y_true=None if label is None else label.view(np.uint8),
         score=score,
-        columns={name.removeprefix(":"): column for name, column in held.items()},
+        columns=conditions,
         vocabulary=file.vocabulary,
         names=file.names,
         order=file.columns,
@@ -145,26 +210,26 @@ def _columns(
         for frame in file.frames(text=text, with_conditions=True, progress=tell):
             end = n_rows + frame.height
             for role, ids in [*same.items()]:
-                own = frame[role]
-                alike = ids.rows(n_rows, end) if own.dtype == pl.String else None
-                if alike is not None and own.equals(alike):
+                of_file = frame[role]
+                alike = ids.rows(n_rows, end) if of_file.dtype == pl.String else None
+                if alike is not None and of_file.equals(alike):
                     frame = frame.with_columns(alike.alias(role))
                 else:
                     del same[role]
             for name, kind in frame.schema.items():
                 if kind in (pl.Float64, pl.Boolean):
-                    held = numbers.setdefault(name, _Numbers(kind == pl.Boolean))
-                    held.add(frame.drop_in_place(name), expected)
+                    column = numbers.setdefault(name, _Numbers(kind == pl.Boolean))
+                    column.add(frame.drop_in_place(name), expected)
             frames.append(frame)
             n_rows = end
         same = {role: ids for role, ids in same.items() if len(ids) == n_rows}
-        whole = pl.concat(frames, how="vertical_relaxed")
+        table = pl.concat(frames, how="vertical_relaxed")
         del frames
-        columns: dict[str, Column] = {name: held.all() for name, held in numbers.items()}
-        for name in whole.columns:
-            column = whole.drop_in_place(name)
+        columns: dict[str, Column] = {name: column.all() for name, column in numbers.items()}
+        for name in table.columns:
+            series = table.drop_in_place(name)
             if name not in same and name != "side":  # which is a condition, too
-                columns[name] = as_column(column)
+                columns[name] = as_column(series)
     return columns, same
 
 
@@ -189,17 +254,9 @@ class _Numbers:
         return self._held[: self._n]
 
 
-def open_file(path: str | os.PathLike[str], request: Request) -> TrialFile:
-    """Open a file as requested, to be read part by part."""
-    format, sample = detect(Path(path), request)
-    return format.open(Path(path), sample, request)
+def least_memory(keys: Sequence[Path]) -> int:
+    """Return about how many bytes the trials of keys and their scores take at least.
 
-
-def read_file(
-    path: str | os.PathLike[str],
-    request: Request,
-    progress: Progress | None = None,
-    known: Mapping[str, Coded] | None = None,
-) -> Reading:
-    """Read a file as requested; :func:`collect` has the other arguments."""
-    return collect(open_file(path, request), progress, known)
+    Only text counts, which is not from a pipe: what else there is is 0.
+    """
+    return round(sum(map(estimated_lines, keys)) * _BYTES_PER_TRIAL)

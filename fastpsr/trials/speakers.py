@@ -9,9 +9,9 @@ import numpy as np
 
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.ids import SPEAKER_COLUMNS
+from fastpsr.optional import polars
 from fastpsr.trials.by_id import ById, check_none_lacks
 from fastpsr.trials.coded import Coded, Column, encode, is_used, recode
-from fastpsr.trials.optional import polars
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series

@@ -1,21 +1,29 @@
 """A file of trials, whatever its format: read part by part, as often as needed."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from fastpsr.trials.labels import LabelWords
-from fastpsr.trials.names import KIND, WITH_SPOOF
-from fastpsr.trials.optional import polars
-from fastpsr.trials.pieces import rows_by_piece, side_by_side
-from fastpsr.trials.request import Request
-from fastpsr.trials.text import Progress, Where
+from fastpsr.optional import polars
+from fastpsr.tables.text import first_too_large, too_large_rule
+from fastpsr.trials.labels import KIND, WITH_SPOOF, LabelWords
+from fastpsr.trials.roles import Request
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+#: Names the file and the place of some rows.
+Where = Callable[[Sequence[int]], list[str]]
+#: Is called with the rows so far and about how many there are.
+RowsRead = Callable[[int, int], object]
+
 _FIRST_BYTES = 1 << 16
+_AT_A_TIME = 2
 _CLASSES = {"target": "targets", "nontarget": "non-targets"}
 
 
@@ -33,10 +41,14 @@ class TrialFile(ABC):
         Names of columns by role; what a role is in frames is the role itself.
     conditions : list of str
         Names of the other columns, and of the side; in frames they follow a colon.
-    names_columns : bool
-        Whether the file names its columns.
+    names : dict of str
+        Names of columns by role, where the file names its columns.
     vocabulary : str or None
         Name of the words that its labels are, as far as it was read.
+    notes : str
+        What each column was taken for, in words, once the file was read.
+    is_full : bool
+        Whether there is a score for every pair of ids, once the file was read.
     n_rows : int
         Rows, once the file was read.
     n_held : int
@@ -48,25 +60,12 @@ class TrialFile(ABC):
     columns: tuple[str, ...]
     roles: dict[str, str]
     conditions: list[str]
-    names_columns: bool
+    names: dict[str, str]
     vocabulary: str | None = None
+    notes: str
+    is_full = False
     n_rows = 0
     n_held = 0
-
-    @property
-    def names(self) -> dict[str, str]:
-        """Names of columns by role, where the file names its columns."""
-        return self.roles if self.names_columns else {}
-
-    @property
-    @abstractmethod
-    def notes(self) -> str:
-        """What each column was taken for, in words, once the file was read."""
-
-    @property
-    def is_full(self) -> bool:
-        """Whether there is a score for every pair of ids, once the file was read."""
-        return False
 
     def tell_kinds(self) -> bool:
         """Make the kinds of trials a condition if spoofed ones were read; whether that is new.
@@ -82,7 +81,7 @@ class TrialFile(ABC):
         *,
         text: Any = None,
         with_conditions: bool = False,
-        progress: Progress | None = None,
+        progress: RowsRead | None = None,
     ) -> Iterator["DataFrame"]:
         """Yield all rows in turn: a frame has a column per role, and those of conditions.
 
@@ -119,12 +118,12 @@ class PieceFile(TrialFile):
         names_columns: bool,
     ) -> None:
         self.path, self.format, self.columns = path, format, tuple(columns)
-        self.roles, self.names_columns = dict(roles), names_columns
-        self._label = request.label
+        self.roles, self._label = dict(roles), request.label
         if self._label is not None:
             self.roles.setdefault("label", "label")
-        own = {name for role, name in roles.items() if role != "side"}
-        self.conditions = [name for name in self.columns if name not in own]
+        self.names = self.roles if names_columns else {}
+        with_roles = {name for role, name in roles.items() if role != "side"}
+        self.conditions = [name for name in self.columns if name not in with_roles]
         self._words = LabelWords()
         self._n_bytes: int | None = None
         self._heights: list[int] = []
@@ -149,23 +148,19 @@ class PieceFile(TrialFile):
         return self._words.vocabulary if "label" in self.roles and self._label is None else None
 
     @property
-    def notes(self) -> str:
+    def notes(self) -> str:  # type: ignore[override]
         roles = {name: role for role, name in self.roles.items()}
-        said = [self.format]
+        parts = [self.format]
         for k, name in enumerate(self.columns):
-            role = roles.get(name, "condition" if self.names_columns else name)
-            words = f" ({self._said_of_labels()})" if role == "label" else ""
-            said.append(f"{name if self.names_columns else f'column {k + 1}'}: {role}{words}")
-        return f"{self.path}: {'; '.join(said)}{self._said_of_class()}"
-
-    def _said_of_labels(self) -> str:
-        if self.vocabulary != WITH_SPOOF:
-            return f"{self.vocabulary}"
-        apart = f", told apart by {KIND}" if KIND in self.conditions else ""
-        return f"{WITH_SPOOF}: both others are non-targets{apart}"
-
-    def _said_of_class(self) -> str:
-        return "" if self._label is None else f"; all are {_CLASSES[self._label]}"
+            role = roles.get(name, "condition" if self.names else name)
+            words = f" ({self.vocabulary})" if role == "label" else ""
+            if words and self.vocabulary == WITH_SPOOF:
+                apart = f", told apart by {KIND}" if KIND in self.conditions else ""
+                words = f" ({WITH_SPOOF}: both others are non-targets{apart})"
+            parts.append(f"{name if self.names else f'column {k + 1}'}: {role}{words}")
+        if self._label is not None:
+            parts.append(f"all are {_CLASSES[self._label]}")
+        return f"{self.path}: {'; '.join(parts)}"
 
     def tell_kinds(self) -> bool:
         is_new = self.vocabulary == WITH_SPOOF and KIND not in self.conditions
@@ -179,7 +174,7 @@ class PieceFile(TrialFile):
         *,
         text: Any = None,
         with_conditions: bool = False,
-        progress: Progress | None = None,
+        progress: RowsRead | None = None,
     ) -> Iterator["DataFrame"]:
         def split(piece: Any) -> "tuple[Any, DataFrame]":
             return piece, self._split(piece, text or polars().String)
@@ -188,7 +183,7 @@ class PieceFile(TrialFile):
         heights: list[int] = []
         self._heights = heights
         pieces = self._pieces(n_bytes)
-        for piece, frame in side_by_side(split, pieces) if n_bytes is None else map(split, pieces):
+        for piece, frame in _concurrently(split, pieces) if n_bytes is None else map(split, pieces):
             heights.append(frame.height)
             if frame.is_empty():
                 continue
@@ -202,29 +197,39 @@ class PieceFile(TrialFile):
 
     def _by_role(self, frame: "DataFrame", where: Where, with_conditions: bool) -> "DataFrame":
         pl = polars()
-        made = {role: frame[name] for role, name in self.roles.items() if name in frame}
-        of = {name: frame[name] for name in frame.columns}
-        if "label" in made:
-            of.setdefault(KIND, made["label"])
-            if made["label"].dtype != pl.Boolean:
-                made["label"] = self._words.decode(made["label"], where)
+        columns = {role: frame[name] for role, name in self.roles.items() if name in frame}
+        by_name = {name: frame[name] for name in frame.columns}
+        if "label" in columns:
+            by_name.setdefault(KIND, columns["label"])
+            if columns["label"].dtype != pl.Boolean:
+                columns["label"] = self._words.decode(columns["label"], where)
             if self._label is not None:
                 raise ValueError(
                     f"{self.path} has labels ({self._words.vocabulary}): targets and non-targets "
                     "in two files have none; give it on its own"
                 )
         if with_conditions:
-            made |= {f":{name}": _filled(of[name]) for name in self.conditions}
+            for name in self.conditions:
+                column = by_name[name]
+                is_number = column.dtype.is_numeric()
+                columns[f":{name}"] = column if is_number else column.fill_null("")
         if self._label is not None:
-            made["label"] = pl.repeat(self._label == "target", frame.height, eager=True)
-        whole: DataFrame = pl.DataFrame(made)
-        return whole
+            columns["label"] = pl.repeat(self._label == "target", frame.height, eager=True)
+        by_role: DataFrame = pl.DataFrame(columns)
+        return by_role
+
+    def check_scores(self, scores: "Series", words: "Callable[[], Series]", where: Where) -> None:
+        """Raise where no float64 holds a score; `words` are the scores as they are written."""
+        too_large = first_too_large(scores, words)
+        if too_large is not None:
+            row, word = too_large
+            raise ValueError(f"{where([row])[0]}: {too_large_rule('score', word)}")
 
     def where(self, rows: Sequence[int]) -> list[str]:
-        found: dict[int, str] = {}
-        for piece, inside in rows_by_piece(self._pieces(self._n_bytes), self._heights, rows):
-            found |= dict(zip(inside, self._where_in(piece)([*inside.values()]), strict=True))
-        return [found[row] for row in rows]
+        places: dict[int, str] = {}
+        for piece, inside in _holding(self._pieces(self._n_bytes), self._heights, rows):
+            places |= dict(zip(inside, self._where_in(piece)([*inside.values()]), strict=True))
+        return [places[row] for row in rows]
 
 
 class TrialFiles(TrialFile):
@@ -242,11 +247,10 @@ class TrialFiles(TrialFile):
             role: name for role, name in first.roles.items()
             if all(role in f.roles and (role != "side" or f.roles[role] == name) for f in files)
         }  # fmt: skip
-
-    @property
-    def names(self) -> dict[str, str]:
-        first, *others = (file.names for file in self._files)
-        return {r: name for r, name in first.items() if all(o.get(r) == name for o in others)}
+        self.names = {
+            role: name for role, name in first.names.items()
+            if all(file.names.get(role) == name for file in files)
+        }  # fmt: skip
 
     @property
     def conditions(self) -> list[str]:  # type: ignore[override]
@@ -258,14 +262,13 @@ class TrialFiles(TrialFile):
         return self._files[0].vocabulary
 
     @property
-    def notes(self) -> str:
-        lost = [
-            f"left out: column {name} of {file.path}, which others lack"
-            for file in self._files
-            for name in file.conditions
-            if name not in self.conditions
-        ]
-        return "\n".join([*(file.notes for file in self._files), *lost])
+    def notes(self) -> str:  # type: ignore[override]
+        lines = [file.notes for file in self._files]
+        for file in self._files:
+            names = [name for name in file.conditions if name not in self.conditions]
+            lacking = "which others lack"
+            lines += [f"left out: column {name} of {file.path}, {lacking}" for name in names]
+        return "\n".join(lines)
 
     def look(self) -> None:
         for file in self._files:
@@ -283,9 +286,9 @@ class TrialFiles(TrialFile):
         *,
         text: Any = None,
         with_conditions: bool = False,
-        progress: Progress | None = None,
+        progress: RowsRead | None = None,
     ) -> Iterator["DataFrame"]:
-        kept = [*self.roles, *(f":{name}" for name in self.conditions if with_conditions)]
+        names = [*self.roles, *(f":{name}" for name in self.conditions if with_conditions)]
         pl, before = polars(), 0
         is_number: dict[str, bool] = {}
 
@@ -296,26 +299,47 @@ class TrialFiles(TrialFile):
         for file in self._files:
             options: Any = {"text": text, "with_conditions": with_conditions, "progress": tell}
             for frame in file.frames(n_bytes, **options):
-                kinds = {name: frame[name].dtype.is_numeric() for name in kept}
+                kinds = {name: frame[name].dtype.is_numeric() for name in names}
                 is_number = is_number or kinds
-                odd = next((name for name in kept if kinds[name] != is_number[name]), None)
+                odd = next((name for name in names if kinds[name] != is_number[name]), None)
                 if odd is not None:
                     raise ValueError(
                         f"column {odd.removeprefix(':')} must be of one kind in all files, but is "
                         f"{'numbers' if kinds[odd] else 'text'} in {file.path}"
                     )
-                enums = [name for name in kept if frame[name].dtype == pl.Enum]
-                yield frame.select(kept).cast(dict.fromkeys(enums, pl.String))
+                enums = [name for name in names if frame[name].dtype == pl.Enum]
+                yield frame.select(names).cast(dict.fromkeys(enums, pl.String))
             before += file.n_rows
         self.n_rows = before
 
     def where(self, rows: Sequence[int]) -> list[str]:
-        heights = [file.n_rows for file in self._files]
-        found: dict[int, str] = {}
-        for file, inside in rows_by_piece(self._files, heights, rows):
-            found |= dict(zip(inside, file.where([*inside.values()]), strict=True))
-        return [found[row] for row in rows]
+        places: dict[int, str] = {}
+        for file, inside in _holding(self._files, [file.n_rows for file in self._files], rows):
+            places |= dict(zip(inside, file.where([*inside.values()]), strict=True))
+        return [places[row] for row in rows]
 
 
-def _filled(series: "Series") -> "Series":
-    return series if series.dtype.is_numeric() else series.fill_null("")
+def _holding(
+    pieces: Iterable[Item], heights: Sequence[int], rows: Sequence[int]
+) -> Iterator[tuple[Item, dict[int, int]]]:
+    """Yield the pieces that hold any of `rows`, with the place of each of these in it."""
+    first = 0
+    for piece, height in zip(pieces, heights, strict=False):
+        inside = {row: row - first for row in rows if first <= row < first + height}
+        if inside:
+            yield piece, inside
+        first += height
+        if first > max(rows):
+            return
+
+
+def _concurrently(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """Yield what a function returns for each item in turn; a few calls run at a time."""
+    running: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(_AT_A_TIME) as pool:
+        for item in items:
+            running.append(pool.submit(function, item))
+            if len(running) > _AT_A_TIME:
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()

@@ -4,18 +4,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError
+from fastpsr.optional import polars
+from fastpsr.tables.sample import Sample
 from fastpsr.trials.coded import Coded
-from fastpsr.trials.labels import VOCABULARIES
-from fastpsr.trials.names import KIND, WITH_SPOOF
-from fastpsr.trials.optional import polars
-from fastpsr.trials.request import Request
-from fastpsr.trials.sample import Sample
+from fastpsr.trials.labels import KIND, VOCABULARIES, WITH_SPOOF
+from fastpsr.trials.roles import Request
 from fastpsr.trials.trial_file import TrialFile
 from fastpsr.trials.trial_set import TrialSet
 
@@ -23,13 +22,6 @@ if TYPE_CHECKING:
     from polars import DataFrame
 
 Columns = dict[str, Coded | NDArray[Any]]
-
-
-class Tolerance(NamedTuple):
-    """How well a file must fit a format of text: a share of its lines, and what ids may be."""
-
-    share: float
-    any_ids: bool  # else numbers with a decimal point and words for labels are no ids
 
 
 @dataclass(frozen=True)
@@ -46,21 +38,15 @@ class Format(ABC):
         Roles of the columns from left to right, for files that do not name theirs; else empty.
     words : str
         The vocabulary of labels to write, where the scores had none.
-    separator : str
-        What is between columns of text; "" for runs of blanks and tabs.
     """
 
     name: str
     endings: tuple[str, ...]
     roles: tuple[str, ...] = ()
     words: str = "target/nontarget"
-    separator: str = ""
 
-    #: What files are by their first bytes, and these bytes; text begins with any.
+    #: What the first bytes of files say.
     kind: ClassVar[str] = "text"
-    magic: ClassVar[bytes] = b""
-    #: Whether columns have names in the file, which the caller may choose from.
-    names_columns: ClassVar[bool] = True
     #: Whether there are matrices, of which rows or columns may be models.
     has_matrices: ClassVar[bool] = False
     #: Names of the columns to write, by role, if the scores did not come in this format.
@@ -72,22 +58,14 @@ class Format(ABC):
         return f"{self.name} ({' '.join(self.roles)})" if self.roles else self.name
 
     @property
-    def rank(self) -> int:
-        """Which formats are asked first whether a file fits; bytes tell kinds apart before."""
-        return 1
+    def names_columns(self) -> bool:
+        """Whether columns have names in the file, which the caller may choose from."""
+        return not (self.roles or self.has_matrices)
 
     @property
     def holds_scores(self) -> bool:
         """Whether scores can be written in this format."""
         return not self.roles or "score" in self.roles
-
-    @abstractmethod
-    def fits(self, path: Path, sample: Sample, request: Request, tolerance: Tolerance) -> bool:
-        """Whether a file of this kind may be of this format."""
-
-    def label_words(self, sample: Sample) -> list[str]:
-        """Return the labels in the sample, if the format says where they are."""
-        return []
 
     @abstractmethod
     def open(self, path: Path, sample: Sample, request: Request) -> TrialFile:
@@ -108,26 +86,26 @@ class Format(ABC):
             if trials.y_true is None:
                 usual.pop("label", None)
             written_as = [(role, role) for role in self.roles] or list(usual.items())
-        made: Columns = {}
+        columns: Columns = {}
         for role, written in written_as:
             if role in ("enroll", "test"):
-                made[written] = trials.ids[role == "test"]
+                columns[written] = trials.ids[role == "test"]
             elif role == "score":
-                made[written] = scores
+                columns[written] = scores
             elif role == "label":
-                made[written] = self._labels(trials)
+                columns[written] = self._labels(trials)
             elif written in trials.columns:  # the side, where there is one, and conditions
-                made[written] = trials.columns[written]
-        return made
+                columns[written] = trials.columns[written]
+        return columns
 
     def _labels(self, trials: TrialSet) -> Coded:
         if trials.y_true is None:
             raise ArgumentError("format", f"{self.name} holds labels, and these trials have none")
-        own = trials.source.format == self.name and trials.source.vocabulary
+        vocabulary = trials.source.format == self.name and trials.source.vocabulary
         kind = trials.columns.get(KIND)
-        if own == WITH_SPOOF and isinstance(kind, Coded):
+        if vocabulary == WITH_SPOOF and isinstance(kind, Coded):
             return kind
-        target, nontarget, *_ = VOCABULARIES[own or self.words]
+        target, nontarget, *_ = VOCABULARIES[vocabulary or self.words]
         codes = trials.y_true.astype(np.int32)
         names = [nontarget, target] if nontarget < target else [target, nontarget]
         return Coded(codes if nontarget < target else 1 - codes, polars().Series(names))

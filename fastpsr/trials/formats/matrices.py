@@ -9,15 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError, counted
-from fastpsr.trials.formats.format import Format, Tolerance
-from fastpsr.trials.labels import VOCABULARIES
-from fastpsr.trials.names import KIND, WITH_SPOOF
-from fastpsr.trials.optional import h5py, polars
-from fastpsr.trials.request import Request
-from fastpsr.trials.sample import Sample
-from fastpsr.trials.text import Where
-from fastpsr.trials.too_large import check_scores
-from fastpsr.trials.trial_file import PieceFile, TrialFile
+from fastpsr.optional import h5py, polars
+from fastpsr.tables.sample import Sample
+from fastpsr.trials.formats.format import Format
+from fastpsr.trials.labels import KIND, VOCABULARIES, WITH_SPOOF
+from fastpsr.trials.roles import Request
+from fastpsr.trials.trial_file import PieceFile, TrialFile, Where
 from fastpsr.trials.trial_set import TrialSet
 
 if TYPE_CHECKING:
@@ -48,14 +45,13 @@ class Matrices(Format):
     score_masks: tuple[str, ...] = ("score_mask",)
 
     kind: ClassVar[str] = "HDF5"
-    magic: ClassVar[bytes] = b"\x89HDF\r\n\x1a\n"
-    names_columns: ClassVar[bool] = False
     has_matrices: ClassVar[bool] = True
 
     def __str__(self) -> str:
         return f"{self.name} ({', '.join(self.ids)})"
 
-    def fits(self, path: Path, sample: Sample, request: Request, tolerance: Tolerance) -> bool:
+    def is_in(self, path: Path) -> bool:
+        """Whether a file has the ids of this format."""
         with _opened(path) as file:
             return all(part in file for part in self.ids)
 
@@ -125,11 +121,11 @@ class _MatrixFile(PieceFile):
         self._said = f"{format.ids[0]}: enroll; {format.ids[1]}: test; {said}"
 
     @property
-    def is_full(self) -> bool:
+    def is_full(self) -> bool:  # type: ignore[override]
         return "score" in self.roles and self.n_rows == self._shape[0] * self._shape[1]
 
     @property
-    def notes(self) -> str:
+    def notes(self) -> str:  # type: ignore[override]
         spoofed = f"; trials marked -2 are spoofed: non-targets, told apart by {KIND}"
         return f"{self.path}: {self.format}; {self._said}{spoofed * (KIND in self.conditions)}"
 
@@ -158,7 +154,9 @@ class _MatrixFile(PieceFile):
             columns["score"] = pl.Series(value.astype(np.float64))
             if value.dtype.kind in "iu":
                 where = self._where_in(piece)
-                check_scores(columns["score"], lambda: pl.Series(value.astype(str).tolist()), where)
+                self.check_scores(
+                    columns["score"], lambda: pl.Series(value.astype(str).tolist()), where
+                )
         elif KIND not in self.conditions and not (value < -1).any():
             columns["label"] = pl.Series(value > 0)
         else:

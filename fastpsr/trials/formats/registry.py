@@ -9,17 +9,17 @@ from pathlib import Path
 from fastpsr.errors import ArgumentError
 from fastpsr.trials.formats.columns import Npz, Parquet
 from fastpsr.trials.formats.format import Format
-from fastpsr.trials.formats.lines import Lines
 from fastpsr.trials.formats.matrices import Matrices
-from fastpsr.trials.formats.separated import Csv, Nist
-from fastpsr.trials.names import NORM_COLUMNS, WITH_SPOOF
+from fastpsr.trials.formats.text import Nist, Text
+from fastpsr.trials.labels import WITH_SPOOF
+from fastpsr.trials.roles import NORM_COLUMNS
 
 _ANY_TEXT = (".txt", ".tsv")
 _COMMAS = (".csv", ".txt")
 _HDF5 = (".h5", ".hdf5")
 
 _LINES = tuple(
-    Lines(name, _ANY_TEXT, tuple(roles.split()), words)
+    Text(name, _ANY_TEXT, tuple(roles.split()), words)
     for name, roles, words in (
         ("kaldi-trials", "enroll test label", "target/nontarget"),
         ("sitw", "enroll test label", "tgt/imp"),
@@ -37,12 +37,12 @@ _LINES = tuple(
     )
 )
 
-#: All formats, first those that their columns tell.
+#: All formats.
 REGISTRY: tuple[Format, ...] = (
     *_LINES,
-    Nist("nist", _ANY_TEXT),
-    Csv("csv", _COMMAS),
-    *(Lines("bare-csv", _COMMAS, lines.roles, lines.words, ",") for lines in _LINES),
+    Nist("nist", _ANY_TEXT, separator="\t"),
+    Text("csv", _COMMAS, separator=","),
+    *(Text("bare-csv", _COMMAS, lines.roles, lines.words, ",") for lines in _LINES),
     Parquet("parquet", (".parquet", ".pq")),
     Npz("npz", (".npz",)),
     Matrices("bosaris", _HDF5, ids=("ID/row_ids", "ID/column_ids")),

@@ -1,15 +1,14 @@
 """What does not fit of a key and scores, and what is said of it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from fastpsr import checks
 from fastpsr.errors import ArgumentError, counted
-from fastpsr.trials.text import Where
+from fastpsr.trials.trial_file import Where
 
 EXAMPLES = 3
-_FEW = 0.5  # share of the key's trials below which leaving the others out is not offered
 _ALLOWING = {"missing": "drop", "extra": "ignore", "duplicates": "first", "nan": "drop"}
 
 
@@ -43,7 +42,7 @@ class Policies:
         return bool(name) and getattr(self, name) == _ALLOWING[name]
 
 
-class _Kind(NamedTuple):
+class Kind(NamedTuple):
     """A kind of mismatch, in words."""
 
     noun: str
@@ -54,32 +53,32 @@ class _Kind(NamedTuple):
 
 #: Kinds for a key and scores, in the order in which they are said.
 OF_BOTH = {
-    "other label": _Kind("duplicate trial", "in the key with another label", in_key=True),
-    "trial again": _Kind("duplicate trial", "in the key", "duplicates", in_key=True),
-    "other score": _Kind("duplicate score", "with another value", "duplicates"),
-    "score again": _Kind("duplicate score", "with the same value", "duplicates"),
-    "missing": _Kind("trial", "without a score", "missing", in_key=True),
-    "extra": _Kind("score", "of no trial in the key", "extra"),
-    "nan": _Kind("nan score", "", "nan"),
-    "label at odds": _Kind("label", "of the scores unlike the key's"),
+    "other label": Kind("duplicate trial", "in the key with another label", in_key=True),
+    "trial again": Kind("duplicate trial", "in the key", "duplicates", in_key=True),
+    "other score": Kind("duplicate score", "with another value", "duplicates"),
+    "score again": Kind("duplicate score", "with the same value", "duplicates"),
+    "missing": Kind("trial", "without a score", "missing", in_key=True),
+    "extra": Kind("score", "of no trial in the key", "extra"),
+    "nan": Kind("nan score", "", "nan"),
+    "label at odds": Kind("label", "of the scores unlike the key's"),
 }
-#: Kinds for scores without a key.
+#: Kinds for scores that are their own key.
 OF_SCORES = {
-    "nan": _Kind("nan score", "", "nan"),
-    "other label": _Kind("duplicate trial", "with another label"),
-    "other score": _Kind("duplicate trial", "with another score", "duplicates"),
-    "score again": _Kind("duplicate trial", "with the same score", "duplicates"),
+    "nan": Kind("nan score", "", "nan"),
+    "other label": Kind("duplicate trial", "with another label"),
+    "other score": Kind("duplicate trial", "with another score", "duplicates"),
+    "score again": Kind("duplicate trial", "with the same score", "duplicates"),
 }
 
 
 @dataclass
-class Found:
+class Mismatches:
     """Rows of one kind: how many, and the first, as (row that orders, row that is shown, ids)."""
 
     count: int = 0
     first: list[tuple[int, int, str]] = field(default_factory=list)
 
-    def see(self, count: int, examples: Iterable[tuple[int, int, str]]) -> None:
+    def add(self, count: int, examples: Iterable[tuple[int, int, str]]) -> None:
         """Add so many rows, of which `examples` are the first."""
         self.count += count
         self.first = sorted([*self.first, *examples])[:EXAMPLES]
@@ -101,73 +100,43 @@ class Verdict:
     allowing: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    @classmethod
-    def of(
-        cls,
-        found: Mapping[str, Found],
-        policies: Policies,
-        where: tuple[Where | None, Where | None],
-        kinds: Mapping[str, _Kind] = OF_BOTH,
-        *,
-        is_full: bool = False,
-    ) -> "Verdict":
-        """Judge what was found; `where` names places in the scores and in the key.
-
-        A matrix that `is_full` has scores of no trial in the key since it has one of every pair.
-        """
-        verdict = cls()
-        for name, kind in kinds.items():
-            some = found.get(name, Found())
-            if not some.count:
-                continue
-            why = f"{kind.policy}={_ALLOWING.get(kind.policy)}"
-            allowed = policies.allow(kind.policy)
-            if name == "extra" and is_full and not allowed:
-                allowed, why = True, "a full matrix has one for every pair"
-            # finding places takes a pass over the file
-            shown = some.show(None if allowed else where[kind.in_key])
-            said = f"{counted(some.count, kind.noun, kind.rest)} ({shown})"
-            if allowed:
-                verdict.notes.append(f"left out: {said}: {why}")
-                continue
-            verdict.errors.append(said)
-            if kind.policy:
-                verdict.allowing[kind.policy] = _ALLOWING[kind.policy]
-        return verdict
-
-    def see_why(self, n_matched: int, n_trials: int, why: Callable[[], str]) -> None:
-        """Say how few trials have a score, and what ids differ by, where it is that.
-
-        Then to leave trials out, which is allowed, is not what is to be done.
-        """
-        if not self.errors:
+    def add(
+        self, kind: Kind, rows: Mismatches, policies: Policies, where: Where, free: str
+    ) -> None:
+        """Judge rows of a kind, which are allowed in any case if `free` says why."""
+        policy = kind.policy
+        why = f"{policy}={_ALLOWING[policy]}" if policies.allow(policy) else free
+        shown = rows.show(None if why else where)  # finding places takes a pass over the file
+        message = f"{counted(rows.count, kind.noun, kind.rest)} ({shown})"
+        if why:
+            self.notes.append(f"left out: {message}: {why}")
             return
-        are_few = n_matched < _FEW * n_trials
-        if are_few:
-            self.errors.append(f"only {n_matched:,} of {n_trials:,} trials have a score")
-        reason = why() if {"missing", "extra"} & self.allowing.keys() else ""
-        if reason:
-            self.errors.append(reason)
-            self.allowing.clear()
-        if are_few:
-            self.allowing.pop("missing", None)
-            self.allowing.pop("extra", None)
+        self.errors.append(message)
+        if policy:
+            self.allowing[policy] = _ALLOWING[policy]
 
-    @staticmethod
-    def settle(key: str, verdicts: Mapping[str, "Verdict"]) -> tuple[str, ...]:
-        """Raise the errors of all systems, by the path of their scores, or return the notes."""
-        wrong = {f"{key} and {path}": v for path, v in verdicts.items() if v.errors}
-        if wrong:
-            said = [f"do not fit: {'; '.join(verdict.errors)}" for verdict in wrong.values()]
-            first, *others = wrong
-            rule = "; ".join([said[0], *map(" ".join, zip(others, said[1:], strict=True))])
-            allowing = {k: v for verdict in wrong.values() for k, v in verdict.allowing.items()}
-            raise ArgumentError("scores", rule, pass_=allowing, name=first)
-        return tuple(
-            f"{path}: {note}" if len(verdicts) > 1 else note
-            for path, verdict in verdicts.items()
-            for note in verdict.notes
-        )
+
+def settle(key: str, verdicts: Mapping[str, Verdict]) -> tuple[str, ...]:
+    """Raise the errors of all systems, by the path of their scores, or return the notes.
+
+    Scores that are their own key have its path.
+    """
+    wrong = {path: verdict for path, verdict in verdicts.items() if verdict.errors}
+    if wrong:
+        allowing = {k: v for verdict in wrong.values() for k, v in verdict.allowing.items()}
+        rules = [
+            (f"{path}:", "; ".join(verdict.errors)) if path == key
+            else (f"{key} and {path}", f"do not fit: {'; '.join(verdict.errors)}")
+            for path, verdict in wrong.items()
+        ]  # fmt: skip
+        (name, rule), *others = rules
+        rule = "; ".join([rule, *map(" ".join, others)])
+        raise ArgumentError("scores", rule, pass_=allowing, name=name)
+    return tuple(
+        f"{path}: {note}" if len(verdicts) > 1 else note
+        for path, verdict in verdicts.items()
+        for note in verdict.notes
+    )
 
 
 def check_classes(path: object, n_targets: int, n_trials: int) -> None:

@@ -1,7 +1,7 @@
 """Join a key and scores of any size into one Parquet file, in bounded memory."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,17 +11,21 @@ from fastpsr.data.budget import memory_budget
 from fastpsr.errors import ArgumentError
 from fastpsr.files import check_place, whole_file
 from fastpsr.ids import SPEAKER_COLUMNS
+from fastpsr.optional import polars, pyarrow
 from fastpsr.trials.joining.findings import Policies, check_ids
 from fastpsr.trials.joining.in_parts import Job, System, WithIdsOf
-from fastpsr.trials.optional import polars, pyarrow
-from fastpsr.trials.reading import Progress, Reading, open_file
-from fastpsr.trials.request import Label, Request
-from fastpsr.trials.several import files_of, open_as_one, transposes
+from fastpsr.trials.reading import (
+    AnyPath,
+    Progress,
+    Reading,
+    files_of,
+    open_as_one,
+    open_file,
+    transposes,
+)
+from fastpsr.trials.roles import Label, Request
 from fastpsr.trials.speakers import SpeakerFinder, taken_as_conditions
-from fastpsr.trials.text import Progress as Told
-from fastpsr.trials.trial_file import TrialFile
-
-AnyPath = str | os.PathLike[str]
+from fastpsr.trials.trial_file import RowsRead, TrialFile
 
 
 @dataclass(frozen=True)
@@ -194,30 +198,18 @@ _OWN_NAMES = ("target", "enroll", "test", *SPEAKER_COLUMNS)
 
 
 def _names_of_columns(paths: Sequence[AnyPath]) -> dict[str, AnyPath]:
-    """Name each by its stem; where these are alike or taken by its name, or more of its path."""
-
-    def candidates(path: AnyPath) -> Iterator[str]:
-        parts = Path(path).parts
-        name = parts[-1].removesuffix(".gz")
-        yield Path(name).stem
-        yield parts[-1]
-        for n in range(2, len(parts) + 1):
-            yield "/".join(parts[-n:])
-        yield os.path.realpath(path)
-
-    choices = [list(candidates(path)) for path in paths]
-    ranks = [0] * len(paths)
-    while True:
-        names = [choice[k] for choice, k in zip(choices, ranks, strict=True)]
-        again = [
-            place for place, name in enumerate(names)
-            if (names.count(name) > 1 or name in _OWN_NAMES)
-            and ranks[place] + 1 < len(choices[place])
-        ]  # fmt: skip
-        if not again:
-            return dict(zip(names, paths, strict=True))
-        for place in again:
-            ranks[place] += 1
+    """Name each by its stem; where this is another's or taken, by its name or the whole path."""
+    stems = [Path(Path(path).name.removesuffix(".gz")).stem for path in paths]
+    choices = [*zip(stems, (Path(path).name for path in paths), map(str, paths), strict=True)]
+    names = [
+        next(
+            (word for rank, word in enumerate(words) if word not in _OWN_NAMES
+             and [other[rank] for other in choices].count(word) == 1),
+            words[-1],
+        )
+        for words in choices
+    ]  # fmt: skip
+    return dict(zip(names, paths, strict=True))
 
 
 def _column_names(names: Sequence[str], key: TrialFile, finder: SpeakerFinder | None) -> list[str]:
@@ -262,5 +254,5 @@ def _on_speakers(finder: SpeakerFinder | None, columns: Sequence[str]) -> tuple[
     return taken_as_conditions(columns, "speaker_columns={}")
 
 
-def _tell(progress: Progress | None, file: TrialFile) -> Told | None:
+def _tell(progress: Progress | None, file: TrialFile) -> RowsRead | None:
     return None if progress is None else partial(progress, f"reading {file.path}")

@@ -7,28 +7,29 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.errors import ArgumentError
+from fastpsr.optional import polars
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.joining.findings import (
     EXAMPLES,
     OF_BOTH,
     OF_SCORES,
-    Found,
+    Mismatches,
     Policies,
     Verdict,
 )
-from fastpsr.trials.joining.matching import distinct_hashes, match, repeated
+from fastpsr.trials.joining.matching import match, repeated
 from fastpsr.trials.joining.why_ids_differ import (
     MOST,
     Unmatched,
     nothing_in_common,
     why_ids_differ,
 )
-from fastpsr.trials.optional import polars
 from fastpsr.trials.trial_file import TrialFile
 
 if TYPE_CHECKING:
     from polars import DataFrame
+
+_FEW = 0.5  # share of the key's trials below which leaving the others out is not offered
 
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.int64] | slice
@@ -96,7 +97,7 @@ class _FirstRows:
 
 
 class KeyAndScores:
-    """Joins the lists part by part, and notes what does not fit.
+    """Joins the lists part by part, and notes what does not fit; scores may be their own key.
 
     Attributes
     ----------
@@ -106,7 +107,8 @@ class KeyAndScores:
 
     def __init__(self, key: TrialFile, scores: TrialFile) -> None:
         self._key, self._scores = key, scores
-        self._found = {kind: Found() for kind in OF_BOTH}
+        self._kinds = OF_SCORES if key is scores else OF_BOTH
+        self._rows = {kind: Mismatches() for kind in OF_BOTH}
         self._missing, self._extra = _FirstRows(), _FirstRows()
         self.n_matched = 0
 
@@ -125,14 +127,15 @@ class KeyAndScores:
             (scores, scores.score, matched.score_pairs, matched.score_first,
              ("other score", "score again")),
         ):  # fmt: skip
-            twice, differ = repeated(pairs, first, values)
-            _see(self._found[kinds[0]], twice[differ], part)
-            _see(self._found[kinds[1]], twice[~differ], part)
+            if values is not None:
+                twice, differ = repeated(pairs, first, values)
+                self._note(kinds[0], twice[differ], part)
+                self._note(kinds[1], twice[~differ], part)
         present, is_unused = score_of >= 0, matched.score_first.copy()
         is_unused[score_of[present]] = False
         missing, extra = np.flatnonzero(matched.key_first & ~present), np.flatnonzero(is_unused)
-        _see(self._found["missing"], missing, key)
-        _see(self._found["extra"], extra, scores)
+        self._note("missing", missing, key)
+        self._note("extra", extra, scores)
         self._missing.add(key, missing)
         self._extra.add(scores, extra)
         return self._with_numbers(key, scores, present, score_of)
@@ -155,21 +158,32 @@ class KeyAndScores:
         def of_scores(place: int) -> int:
             return scores.row(place if score_of is None else int(score_of[place]))
 
-        _see(self._found["nan"], np.flatnonzero(is_nan), key, of_scores)
-        if scores.is_target is not None:
-            assert key.is_target is not None
+        self._note("nan", np.flatnonzero(is_nan), key, of_scores)
+        if scores.is_target is not None and key.is_target is not None:
             at_odds = present.copy()
             at_odds[present] = scores.is_target[places] != key.is_target[present]
-            _see(self._found["label at odds"], np.flatnonzero(at_odds), key, of_scores)
+            self._note("label at odds", np.flatnonzero(at_odds), key, of_scores)
         keep = present & ~is_nan
         rows = slice(None) if keep.all() else np.flatnonzero(keep)
         return JoinedRows(rows, rows if score_of is None else score_of[rows])
 
+    def _note(
+        self,
+        kind: str,
+        places: NDArray[np.int64],
+        part: Part,
+        shown: Callable[[int], int] | None = None,
+    ) -> None:
+        """Add places of a part; the rows that are shown are others where `shown` says so."""
+        first: list[Any] = places[:EXAMPLES].tolist()
+        examples = [(part.row(p), (shown or part.row)(p), part.name(p)) for p in first]
+        self._rows[kind].add(places.size, examples)
+
     def has_errors(self, policies: Policies) -> bool:
         """Whether anything found so far is an error."""
         return any(
-            found.count and not policies.allow(OF_BOTH[kind].policy)
-            for kind, found in self._found.items()
+            self._rows[name].count and not policies.allow(kind.policy)
+            for name, kind in self._kinds.items()
         )
 
     def check_common(self) -> None:
@@ -180,55 +194,35 @@ class KeyAndScores:
 
     def check_numbers(self) -> None:
         """Raise if all scores of trials in the key are nan."""
-        if self._found["nan"].count == self.n_matched:
-            raise ValueError(f"{self._scores.path}: all scores of trials in the key are nan")
+        if self._rows["nan"].count == self.n_matched:
+            of_key = " of trials in the key" * (self._kinds is OF_BOTH)
+            raise ValueError(f"{self._scores.path}: all scores{of_key} are nan")
 
     def verdict(self, policies: Policies) -> Verdict:
-        """Judge what was found, once all parts are joined."""
-        where = (self._scores.where, self._key.where)
-        verdict = Verdict.of(self._found, policies, where, is_full=self._scores.is_full)
-        n_trials = self.n_matched + self._found["missing"].count
-        verdict.see_why(self.n_matched, n_trials, self._why_ids_differ)
+        """Judge what was found, once all parts are joined.
+
+        Where ids differ for a reason, or few trials have a score, to leave trials out, which is
+        allowed, is not what is to be done.
+        """
+        verdict = Verdict()
+        for name, kind in self._kinds.items():
+            rows = self._rows[name]
+            if rows.count:
+                where = (self._key if kind.in_key else self._scores).where
+                why = "a full matrix has one for every pair"
+                is_free = name == "extra" and self._scores.is_full
+                verdict.add(kind, rows, policies, where, why * is_free)
+        if not verdict.errors:
+            return verdict
+        n_trials = self.n_matched + self._rows["missing"].count
+        reason, offered = "", {"missing", "extra"} & verdict.allowing.keys()
+        if self.n_matched < _FEW * n_trials:
+            verdict.errors.append(f"only {self.n_matched:,} of {n_trials:,} trials have a score")
+            verdict.allowing.pop("missing", None)
+            verdict.allowing.pop("extra", None)
+        if offered and self._rows["extra"].count:
+            reason = why_ids_differ(self._missing.trials, self._extra.trials)
+        if reason:
+            verdict.errors.append(reason)
+            verdict.allowing.clear()
         return verdict
-
-    def _why_ids_differ(self) -> str:
-        if not self._found["extra"].count:
-            return ""
-        return why_ids_differ(self._missing.trials, self._extra.trials)
-
-
-def keep_numbers(scores: Part, file: TrialFile, policies: Policies) -> tuple[Rows, tuple[str, ...]]:
-    """Return the rows to keep of scores without a key, and what was left out, in words."""
-    assert scores.score is not None
-    found = {kind: Found() for kind in OF_SCORES}
-    keep = ~np.isnan(scores.score)
-    _see(found["nan"], np.flatnonzero(~keep), scores)
-    if scores.ids:
-        matched = match(scores.ids, scores.ids, distinct_hashes(scores.ids))
-        pairs, first = matched.key_pairs, matched.key_first
-        twice, differ = repeated(pairs, first, scores.score)
-        if scores.is_target is not None:
-            _, at_odds = repeated(pairs, first, scores.is_target)
-            _see(found["other label"], twice[at_odds], scores)
-            twice, differ = twice[~at_odds], differ[~at_odds]
-        _see(found["other score"], twice[differ], scores)
-        _see(found["score again"], twice[~differ], scores)
-        keep &= first
-    verdict = Verdict.of(found, policies, (file.where, None), OF_SCORES)
-    if verdict.errors:
-        rule, name = "; ".join(verdict.errors), f"{file.path}:"
-        raise ArgumentError("scores", rule, pass_=verdict.allowing, name=name)
-    if not keep.any():
-        raise ValueError(f"{file.path}: all scores are nan")
-    return slice(None) if keep.all() else np.flatnonzero(keep), tuple(verdict.notes)
-
-
-def _see(
-    found: Found,
-    places: NDArray[np.int64],
-    part: Part,
-    shown: Callable[[int], int] | None = None,
-) -> None:
-    """Add places of a part; the rows that are shown are others where `shown` says so."""
-    some: list[Any] = places[:EXAMPLES].tolist()
-    found.see(places.size, [(part.row(p), (shown or part.row)(p), part.name(p)) for p in some])

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.optional import polars
 from fastpsr.trials.coded import Coded, recode
-from fastpsr.trials.optional import polars
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series
 
-_MAX_PAIRS = 2**62
 _ROWS = 1 << 20
 
 
@@ -43,7 +42,21 @@ def match(
     key_ids: Sequence[Coded], score_ids: Sequence[Coded], hashes: NDArray[np.int64] | None
 ) -> Matched:
     """Match trials by their ids; `hashes` are those of the key, if they are all distinct."""
-    return _match_hashes(key_ids, score_ids, hashes) or _match_codes(key_ids, score_ids)
+    matched = None if hashes is None else _match_hashes(key_ids, score_ids, hashes)
+    if matched is not None:
+        return matched
+    pl = polars()
+    key_pairs = np.zeros(len(key_ids[0]), np.int64)
+    score_pairs = np.zeros(len(score_ids[0]), np.int64)
+    for ours, theirs in zip(key_ids, score_ids, strict=True):
+        names = pl.concat([ours.names, theirs.names]).unique()
+        key_pairs = key_pairs * len(names) + recode(ours, names)
+        score_pairs = score_pairs * len(names) + recode(theirs, names)
+    key_first, score_first = (
+        np.asarray(pl.Series(pairs).is_first_distinct()) for pairs in (key_pairs, score_pairs)
+    )
+    score_of = _score_of(key_pairs, score_pairs, key_first, score_first)
+    return Matched(key_pairs, score_pairs, key_first, score_first, score_of)
 
 
 def repeated(
@@ -64,10 +77,8 @@ def hashes_of(frame: "DataFrame", roles: Sequence[str]) -> "Series":
     pl = polars()
     first, *others = roles
     hashed = pl.col(first).hash(1)
-    for k, role in enumerate(others):
-        hashed = hashed * pl.lit(0x9E3779B97F4A7C15, pl.UInt64) + pl.col(role).hash(
-            k + 2
-        )  # mod 2^64
+    for k, role in enumerate(others):  # modulo 2^64
+        hashed = hashed * pl.lit(0x9E3779B97F4A7C15, pl.UInt64) + pl.col(role).hash(k + 2)
     return frame.select(hashed).to_series()
 
 
@@ -85,93 +96,56 @@ def distinct_hashes(ids: Sequence[Coded]) -> NDArray[np.int64] | None:
     return numbers.to_numpy().view(np.int64) if are_distinct else None
 
 
-def _match_codes(key_ids: Sequence[Coded], score_ids: Sequence[Coded]) -> Matched:
-    key_pairs, score_pairs = _pairs(key_ids, score_ids)
-    firsts = _first_of_each(key_pairs), _first_of_each(score_pairs)
-    return Matched(key_pairs, score_pairs, *firsts, _match(key_pairs, score_pairs, *firsts))
-
-
 def _match_hashes(
-    key_ids: Sequence[Coded], score_ids: Sequence[Coded], ours: NDArray[np.int64] | None
+    key_ids: Sequence[Coded], score_ids: Sequence[Coded], ours: NDArray[np.int64]
 ) -> Matched | None:
     """Match strings without coding them; None if some are coded, or trials occur twice.
 
     Hashes that are all distinct prove that trials are, and strings of equal hashes are compared.
     """
-    if ours is None:
-        return None
     all_first = np.ones(ours.size, bool)
     in_order = Matched(ours, ours, all_first, all_first, None)
     if all(a is b for a, b in zip(key_ids, score_ids, strict=True)):
         return in_order
-    pl = polars()
     strings = [(a.uncoded, b.uncoded) for a, b in zip(key_ids, score_ids, strict=True)]
     both = [(a, b) for a, b in strings if a is not None and b is not None]
     if len(both) < len(strings):
         return None
-
-    def all_equal(pairs: "Iterable[tuple[Series, Series]]") -> bool:
-        others = [pair for pair in pairs if pair[0] is not pair[1]]
-        columns = {f"{k}{n}": pair[n] for k, pair in enumerate(others) for n in (0, 1)}
-        equal = [(pl.col(f"{k}0") == pl.col(f"{k}1")).all() for k in range(len(others))]
-        # columns of one selection are compared side by side
-        return not others or all(pl.DataFrame(columns).select(equal).row(0))
-
-    if all(len(a) == len(b) and a[-1] == b[-1] for a, b in both) and all_equal(both):
+    if all(len(a) == len(b) and a[-1] == b[-1] for a, b in both) and _are_equal(both):
         return in_order
     theirs = distinct_hashes(score_ids)
     if theirs is None:
         return None
     their_first = np.ones(theirs.size, bool)
-    score_of = _match(ours, theirs, all_first, their_first)
+    score_of = _score_of(ours, theirs, all_first, their_first)
     rows = np.flatnonzero(score_of >= 0)
     both = [(a.rechunk(), b.rechunk()) for a, b in both]
     for some in np.split(rows, range(_ROWS, rows.size, _ROWS)):  # copies of strings take memory
-        if not all_equal((a.gather(some), b.gather(score_of[some])) for a, b in both):
+        if not _are_equal((a.gather(some), b.gather(score_of[some])) for a, b in both):
             return None
     return Matched(ours, theirs, all_first, their_first, score_of)
 
 
-def _pairs(
-    key_ids: Sequence[Coded], score_ids: Sequence[Coded]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return one number per trial: equal numbers, equal ids; negative for ids of neither list.
-
-    Strings of the scores that the key does not know follow the key's own.
-    """
+def _are_equal(pairs: "Iterable[tuple[Series, Series]]") -> bool:
+    """Whether columns are equal, which are compared side by side."""
     pl = polars()
-    key_pairs = np.zeros(len(key_ids[0]), np.int64)
-    score_pairs = np.zeros(len(score_ids[0]), np.int64)
-    total = 1
-    for ours, theirs in zip(key_ids, score_ids, strict=True):
-        names = ours.names
-        if theirs is not ours:
-            known = recode(Coded(np.arange(len(theirs.names), dtype=np.int32), theirs.names), names)
-            new = theirs.names.filter((known < 0).tolist()) if (known < 0).any() else None
-            names = names if new is None else pl.concat([names, new])
-        total *= len(names)
-        if total > _MAX_PAIRS:
-            raise ValueError(f"there are too many distinct ids to join on: {total:.1e} pairs")
-        key_pairs = key_pairs * len(names) + ours.codes
-        score_pairs = score_pairs * len(names) + recode(theirs, names)
-    return key_pairs, score_pairs
+    others = [pair for pair in pairs if pair[0] is not pair[1]]
+    columns = {f"{k}{n}": pair[n] for k, pair in enumerate(others) for n in (0, 1)}
+    equal = [(pl.col(f"{k}0") == pl.col(f"{k}1")).all() for k in range(len(others))]
+    return not others or all(pl.DataFrame(columns).select(equal).row(0))
 
 
-def _first_of_each(pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
-    return np.asarray(polars().Series(pairs).is_first_distinct().to_numpy())
-
-
-def _match(
+def _score_of(
     key_pairs: NDArray[np.int64],
     score_pairs: NDArray[np.int64],
     key_first: NDArray[np.bool_],
     score_first: NDArray[np.bool_],
 ) -> NDArray[np.int64]:
     """Return the score's row for each row of the key, -1 for none, or for a repeated row."""
-    matched = np.full(key_pairs.size, -1, np.int64)
+    score_of = np.full(key_pairs.size, -1, np.int64)
     if np.array_equal(key_pairs, score_pairs):  # both files in one order
-        matched[key_first] = np.flatnonzero(key_first)
-        return matched
+        score_of[key_first] = np.flatnonzero(key_first)
+        return score_of
     pl = polars()
 
     def table(pairs: NDArray[np.int64], first: NDArray[np.bool_], name: str) -> Any:
@@ -184,5 +158,5 @@ def _match(
         .select("key", "score")
         .collect(engine="streaming")
     )
-    matched[both["key"].to_numpy()] = both["score"].to_numpy()
-    return matched
+    score_of[both["key"].to_numpy()] = both["score"].to_numpy()
+    return score_of

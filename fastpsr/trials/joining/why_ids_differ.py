@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.optional import polars
 from fastpsr.trials.coded import encode
-from fastpsr.trials.optional import polars
 
 if TYPE_CHECKING:
     from polars import Series

@@ -1,4 +1,4 @@
-"""The libraries that only trial lists need, imported when they are first used."""
+"""Libraries that only readers of files need, imported when they are first used."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from fastpsr.results import load
 
 def polars() -> Any:
     """Return the module polars, or say how to install it."""
-    return load("polars", 'reading trial lists needs polars: pip install "fastpsr[cli]"')
+    return load("polars", 'reading text or Parquet files needs polars: pip install "fastpsr[cli]"')
 
 
 def h5py() -> Any:

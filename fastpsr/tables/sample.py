@@ -1,11 +1,9 @@
-"""The beginning of a file: its type and its first lines."""
+"""The beginning of a file: its kind and its first lines."""
 
 import errno
 import gzip
-import re
 import sys
 import zlib
-from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from io import BytesIO
@@ -15,7 +13,10 @@ from fastpsr.files import STDIN, can_be_read_again
 
 _SIZE = 1 << 16
 _MOST_LINES = 500
+_PACKED_BYTES = 1 << 20  # that show how well a file is packed
+_GZIP = b"\x1f\x8b"
 _PACKERS = {b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+_BINARY = {b"PAR1": "Parquet", b"PK\x03\x04": "npz", b"\x89HDF\r\n\x1a\n": "HDF5"}
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,7 @@ class Sample:
 
     Attributes
     ----------
-    kind : str
-        "text", or what the first bytes say.
+    kind : {"text", "Parquet", "npz", "HDF5"}
     packed : bool
         Whether the file is compressed by gzip.
     lines : tuple of str
@@ -43,11 +43,8 @@ class Sample:
     content: bytes | None = None
 
 
-def look(path: Path, kinds: Mapping[bytes, str]) -> Sample:
-    """Look at the beginning of a file; errors say what is wrong with it as a whole.
-
-    `kinds` are those of binary files, by their first bytes.
-    """
+def look(path: Path) -> Sample:
+    """Look at the beginning of a file; errors say what is wrong with it as a whole."""
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "This is a folder, name a file in it", str(path))
     is_held = not can_be_read_again(path)
@@ -60,13 +57,13 @@ def look(path: Path, kinds: Mapping[bytes, str]) -> Sample:
             raise ValueError(
                 f"{path}: the file is packed by {packer}, and only gzip is read: unpack it"
             )
-    packed = head.startswith(b"\x1f\x8b")
+    packed = head.startswith(_GZIP)
     if packed and content is not None:
         content = _unpacked(path, BytesIO(content))
         head = content[:_SIZE]
     elif packed:
         head = _unpacked(path, path, _SIZE)
-    for magic, kind in kinds.items():
+    for magic, kind in _BINARY.items():
         if head.startswith(magic):
             if packed:
                 raise ValueError(f"{path}: only text can be read through gzip, not {kind}")
@@ -76,7 +73,7 @@ def look(path: Path, kinds: Mapping[bytes, str]) -> Sample:
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise ValueError(f"{path}: the text must be UTF-8, not UTF-16: convert it")
     if b"\0" in head:
-        known = ", ".join(["gzip", *kinds.values()])
+        known = ", ".join(["gzip", *_BINARY.values()])
         raise ValueError(
             f"{path}: this is neither text nor a file of a known kind ({known}): write it as text"
         )
@@ -92,9 +89,27 @@ def look(path: Path, kinds: Mapping[bytes, str]) -> Sample:
     return Sample("text", packed, first, tuple(numbers), content)
 
 
-def fields_of(line: str) -> list[str]:
-    """Return what runs of blanks and tabs separate; other kinds of space are part of an id."""
-    return re.split("[ \t]+", line.strip(" \t\r"))
+def estimated_lines(path: Path) -> float:
+    """Return about how many lines a text file has, by its size; 0 for a pipe or a binary file."""
+    if not can_be_read_again(path):
+        return 0.0
+    sample = look(path)
+    if sample.kind != "text":
+        return 0.0
+    n_bytes = path.stat().st_size * (_unpacked_share(path) if sample.packed else 1.0)
+    return n_bytes * len(sample.lines) / sum(len(line.encode()) + 1 for line in sample.lines)
+
+
+def _unpacked_share(path: Path) -> float:
+    """Return how much larger the content is than the gzip file."""
+    with path.open("rb") as file:
+        packed = file.read(_PACKED_BYTES)
+    unpacking = zlib.decompressobj(wbits=31)
+    try:
+        n_bytes = len(unpacking.decompress(packed))
+    except zlib.error:  # damaged, as is said where it is read
+        return 1.0
+    return n_bytes / (len(packed) - len(unpacking.unused_data))
 
 
 def _unpacked(path: Path, packed: Path | BytesIO, size: int = -1) -> bytes:

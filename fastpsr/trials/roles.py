@@ -1,24 +1,32 @@
-"""Names of columns in files of trials, and the role that each column has."""
+"""Roles of columns in files of trials: what a file is read for, and which columns have them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from fastpsr.errors import ArgumentError
 from fastpsr.frames import check_column_names
-from fastpsr.trials.request import Request
 
 if TYPE_CHECKING:
     from polars import DataFrame
 
-    from fastpsr.trials.text import Where
+    from fastpsr.trials.trial_file import Where
 
+#: What a column can be.
+ROLES = ("enroll", "test", "side", "label", "score")
 #: The four columns that wespeaker's score normalization appends.
 NORM_COLUMNS = ("norm_1", "norm_2", "norm_3", "norm_4")
-#: Words for labels of which the last is a kind of non-target that has a column of its own.
-WITH_SPOOF = "target/nontarget/spoof"
-#: The name of that column.
-KIND = "kind"
+
+Label = Literal["target", "nontarget"]
+CLASSES: tuple[Label, Label] = ("target", "nontarget")
+Wanted = Literal["key", "pairs", "scores", "labeled scores"]
+_NEEDED = {
+    "key": ("enroll", "test", "label"),
+    "pairs": ("enroll", "test"),
+    "scores": ("score",),
+    "labeled scores": ("score", "label"),
+}
 
 
 def _ids_named(*sides: str) -> list[str]:
@@ -46,12 +54,49 @@ _IF_NEEDED = {
 }
 
 
-def header_hint(word: str) -> str:
-    """Return a question about a word that names a column usually."""
-    usual = {name for names in _USUAL.values() for name in names}
-    if word.lower() not in usual:
-        return ""
-    return " (a header? replace blanks by tabs or commas, or omit it)"
+@dataclass(frozen=True)
+class Request:
+    """What a file is read for, and how, where its content does not tell.
+
+    Attributes
+    ----------
+    wanted : {"key", "pairs", "scores", "labeled scores"}
+        What the file is read for.
+    format : str or None
+        Name of the format, to force it.
+    columns : mapping of str to str
+        Names of columns by role.
+    transpose : bool or None
+        Whether the columns of a square matrix are models.
+    label : {"target", "nontarget"} or None
+        Label of all trials of a file that has none of its own.
+    prefix : str
+        Of the caller's names for these arguments, "key_" or "score_": errors speak of them.
+    """
+
+    wanted: Wanted
+    format: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    transpose: bool | None = None
+    label: Label | None = None
+    prefix: str = ""
+
+    def __post_init__(self) -> None:
+        unknown = [role for role in self.columns if role not in ROLES]
+        if unknown:
+            rule = f"must name roles {', '.join(ROLES)}, not {unknown[0]!r}"
+            raise ArgumentError(f"{self.prefix}columns", rule)
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Roles that the file must have."""
+        return _NEEDED[self.wanted]
+
+    def unclear(self, path: Path, rule: str, argument: str, value: object = ...) -> ArgumentError:
+        """Return the error of a file that does not tell what `argument` could say."""
+        of_file = {"key_": "key", "score_": "scores"}.get(self.prefix, "path")
+        name = f"{path}:"
+        return ArgumentError(of_file, rule, pass_={f"{self.prefix}{argument}": value}, name=name)
 
 
 def has_usual_names(words: Sequence[str], chosen: Mapping[str, str]) -> bool:
@@ -65,9 +110,12 @@ def has_usual_names(words: Sequence[str], chosen: Mapping[str, str]) -> bool:
 def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, str]:
     """Return the name of the column of each role: as chosen, or by the usual names."""
     needed = {*request.needed, *(() if request.wanted == "labeled scores" else ("enroll", "test"))}
-    chosen, found = request.columns, {}
+    chosen, roles = request.columns, {}
     check_column_names(path, names)
-    lowered = [(name.lower(), name) for name in names]
+
+    def named(words: Sequence[str]) -> list[str]:
+        return [name for word in words for name in names if name.lower() == word]
+
     for role, usual in _USUAL.items():
         if role in chosen:
             if chosen[role] not in names:
@@ -75,20 +123,18 @@ def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, 
                     f"{request.prefix}columns",
                     f"must name columns of {path} ({', '.join(names)}), not {chosen[role]!r}",
                 )
-            found[role] = chosen[role]
+            roles[role] = chosen[role]
             continue
-        present = [name for word in usual for low, name in lowered if low == word]
-        present = [name for name in present if name not in chosen.values()]
+        present = [name for name in named(usual) if name not in chosen.values()]
         if role in needed and not present:
-            if_needed = _IF_NEEDED.get(role, ())
-            present = [name for word in if_needed for low, name in lowered if low == word]
+            present = named(_IF_NEEDED.get(role, ()))
         if role == "score" and role not in needed:
             continue  # nobody asks a key for scores
         if len(present) > 1:
             rule = f"the column of the {role} could be {' or '.join(present)}"
             raise request.unclear(path, rule, "columns", {role: ...})
         if present:
-            found[role] = present[0]
+            roles[role] = present[0]
         elif role == "enroll" and role in needed and len(_of_ids(names)) < 2:
             raise ValueError(
                 f"{path}: trials are joined on two ids, enroll and test, and there are the columns "
@@ -100,7 +146,7 @@ def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, 
                 f"{', '.join(names)}"
             )
             raise request.unclear(path, rule, "columns", {role: ...})
-    return found
+    return roles
 
 
 def _of_ids(names: Sequence[str]) -> list[str]:

@@ -1,0 +1,102 @@
+"""Binary files of columns: npz and npy by NumPy, Parquet by polars."""
+
+import glob
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr.errors import ArgumentError
+from fastpsr.files import check_names as check_file_names
+from fastpsr.frames import check_column_names
+from fastpsr.optional import polars
+
+if TYPE_CHECKING:
+    from polars import LazyFrame, Schema
+
+_PARQUET = (".parquet", ".pq")
+
+
+def wrong(path: object, rule: str) -> ArgumentError:
+    """Return the error of a file."""
+    return ArgumentError("path", rule, name=str(path))
+
+
+def load_npy(path: Path) -> NDArray[Any]:
+    """Return the array of a .npy file."""
+    array: NDArray[Any] = _loaded(path, ".npy", "it", np.asarray, is_archive=False)
+    return array
+
+
+def open_npz(path: Path) -> tuple[list[str], Callable[[str], NDArray[Any]]]:
+    """Return the names of the arrays of a .npz file, and a function that loads one of them."""
+    names: list[str] = _loaded(path, ".npz", "it", lambda archive: archive.files)
+    check_column_names(path, names)
+    return names, lambda name: _loaded(path, ".npz", name, lambda archive: archive[name])
+
+
+def _loaded(
+    path: Path, ending: str, what: str, read: Callable[[Any], Any], *, is_archive: bool = True
+) -> Any:
+    try:
+        with open(path, "rb") as file:
+            content = np.load(file, allow_pickle=False)
+            if isinstance(content, np.ndarray) != is_archive:
+                return read(content)
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error):  # which name NumPy's arguments
+        raise wrong(
+            path,
+            f"must be a whole {ending} file of numbers or text: {what} is cut short, damaged or "
+            "holds a pickle",
+        ) from None
+    other, its_ending = ("a single array", ".npy") if is_archive else ("an archive", ".npz")
+    raise wrong(path, f"holds {other}: its name must end in {its_ending}")
+
+
+def open_parquet(path: Path, files: list[str]) -> tuple["LazyFrame", "Schema"]:
+    """Return the rows of Parquet files, and the types of their columns by name."""
+    pl = polars()
+    with whole_parquet(Path(files[0])):
+        rows: LazyFrame = pl.scan_parquet(files, glob=False)
+        schema = rows.collect_schema()
+    return rows, schema
+
+
+@contextmanager
+def whole_parquet(path: Path) -> Iterator[None]:
+    """Raise what polars says of a file without its advice on its own arguments."""
+    pl = polars()
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError) as error:
+        if not path.is_file():
+            raise
+        reason = str(error).strip().splitlines()[0]
+        if isinstance(error, pl.exceptions.DuplicateError) or "more than one" in reason:
+            rule = f"must have columns of different names ({reason}): rename them"
+            raise wrong(path, rule) from None
+        raise wrong(path, f"must be a whole Parquet file ({reason}): copy it again") from None
+
+
+def parquet_files(path: Path) -> list[str]:
+    """Return the Parquet files that a path, a folder or a pattern means; none for other tables."""
+    if path.exists() and not path.is_dir():
+        return [str(path)] if path.suffix in _PARQUET else []
+    if not path.is_dir() and not glob.has_magic(str(path)):
+        return []
+    pattern = f"{glob.escape(str(path))}/**/*.parquet" if path.is_dir() else str(path)
+    files = sorted(glob.glob(pattern, recursive=True))
+    check_file_names(files)
+    if not files and path.is_dir():
+        raise wrong(f"{path}:", "there are no files *.parquet in this folder")
+    if not files:
+        raise FileNotFoundError(2, "No file fits the pattern", str(path))
+    others = [name for name in files if Path(name).suffix not in _PARQUET]
+    if others:
+        raise wrong(path, f"must mean Parquet files alone, but {others[0]} is none")
+    return files
