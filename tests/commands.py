@@ -124,9 +124,9 @@ class Trials:
         return tuple(side[rows].astype(str) for side in sides)
 
 
-def write_trials(n_target=300, n_nontarget=1500, n_sessions=5):
+def write_trials(n_target=300, n_nontarget=1500, n_sessions=5, n_speakers=30):
     """Write a key and the scores of systems a and b, those of b in another order."""
-    made = fp.simulate.trial_list(n_target, n_nontarget, n_speakers=30, seed=1)
+    made = fp.simulate.trial_list(n_target, n_nontarget, n_speakers=n_speakers, seed=1)
     rng = np.random.default_rng(1)
     noise = rng.normal(size=(2, made.llr.size))
     llrs = {"a": 0.3 * made.llr + noise[0], "b": 0.2 * made.llr + noise[1]}

@@ -284,7 +284,7 @@ def test_several_indexes_of_one_length():
     pandas = pytest.importorskip("pandas")
     y, q = [0, 1, 1], [0.1, 0.8, 0.4]
     pairs = pandas.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)])
-    for index in (pairs, ["a", "a", "b"], ["x", "y", "z"], [0.5, np.nan, None]):
+    for index in (pairs, ["a", "a", "b"], ["x", "y", "z"], [0.5, np.nan, None], [0, 1, 9]):
         fp.Predictions.from_posteriors(pandas.Series(y), pandas.Series(q, index))
         fp.Predictions.from_posteriors(pandas.Series(y, index), pandas.Series(q, index))
     with pytest.raises(fp.ArgumentError, match=r"is \('b', 1\), and"):

@@ -208,14 +208,6 @@ def test_unknown_words_for_labels_are_the_cause_where_scores_have_one_id(tmp_pat
     assert "not 'bonafide': replace it in the file" in shown
 
 
-@pytest.mark.parametrize("dtype", [bool, int, float])
-def test_decisions_are_warned_of_in_any_type(dtype):
-    y = np.arange(20) % 2
-    data = fp.Predictions.from_posteriors(y, y.astype(dtype))
-    with pytest.warns(fp.SuspicionWarning, match="as decisions are"):
-        fp.evaluate(data, "NCE")
-
-
 def test_many_classes_are_abbreviated_and_put_in_order():
     classes = [f"class {k}" for k in range(1000)]
     y, q = ["class 1", "class 0"], pd.DataFrame(np.full((2, 1000), 0.001), columns=classes[::-1])
@@ -225,11 +217,3 @@ def test_many_classes_are_abbreviated_and_put_in_order():
     with refuses("y_true", index=1, value="'zzz'") as refused:
         fp.Predictions.from_posteriors(["class 1", "zzz"], q.to_numpy(), classes=classes)
     assert "'class 2', ..., 'class 999' (1,000 classes)" in refused.value.rule
-
-
-def test_permuted_columns_are_seen_with_few_samples_of_many_classes():
-    y = np.repeat(np.arange(300), 5)
-    z = np.random.default_rng(0).normal(size=(y.size, 300)) + 5.0 * np.eye(300)[y]
-    with pytest.warns(fp.SuspicionWarning, match="of class 0 in column 1, of class 1 in column 2"):
-        fp.evaluate(fp.Predictions.from_logits(y, np.roll(z, 1, axis=1)), "NCE")
-    fp.evaluate(fp.Predictions.from_logits(y, z), "NCE")

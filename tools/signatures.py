@@ -46,7 +46,7 @@ CALLS = {
 
 def write_files():
     """Write what the commands read, into the current folder."""
-    trials = write_trials(500, 60_000)
+    trials = write_trials(500, 60_000, n_speakers=60)
     np.savez("llrs.npz", label=trials.made.y_true, llr=trials.llrs["a"])
 
 

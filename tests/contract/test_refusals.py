@@ -304,6 +304,10 @@ def test_parts_that_cannot_be_read_are_named():
         assert isinstance(outcome(lambda o=other: fp.EER()(parts_of(o))), fp.ArgumentError)
     assert outcome(fp.from_parts, []).argument == "parts"
     assert isinstance(outcome(fp.bootstrap, lambda p: 1.0, WHOLE.parts()), ValueError)
+    left, data = WHOLE.columns["left"], WHOLE.predictions()
+    mixed = fp.from_parts([(data[:30], {"id": left[:30]}), (data[30:], {"id": np.arange(30)})])
+    error = outcome(fp.bootstrap, fp.Cllr(), mixed, resampling=fp.Clusters("id"))
+    assert error.argument == "ids"
 
 
 def test_systems_are_compared_on_the_same_samples():
