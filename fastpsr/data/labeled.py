@@ -492,7 +492,7 @@ class ScoredLabels(LabeledData):
         if len(forms) > 1:  # such as posteriors in some parts, logarithms in others
             parts = [part.replace_scores(part.kind, part.scores) for part in parts]
         new = parts[0].compact()
-        new._whole_weights = new.row_order = None
+        new._whole_weights = new.row_order = new._drawn_from = None
         filled = [part for part in parts if len(part)] or parts
         new.columns = Columns.joined([part.columns for part in filled])
         logits = [part._logits for part in parts if part._logits is not None]
