@@ -17,22 +17,18 @@ from fastpsr.plotting.priors import ape, bayes_error, empirical_cross_entropy
 from fastpsr.plotting.reliability import reliability, reliability_bins
 from fastpsr.plotting.sample_size import sample_size
 from fastpsr.plotting.scores import calibration_map, pav_map, score_histogram, tippett
-from fastpsr.plotting.scoring_rules import divergence_curve, risk_curve, rule_losses
 
 __all__ = [
     "ape",
     "bayes_error",
     "calibration_map",
     "det",
-    "divergence_curve",
     "empirical_cross_entropy",
     "metric_bars",
     "pav_map",
     "reliability",
     "reliability_bins",
-    "risk_curve",
     "roc",
-    "rule_losses",
     "sample_size",
     "score_histogram",
     "tippett",
