@@ -1,11 +1,12 @@
-"""An evaluation as one grid of cells, which all formats are made of, and the words around it."""
+"""The grids of an evaluation, and the words around them."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fastpsr.results import aligned, table
+from fastpsr.evaluation.grid import Cell, Grid, number, with_interval
+from fastpsr.results import aligned
 
 if TYPE_CHECKING:
     from fastpsr.bootstrap import BootstrapResult
@@ -14,84 +15,6 @@ if TYPE_CHECKING:
 
 #: Name of all samples of a system in tables.
 POOLED = "pooled"
-_MOST_DECIMALS = 6  # of small numbers; three more in narrow intervals
-_PERCENT = {"fraction": 100.0, "percent": 1.0}  # factor of the units that are shown in percent
-_ROUNDING = 1e-12  # a number that is so near to 1 is 1, but for rounding
-_ANSWERS = {None: "", True: "excludes 0", False: "includes 0"}
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A cell of a grid.
-
-    Attributes
-    ----------
-    text : str
-    number : float or None
-        What it is sorted by, if that is a number.
-    interval : str
-        Of a value that has it in its own cell.
-    excludes_zero : bool or None
-        Whether the interval of a difference excludes 0; None where this is no question.
-    remarks : tuple of str
-        On replicates that the interval leaves out, and whether it is not to be used.
-    is_best : bool
-        Whether it is the best of its column.
-    """
-
-    text: str
-    number: float | None = None
-    interval: str = ""
-    excludes_zero: bool | None = None
-    remarks: tuple[str, ...] = ()
-    is_best: bool = False
-
-    def __str__(self) -> str:
-        shown = f"{self.text} {self.interval}".rstrip()
-        return f"{shown} *" if self.excludes_zero else shown
-
-    @property
-    def small(self) -> tuple[str, ...]:
-        """What a page shows in small print below the text."""
-        return tuple(filter(None, [self.interval, _ANSWERS[self.excludes_zero], *self.remarks]))
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A table of cells, of which the first `n_names` in a line are names."""
-
-    header: Sequence[str]
-    lines: Sequence[Sequence[Cell]]
-    n_names: int = 1
-    caption: str = ""
-
-    def is_number(self, place: int) -> bool:
-        """Whether a column holds numbers."""
-        return any(line[place].number is not None for line in self.lines)
-
-    @property
-    def sides(self) -> str:
-        """The side of each column in a file: names on the left, "l", and values on the right."""
-        return "l" * self.n_names + "r" * (len(self.header) - self.n_names)
-
-    @property
-    def texts(self) -> list[list[str]]:
-        """The header and the lines as text."""
-        return [[*self.header], *([str(cell) for cell in line] for line in self.lines)]
-
-    def of(self, places: Sequence[int]) -> "Grid":
-        """Return the grid of some columns."""
-        header = [self.header[k] for k in places]
-        lines = [[line[k] for k in places] for line in self.lines]
-        n_names = sum(k < self.n_names for k in places)
-        return replace(self, header=header, lines=lines, n_names=n_names)
-
-    def without(self, text: str) -> "Grid":
-        """Return the grid without columns of names that hold nothing but a text."""
-        return self.of([
-            k for k in range(len(self.header))
-            if k >= self.n_names or any(line[k].text != text for line in self.lines)
-        ])  # fmt: skip
 
 
 def grids(evaluation: "Evaluation") -> list[Grid]:
@@ -235,15 +158,12 @@ def as_html(evaluation: "Evaluation") -> str:
     what = f"{len(evaluation.groups)} groups of samples" if several else evaluation.all_samples
     title = "; ".join(filter(None, [str(what), *remarks(evaluation), evaluation.settings]))
     if several:
-        grid = grid_of_values(evaluation).without("")
-        html = table(title, grid.header, grid.texts[1:], grid.sides)
+        html = grid_of_values(evaluation).without("").as_html(title)
     else:
         grid = grid_of_one(evaluation, "note")
-        html = table(title, grid.header, grid.texts[1:], f"{grid.sides[:-1]}l")
+        html = grid.as_html(title, f"{grid.sides[:-1]}l")
     if evaluation.differences:
-        *_, grid = grids(evaluation)
-        heading = "; ".join(headings_of_differences(evaluation))
-        html += table(heading, grid.header, grid.texts[1:], grid.sides)
+        html += grids(evaluation)[-1].as_html("; ".join(headings_of_differences(evaluation)))
     return html
 
 
@@ -372,90 +292,3 @@ def counted_if_many(n_undefined: int, intervals: "Intervals | None") -> str:
 def corrected(value: float, unit: str) -> str:
     """Say what a value is without the optimism of these samples."""
     return f"{number(value, unit)} once corrected for optimism on these samples"
-
-
-# Numbers
-
-
-def with_interval(
-    value: float, low: float | None, high: float | None, unit: str = ""
-) -> tuple[str, str]:
-    """Return a value and its interval as text, with at least two digits of the interval's width.
-
-    Examples
-    --------
-    >>> with_interval(0.2501, 0.25, 0.75)
-    ('0.2501', '[0.2500, 0.7500]')
-    >>> with_interval(0.0123456, 0.0123, 0.0124, "fraction")
-    ('1.2346 %', '[1.2300, 1.2400]')
-    >>> with_interval(0.5, None, None)
-    ('0.5000', '')
-    """
-    if low is None or high is None:
-        return number(value, unit), ""
-    if math.isnan(low) and not math.isnan(value):
-        return number(value, unit), "no interval"
-    factor = _PERCENT.get(unit, 1.0)
-    width = factor * (high - low)
-    decimals = min(_decimals(width), _MOST_DECIMALS + 3) if math.isfinite(width) and width else 0
-    ends = (
-        _rounded(factor * end, max(decimals, _usual(unit)), _whole(unit)) for end in (low, high)
-    )
-    return number(value, unit, decimals), f"[{', '.join(ends)}]"
-
-
-def number(value: float, unit: str = "", decimals: int = 0) -> str:
-    """Return a number as text, fractions and percentages in percent.
-
-    There are four decimals, three of percentages, at least `decimals`, and at least two digits of
-    a small number, or of what a number that is nearly 1 (or 100 %) differs from it by.
-
-    Examples
-    --------
-    >>> number(0.25), number(0.00052), number(-2.34e-7), number(0.0)
-    ('0.2500', '0.00052', '-2.3e-07', '0.0000')
-    >>> number(0.999968), number(1.0 - 1e-9), number(1.0)
-    ('0.999968', '>0.999999', '1.0000')
-    >>> number(0.01234, "fraction"), number(12.5, "percent")
-    ('1.234 %', '12.500 %')
-    """
-    shown = _PERCENT.get(unit, 1.0) * value
-    if shown and math.isfinite(shown):
-        decimals = max(decimals, min(_decimals(shown), _MOST_DECIMALS))
-    text = _rounded(shown, max(decimals, _usual(unit)), _whole(unit))
-    return f"{text} %" if unit in _PERCENT and math.isfinite(value) else text
-
-
-def _usual(unit: str) -> int:
-    return 3 if unit in _PERCENT else 4
-
-
-def _whole(unit: str) -> float:
-    return 100.0 if unit in _PERCENT else 1.0
-
-
-def _rounded(value: float, decimals: int, whole: float = 1.0) -> str:
-    """Return a number with so many decimals, or with more where these would show it as 0 or whole.
-
-    Two digits are then left of the number, or of what it differs from the `whole` by.
-    """
-    if value == 0.0 or not math.isfinite(value):
-        return f"{value + 0.0:.{decimals}f}"  # -0.0 is 0
-    needed = _decimals(value)
-    if needed > _MOST_DECIMALS:
-        return f"{value:.1e}"
-    if round(value, decimals) == 0.0:
-        decimals = needed
-    gap = value - whole
-    if round(value, decimals) == whole and abs(gap) > _ROUNDING * whole:
-        decimals = max(decimals, min(_decimals(gap), _MOST_DECIMALS))
-        if round(value, decimals) == whole:
-            least = 10.0**-decimals
-            end = whole - least if gap < 0.0 else whole + least
-            return f"{'>' if gap < 0.0 else '<'}{end:.{decimals}f}"
-    return f"{value:.{decimals}f}"
-
-
-def _decimals(value: float) -> int:
-    """Return how many decimals show two digits of a number that is not 0."""
-    return 1 - math.floor(math.log10(abs(value)))

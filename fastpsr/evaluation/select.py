@@ -14,10 +14,11 @@ from fastpsr.calibration import ByCondition, CrossFit, LinearFusion
 from fastpsr.calibration.base import Calibrator, FitTransform, as_calibrator
 from fastpsr.data import By, Data, Floats, Kind, Part, Predictions, Transform, check_data, mapped
 from fastpsr.errors import ArgumentError, in_silence, warn
+from fastpsr.evaluation.grid import Cell, Grid, ShownAsGrid
 from fastpsr.evaluation.nested_choice import NestedLosses, NoCalibration, draw_losses, nested_losses
 from fastpsr.metrics import ExpectedScore
 from fastpsr.options import with_hints
-from fastpsr.results import Result, aligned
+from fastpsr.results import Result
 from fastpsr.rules import Log, ScoringRule
 from fastpsr.rules.base import check_rule
 
@@ -58,7 +59,7 @@ class Candidate(Result):
 
 
 @dataclass(frozen=True, eq=False)
-class Selection(Result):
+class Selection(ShownAsGrid, Result):
     """The choice among calibrators, and what it is worth.
 
     Attributes
@@ -140,25 +141,36 @@ class Selection(Result):
         return {name: [row[name] for row in rows] for name in rows[0]}
 
     def __repr__(self) -> str:
-        """Return the table, and what was chosen."""
-        with_intervals = self.n_resamples > 0
-        has_rcl = not all(np.isnan(each.rcl) for each in self.table)  # raw scores have none
-        head = ["", self.label, *["RCL"] * has_rcl, "difference"]
-        rows = [head]
-        for each in self.table:
-            difference = f"{each.difference:+.4f}"
-            if with_intervals and each.name != self.chosen:
-                difference += f"  [{each.low:+.4f}, {each.high:+.4f}]"
-            mark = "*" if each.name == self.chosen else ""
-            rcl = [f"{each.rcl:.2f} %"] * has_rcl
-            rows.append([each.name + mark, f"{each.score:.4f}", *rcl, difference])
-        lines = aligned(rows, "l" + "r" * (len(head) - 2) + "l")
-        nested = f"{self.score:.4f}"
-        if with_intervals:
-            nested += f"  [{self.low:.4f}, {self.high:.4f}]"
-        lines += [f"chosen: {self.chosen}; nested {self.label} {nested}, "
-                      f"optimism {self.optimism:+.4f}"]  # fmt: skip
-        if with_intervals:
+        return str(self)
+
+    def _grid(self) -> Grid:
+        has_rcl = not all(np.isnan(candidate.rcl) for candidate in self.table)  # of raw scores
+        lines = []
+        for candidate in self.table:
+            is_chosen = candidate.name == self.chosen
+            ends = "" if is_chosen else self._interval(candidate.low, candidate.high, "+")
+            lines.append(
+                [
+                    Cell(candidate.name + "*" * is_chosen),
+                    Cell(f"{candidate.score:.4f}"),
+                    *[Cell(f"{candidate.rcl:.2f} %")] * has_rcl,
+                    Cell(f"{candidate.difference:+.4f}{ends}"),
+                ]
+            )
+        return Grid(["", self.label, *["RCL"] * has_rcl, "difference"], lines)
+
+    def _interval(self, low: float, high: float, sign: str = "") -> str:
+        return f"  [{low:{sign}.4f}, {high:{sign}.4f}]" if self.n_resamples else ""
+
+    def _sides(self) -> str:
+        return "l" + "r" * (len(self._grid().header) - 2) + "l"
+
+    def _below(self) -> list[str]:
+        nested = f"{self.score:.4f}{self._interval(self.low, self.high)}"
+        lines = [
+            f"chosen: {self.chosen}; nested {self.label} {nested}, optimism {self.optimism:+.4f}"
+        ]
+        if self.n_resamples:
             lines.append(
                 f"not distinguishable at {100 * self.confidence_level:g}%: "
                 f"{', '.join(self.alike)}; simplest: {self.simplest}"
@@ -168,8 +180,7 @@ class Selection(Result):
                 f"{self.n_undefined:,} of {self.n_resamples:,} replicates are left out: some fit "
                 "has no optimum there"
             )
-        lines += [f"left out: {name}, {why}" for name, why in self.left_out.items()]
-        return "\n".join(lines)
+        return lines + [f"left out: {name}, {why}" for name, why in self.left_out.items()]
 
 
 @with_hints

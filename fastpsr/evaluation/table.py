@@ -1,33 +1,31 @@
 """Result of an evaluation: rows of values, and the groups of samples."""
 
+import importlib
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
+from fastpsr.bootstrap import BootstrapResult
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.data import Kind
+from fastpsr.data import By, Kind
+from fastpsr.data.binning import Bins
 from fastpsr.errors import PackageWarning, counted
 from fastpsr.evaluation.best_calibrator import BestCalibrator
 from fastpsr.evaluation.files import write
-from fastpsr.evaluation.layout import as_html, as_text
-from fastpsr.results import frame, strict
+from fastpsr.evaluation.layout import POOLED, as_html, as_text
+from fastpsr.results import Result
 from fastpsr.version import __version__
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-    from polars import DataFrame
 
     from fastpsr.data import Predictions
     from fastpsr.metrics import MinDCF
-import math
 
-from fastpsr.bootstrap import BootstrapResult
-from fastpsr.counts.groups import groups_of
-from fastpsr.data import By
-from fastpsr.data.binning import Bins
-from fastpsr.evaluation.layout import POOLED
-
+#: Reports are a room above this one: it is looked up by its name when a report is written.
+_REPORTS = "fastpsr.report.page"
 _ROUNDING = 1e-9  # of the values: what the order of sums and the end of a search may change
 
 
@@ -285,8 +283,12 @@ class Difference:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation:
+class Evaluation(Result):
     """Result of ``evaluate``; prints as a table.
+
+    The data frame has a row per value, with the sizes of its group. Differences follow, of which
+    `row` is "difference"; `difference` is the difference of `a` and `b`. What a row does not have
+    is null.
 
     Attributes
     ----------
@@ -396,18 +398,15 @@ class Evaluation:
                 methods[method].append(metric)
         return self.intervals.described(methods)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a dict for strict JSON: infinities are "inf" and "-inf", nan is None."""
-        content: dict[str, Any] = strict(
-            {
-                "version": __version__,
-                "groups": [asdict(group) for group in self.groups],
-                "intervals": None if self.intervals is None else self.intervals.to_dict(),
-                "rows": [row.to_dict() for row in self.rows],
-            }
-        )
+    def _content(self) -> dict[str, Any]:
+        content = {
+            "version": __version__,
+            "groups": [asdict(group) for group in self.groups],
+            "intervals": None if self.intervals is None else self.intervals.to_dict(),
+            "rows": [row.to_dict() for row in self.rows],
+        }
         if self.differences:
-            content["differences"] = strict([each.to_dict() for each in self.differences])
+            content["differences"] = [each.to_dict() for each in self.differences]
         return content
 
     def records(self) -> list[dict[str, Any]]:
@@ -428,19 +427,9 @@ class Evaluation:
         nothing = dict.fromkeys(name for each in records for name in each)
         return [nothing | each for each in records]
 
-    def to_frame(self) -> "DataFrame":
-        """Return a ``polars.DataFrame`` with a row per value, with the sizes of its group.
-
-        Differences follow, of which `row` is "difference"; `difference` is the difference of `a`
-        and `b`. What a row does not have is null.
-
-        Raises
-        ------
-        ValueError
-            If polars is not installed.
-        """
+    def _columns(self) -> dict[str, Any]:
         records = self.records()
-        return frame({name: [each.get(name) for each in records] for name in records[0]})
+        return {name: [record.get(name) for record in records] for name in records[0]}
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the evaluation as a file, whole or not at all.
@@ -536,24 +525,11 @@ class Evaluation:
         ...     print(page.read_text("utf-8")[:15])
         <!doctype html>
         """
-        from fastpsr.report import UNNAMED, Report, write_report
-
-        systems = predictions if isinstance(predictions, Mapping) else {UNNAMED: predictions}
-        known = {name: each for name, each in systems.items() if each is not None}
-        spoofed: Any = {UNNAMED: spoof} if spoof is not None else {}
-        if isinstance(spoof, Mapping):
-            spoofed = spoof
-        report = Report(
-            self, known, spoof=spoofed, operating_points=operating_points, title=title, text=text,
-            read=[*read, *(f"warning: {message}" for message in self.warnings)],
+        reports = importlib.import_module(_REPORTS)
+        reports.write_evaluation(
+            path, self, predictions, by=by, bins=bins, spoof=spoof,
+            operating_points=operating_points, title=title, read=read, text=text,
         )  # fmt: skip
-        conditions = {
-            name: {
-                group.name: cast("Predictions", group.data) for group in groups_of(each, by, bins)
-            }
-            for name, each in known.items()
-        }
-        write_report(path, replace(report, by_condition=conditions))
 
     def _repr_html_(self) -> str:
         return as_html(self)

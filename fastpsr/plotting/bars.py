@@ -50,43 +50,35 @@ def metric_bars(
     ax: Axes | None = None,
     **kwargs: Any,
 ) -> Axes:
-    """Draw metrics as bars, one per system (Ferrer and Ramos, 2024, Figures 2, 3 and 5).
+    """Draw metrics as bars, one per system.
 
     Parameters
     ----------
     systems : BootstrapResult, list of them, Evaluation, list of its rows, mapping of metrics to
         floats, or mapping of systems' names to these
-        Intervals are drawn where there are some. Each system and group of an Evaluation has bars.
     metrics : sequence of str, optional
-        Names of the metrics to draw, in this order; by default all, in the order they first come.
+        Names of the metrics to draw, in this order; by default all.
     reference : float, optional
         A dashed line, such as 1: the naive system of normalized metrics.
     ax : Axes, optional
-        By default a new figure's. Pass all systems at once: they share the room of a metric.
+        By default a new figure's. Pass all systems at once.
     **kwargs
         For the bars (``Axes.bar``).
 
     Returns
     -------
     Axes
-        Values that are infinite or undefined have no bar, but are named in a text, and so are those
-        beyond the axes, which reach as far as those of most systems do.
+        Values without a bar, and those beyond the axes, are named in a text.
 
     Notes
     -----
-    An axis has one unit. Fractions and percentages are drawn in percent, or as fractions if metrics
-    of other units are drawn beside them. Mappings of floats have no units, and are drawn as they
-    are.
+    Fractions and percentages are drawn in percent, or as fractions beside metrics of other units.
+    Mappings of floats have no units.
 
     Raises
     ------
     ValueError
         For other types, and for names in `metrics` that no system has.
-
-    References
-    ----------
-    L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
-    Rules, and Calibration", 2024, arXiv:2408.02841.
 
     Examples
     --------
@@ -99,25 +91,13 @@ def metric_bars(
     ['0.737', '0.740']
     """
     canvas: Canvas[Any] = Canvas(ax, kwargs, Rectangle)
-    if isinstance(systems, Mapping) and all(_is_number(value) for value in systems.values()):
-        tables = _bars("", as_mapping(systems))
-    else:
-        tables = {}
-        for system, given in as_mapping(systems).items():
-            for part, bars in _bars(system, given).items():
-                tables[f"{system}: {part}" if system and part else system or part] = bars
+    tables = _tables(systems)
     names = list(dict.fromkeys(name for table in tables.values() for name in table))
     for name in metrics or ():
         if name not in names:
             raise ArgumentError("metrics", f"must be among {', '.join(names)}, not {name!r}")
     names = names if metrics is None else list(metrics)
-    units = {table[name].unit for table in tables.values() for name in names if name in table}
-    are_shares = bool(units) and units <= {"fraction", "percent"}
-    unit = "percent" if are_shares else "fraction"
-    tables = {
-        system: {name: bar.taken_as(unit) for name, bar in table.items()}
-        for system, table in tables.items()
-    }
+    tables, label = _in_one_unit(tables, names)
     width = 0.8 / len(tables)
     for place, (system, table) in enumerate(tables.items()):
         _draw_system(canvas, system, table, names, (place - (len(tables) - 1) / 2.0) * width, width)
@@ -130,13 +110,38 @@ def metric_bars(
     tilt: dict[str, Any] = {"rotation": 30, "ha": "right"} if is_long else {}
     canvas.ax.set_xticks(range(len(names)), names, parse_math=False, **tilt)
     canvas.ax.set_xlim(-0.5, len(names) - 0.5)
+    return canvas.finish("", label, tilted=longest if is_long else "")
+
+
+def _tables(systems: Any) -> dict[str, dict[str, Bar]]:
+    """Return bars by system and group, and metric."""
+    named = as_mapping(systems)
+    if isinstance(systems, Mapping) and all(_is_number(value) for value in named.values()):
+        return _bars("", named)
+    return {
+        f"{system}: {part}" if system and part else system or part: bars
+        for system, table in named.items()
+        for part, bars in _bars(system, table).items()
+    }
+
+
+def _in_one_unit(
+    tables: Mapping[str, dict[str, Bar]], names: Sequence[str]
+) -> tuple[dict[str, dict[str, Bar]], str]:
+    """Return fractions and percentages alike, and the label of the axis."""
+    units = {table[name].unit for table in tables.values() for name in names if name in table}
+    are_shares = bool(units) and units <= {"fraction", "percent"}
+    unit = "percent" if are_shares else "fraction"
+    label = "Value (percentages as fractions)" if "percent" in units else "Value"
     if are_shares:
         label = "Percent"
     elif len(units) == 1:
-        label = _LABELS.get(next(iter(units)), "Value")
-    else:
-        label = "Value (percentages as fractions)" if "percent" in units else "Value"
-    return canvas.finish("", label, tilted=longest if is_long else "")
+        label = _LABELS.get(units.pop(), "Value")
+    converted = {
+        system: {name: bar.taken_as(unit) for name, bar in table.items()}
+        for system, table in tables.items()
+    }
+    return converted, label
 
 
 def _limit(

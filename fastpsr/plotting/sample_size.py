@@ -1,6 +1,7 @@
 """Width of an interval against the number of samples, clusters or speakers."""
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -53,22 +54,13 @@ def sample_size(
     ('Number of samples', True)
     """
     canvas: Canvas[SampleSize] = Canvas(ax, kwargs)
-    counted = {found.drawn for found in as_mapping(systems).values()
-               if isinstance(found, SampleSize)}  # fmt: skip
+    counted = {each.drawn for each in as_mapping(systems).values() if isinstance(each, SampleSize)}
     if len(counted) > 1:
         raise ArgumentError("systems", f"must all be of samples, clusters or speakers, not "
                             f"{' and '.join(sorted(counted))}")  # fmt: skip
     labels = set()
     for name, found in canvas.systems(systems, SampleSize):
-        (line,) = canvas.ax.plot(found.curve_n, found.curve_width, **canvas.style(name))
-        look: dict[str, Any] = {"color": line.get_color(), "linestyle": "none"}
-        canvas.ax.plot([found.pilot_n], [found.pilot_width], marker="o", **look)
-        canvas.ax.plot([found.n], [found.width], marker="*", markersize=11.0, **look)
-        low, high = found.interval
-        if np.isfinite(high):
-            canvas.ax.plot([low, high], [found.width] * 2, color=line.get_color(), marker="|")
-        else:
-            canvas.note(name, f"more than {low:,.0f} {found.drawn}, with no upper limit")
+        _draw(canvas, name, found)
         unit = f" ({found.pilot.unit})" if found.pilot.unit else ""
         labels.add(f"Width of the {100.0 * found.pilot.confidence_level:g} % interval of "
                    f"{found.pilot.name}{unit}")  # fmt: skip
@@ -80,3 +72,15 @@ def sample_size(
         f"Number of {next(iter(counted))}",
         labels.pop() if len(labels) == 1 else "Width of the interval",
     )
+
+
+def _draw(canvas: Canvas[SampleSize], name: str, found: SampleSize) -> None:
+    line = canvas.draw(name, found, attrgetter("curve_n"), attrgetter("curve_width"))
+    look: dict[str, Any] = {"color": line.get_color(), "linestyle": "none"}
+    canvas.ax.plot([found.pilot_n], [found.pilot_width], marker="o", **look)
+    canvas.ax.plot([found.n], [found.width], marker="*", markersize=11.0, **look)
+    low, high = found.interval
+    if np.isfinite(high):
+        canvas.ax.plot([low, high], [found.width] * 2, color=line.get_color(), marker="|")
+    else:
+        canvas.note(name, f"more than {low:,.0f} {found.drawn}, with no upper limit")

@@ -11,14 +11,12 @@ from fastpsr import __version__
 from fastpsr.errors import counted
 from fastpsr.evaluation import Difference, Evaluation, Row
 from fastpsr.evaluation.fusion_gains import WITHOUT
+from fastpsr.evaluation.grid import Cell, Grid, number
 from fastpsr.evaluation.layout import (
     POOLED,
-    Cell,
-    Grid,
     grid_of_differences,
     grid_of_one,
     grid_of_values,
-    number,
     simultaneous,
 )
 from fastpsr.report.content import Report, Result

@@ -8,7 +8,8 @@ from fastpsr.calibration import TrainOnTest
 from fastpsr.calibration.pav import PAV
 from fastpsr.data import Predictions
 from fastpsr.evaluation import Intervals, Row
-from fastpsr.evaluation.layout import Cell, Grid, counted_if_many, number, value_cell
+from fastpsr.evaluation.grid import Cell, Grid, number
+from fastpsr.evaluation.layout import counted_if_many, value_cell
 from fastpsr.metrics import CalibrationLoss
 from fastpsr.report.content import Report, Result
 from fastpsr.report.sections import Part, Section
