@@ -83,9 +83,9 @@ class Decomposition(ShownAsGrid, Result):
     def _columns(self) -> dict[str, Any]:
         columns = {"part": list(_SIGNS), "value": [getattr(self, name) for name in _SIGNS]}
         if self.intervals:
-            found = [self.intervals[name] for name in _SIGNS]
-            columns["low"] = [result.interval.low for result in found]
-            columns["high"] = [result.interval.high for result in found]
+            results = [self.intervals[name] for name in _SIGNS]
+            columns["low"] = [result.interval.low for result in results]
+            columns["high"] = [result.interval.high for result in results]
         return columns
 
     def _grid(self) -> Grid:

@@ -2,8 +2,9 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 from fastpsr.bootstrap import BootstrapResult, Resampling
@@ -24,9 +25,7 @@ from fastpsr.evaluation.specification import (
     Metrics,
     Pairs,
     Specification,
-    group_pairs_of,
     named_metrics,
-    pairs_of,
 )
 from fastpsr.evaluation.table import Difference, Evaluation
 from fastpsr.evaluation.task import Progress, Task, tasks_of
@@ -315,37 +314,52 @@ def _compared(
     batches: Sequence[Sequence[Task]] = [[task] for tasks in of_systems for task in tasks]
     pairs: list[_Pair] = []
     if differences is not None:
+        if len(systems) < 2:
+            raise ArgumentError("differences", "need a dict of two systems or more")
         _check_comparable(systems, of_systems, specification)
         batches = list(zip(*of_systems, strict=True))
-        places = pairs_of(len(systems), differences)
-        pairs += [(batch[a], batch[b]) for batch in batches for a, b in places]
+        for batch in batches:
+            of_batch = combinations(batch, 2)
+            pairs += [(a, b) for a, b in of_batch if differences == "all" or a is batch[0]]
     if specification.group_differences is not None:
-        batches = (
-            of_systems
-            if differences is None
-            else [[task for tasks in of_systems for task in tasks]]
-        )
+        batches = of_systems
+        if differences is not None:
+            batches = [[task for tasks in of_systems for task in tasks]]
         for tasks in of_systems:
-            places = group_pairs_of(
-                [task.grouping for task in tasks], specification.group_differences
-            )
-            pairs += [(tasks[a], tasks[b]) for a, b in places]
+            of_groups = _pairs_of_groups(tasks, specification.group_differences)
+            pairs += of_groups
             if intervals is not None:
-                intervals.check_simultaneous(len(places))
+                intervals.check_simultaneous(len(of_groups))
     return batches, pairs
+
+
+def _pairs_of_groups(tasks: Sequence[Task], which: GroupPairs) -> list[_Pair]:
+    """Return each group with all samples, or all pairs of groups of a grouping."""
+    pairs = [(b, a) for a, b in combinations(tasks, 2) if a.group is None]
+    if which == "all":
+        groups = [task for task in tasks if task.group is not None]
+        pairs = [(a, b) for a, b in combinations(groups, 2) if a.grouping == b.grouping]
+    if not pairs:
+        rule = "need groups of samples" if which == "pooled" else "need two groups of a grouping"
+        raise ArgumentError("group_differences", rule, pass_={"by": ...})
+    return pairs
 
 
 def _check_comparable(
     systems: Mapping[Any, Data], of_systems: Sequence[list[Task]], specification: Specification
 ) -> None:
     """Raise unless systems have the same samples, groups, and units to draw."""
-    given = columns_by_name(specification.by or {}).values()
-    names = [name for ids in given for name in (ids if isinstance(ids, (tuple, list)) else [ids])]
+    columns_by_grouping = columns_by_name(specification.by or {}).values()
+    names = [
+        name
+        for ids in columns_by_grouping
+        for name in (ids if isinstance(ids, (tuple, list)) else [ids])
+    ]
     if specification.intervals is not None:
         names += names_of_ids(specification.intervals.resampling).values()
     columns = [name for name in names if isinstance(name, str)]
-    (first, tasks_of_first), *others = zip(systems, of_systems, strict=True)
-    for system, tasks in others:
+    (first, tasks_of_first), *further = zip(systems, of_systems, strict=True)
+    for system, tasks in further:
         groups = [[task.group for task in of] for of in (tasks_of_first, tasks)]
         try:
             check_same_columns(systems[first], systems[system], columns)
@@ -412,23 +426,20 @@ def _intervals(
         for estimand in [_difference(a, b, name)]
         if not math.isnan(estimand.value)  # inf - inf is undefined
     }
-    drawn = list(dict.fromkeys(task for task, _ in rows))
-    if not drawn:
+    tasks_with_intervals = list(dict.fromkeys(task for task, _ in rows))
+    if not tasks_with_intervals:
         return {}
-    common = _common(drawn)
-    is_of_one_group = len({task.group for task in drawn}) == 1
+    common = _common(tasks_with_intervals)
+    is_of_one_group = len({task.group for task in tasks_with_intervals}) == 1
     if differences and is_of_one_group and intervals.resampling.shares_draws:
-        together = rows | differences
-        report = _reporter(progress, common, "replicates", len(together))
-        return _results(together, intervals, report, jointly=True)
+        return _results(rows | differences, intervals, progress, common, jointly=True)
     results: dict[Any, BootstrapResult] = {}
-    for task in drawn:
+    for task in tasks_with_intervals:
         assert task.intervals is not None
         of_task = {key: estimand for key, estimand in rows.items() if key[0] is task}
-        report = _reporter(progress, task.about(), "replicates", len(of_task))
-        results |= _results(of_task, task.intervals, report, jointly=False)
-    report = _reporter(progress, common, "replicates of differences", len(differences))
-    return results | _results(differences, intervals, report, jointly=True)
+        results |= _results(of_task, task.intervals, progress, task.about(), jointly=False)
+    what = "replicates of differences"
+    return results | _results(differences, intervals, progress, common, what, jointly=True)
 
 
 def _difference(a: Task, b: Task, metric: str) -> Estimand:
@@ -466,30 +477,25 @@ def _differences(
 def _results(
     estimands: Mapping[Any, Estimand],
     intervals: Intervals,
-    report: Callable[[int, int], object],
+    progress: Progress | None,
+    about: Subject,
+    what: str = "replicates",
     *,
     jointly: bool,
 ) -> dict[Any, BootstrapResult]:
-    """Return the results of estimands by the same keys."""
+    """Return the results of estimands by the same keys; steps are reported as about a subject."""
     if not estimands:
         return {}
-    results = intervals_of(list(estimands.values()), intervals, jointly=jointly, progress=report)
-    return dict(zip(estimands, results, strict=True))
-
-
-def _reporter(
-    progress: Progress | None, about: Subject, what: str, n_intervals: int
-) -> Callable[[int, int], object]:
-    """Return what reports finished replicates, and then that intervals are computed."""
 
     def report(done: int, total: int) -> None:
         if progress is not None:
             if total:
                 progress(str(replace(about, metric=what)), done, total)
             if done == total:
-                progress(str(replace(about, metric="intervals")), 0, n_intervals)
+                progress(str(replace(about, metric="intervals")), 0, len(estimands))
 
-    return report
+    results = intervals_of(list(estimands.values()), intervals, jointly=jointly, progress=report)
+    return dict(zip(estimands, results, strict=True))
 
 
 def _common(tasks: Sequence[Task]) -> Subject:

@@ -23,8 +23,8 @@ def write(evaluation: "Evaluation", path: str | os.PathLike[str]) -> None:
     """Write an evaluation in the format that the ending of the path names."""
     make = _BY_ENDING.get(Path(path).suffix)
     if make is None:
-        *others, last = _BY_ENDING
-        rule = f"must end in {', '.join(others)} or {last}, not {os.fspath(path)!r}"
+        *endings, last = _BY_ENDING
+        rule = f"must end in {', '.join(endings)} or {last}, not {os.fspath(path)!r}"
         raise ArgumentError("path", rule)
     write_text(path, make(evaluation))
 
@@ -46,13 +46,13 @@ def as_latex(evaluation: "Evaluation") -> str:
     Systems that are called by their files are named without the endings of these.
     """
     heading = f"\n% {'; '.join(headings_of_differences(evaluation))}\n"
-    shown = grids(_without_endings(evaluation))
-    return heading.join(grid.without(POOLED).as_latex() for grid in shown)
+    tables = grids(_without_endings(evaluation))
+    return heading.join(grid.without(POOLED).as_latex() for grid in tables)
 
 
 def _without_endings(evaluation: "Evaluation") -> "Evaluation":
     """Return an evaluation whose systems have no endings of files, if their names still differ."""
-    names = {each.system for each in evaluation.groups if each.system is not None}
+    names = {group.system for group in evaluation.groups if group.system is not None}
     short = {name: _without_ending(name) for name in names}
     differ = names and len(set(short.values())) == len(names)
     return evaluation.renamed(short) if differ else evaluation

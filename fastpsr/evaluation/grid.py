@@ -46,8 +46,8 @@ class Cell:
     is_best: bool = False
 
     def __str__(self) -> str:
-        shown = f"{self.text} {self.interval}".rstrip()
-        return f"{shown} *" if self.excludes_zero else shown
+        text = f"{self.text} {self.interval}".rstrip()
+        return f"{text} *" if self.excludes_zero else text
 
     @property
     def small(self) -> tuple[str, ...]:
@@ -221,10 +221,10 @@ def number(value: float, unit: str = "", decimals: int = 0) -> str:
     >>> number(0.01234, "fraction"), number(12.5, "percent")
     ('1.234 %', '12.500 %')
     """
-    shown = _PERCENT.get(unit, 1.0) * value
-    if shown and math.isfinite(shown):
-        decimals = max(decimals, min(_decimals(shown), _MOST_DECIMALS))
-    text = _rounded(shown, max(decimals, _usual(unit)), _whole(unit))
+    scaled = _PERCENT.get(unit, 1.0) * value
+    if scaled and math.isfinite(scaled):
+        decimals = max(decimals, min(_decimals(scaled), _MOST_DECIMALS))
+    text = _rounded(scaled, max(decimals, _usual(unit)), _whole(unit))
     return f"{text} %" if unit in _PERCENT and math.isfinite(value) else text
 
 

@@ -23,10 +23,10 @@ def grids(evaluation: "Evaluation") -> list[Grid]:
         return [grid_of_two(evaluation)]
     if len(evaluation.groups) == 1 and evaluation.all_samples.system is None:
         return [grid_of_one(evaluation)]
-    shown = [grid_of_values(evaluation)]
+    tables = [grid_of_values(evaluation)]
     if evaluation.differences:
-        shown.append(grid_of_differences(evaluation.differences))
-    return [grid.without("") for grid in shown]
+        tables.append(grid_of_differences(evaluation.differences))
+    return [grid.without("") for grid in tables]
 
 
 def grid_of_one(evaluation: "Evaluation", notes: str = "") -> Grid:
@@ -56,13 +56,13 @@ def grid_of_values(evaluation: "Evaluation") -> Grid:
 
 def grid_of_differences(differences: "Sequence[Difference]") -> Grid:
     """Return a line per pair and what it is of: the group of systems, or the system of groups."""
-    metrics = list(dict.fromkeys(each.metric for each in differences))
-    names = list(dict.fromkeys(each.name for each in differences))
+    metrics = list(dict.fromkeys(pair.metric for pair in differences))
+    names = list(dict.fromkeys(pair.name for pair in differences))
     cells: dict[tuple[str, str], dict[str, Cell]] = {}  # by pair and place, and metric
-    for each in differences:
-        cells.setdefault((each.name, each.place), {})[each.metric] = difference_cell(each)
-    kinds = {each.is_of_groups: "system" if each.is_of_groups else "condition"
-             for each in differences}  # fmt: skip
+    for pair in differences:
+        cells.setdefault((pair.name, pair.place), {})[pair.metric] = difference_cell(pair)
+    kinds = {pair.is_of_groups: "system" if pair.is_of_groups else "condition"
+             for pair in differences}  # fmt: skip
     lines = [
         [*map(Cell, place), *(cells[place].get(metric, Cell("")) for metric in metrics)]
         for place in sorted(cells, key=lambda place: names.index(place[0]))
@@ -79,12 +79,12 @@ def grid_of_two(evaluation: "Evaluation") -> Grid:
         [Cell(name), *cells, *[Cell("")] * len(more)]
         for name, *cells in zip(names, *sizes, strict=True)
     ]
-    for each in evaluation.differences:
-        values = [Cell(number(row.value, row.unit), row.value) for row in (each.a, each.b)]
-        cell = difference_cell(each)
+    for pair in evaluation.differences:
+        values = [Cell(number(row.value, row.unit), row.value) for row in (pair.a, pair.b)]
+        cell = difference_cell(pair)
         answer = {None: "", True: "yes", False: "no"}[cell.excludes_zero]
         compared = [Cell(cell.text, cell.number), Cell(cell.interval), Cell(answer)]
-        lines.append([Cell(each.metric), *values, *compared[: len(more)]])
+        lines.append([Cell(pair.metric), *values, *compared[: len(more)]])
     return Grid(["metric", a, b, *more], lines)
 
 
@@ -100,18 +100,18 @@ def value_cell(row: "Row") -> Cell:
     return Cell(text, row.value, interval, remarks=_remarks_of(row))
 
 
-def difference_cell(each: "Difference") -> Cell:
+def difference_cell(pair: "Difference") -> Cell:
     """Return a difference with its interval; "equal" and no interval if it is 0."""
-    remarks = () if each.result is None else _remarks_of(each.result)
-    if each.is_equal:
-        return Cell("equal", each.value, remarks=remarks)
-    text, interval = with_interval(each.value, each.low, each.high, each.a.unit)
-    return Cell(text, each.value, interval, each.excludes_zero, remarks)
+    remarks = () if pair.result is None else _remarks_of(pair.result)
+    if pair.is_equal:
+        return Cell("equal", pair.value, remarks=remarks)
+    text, interval = with_interval(pair.value, pair.low, pair.high, pair.a.unit)
+    return Cell(text, pair.value, interval, pair.excludes_zero, remarks)
 
 
-def _remarks_of(found: "Row | BootstrapResult") -> tuple[str, ...]:
-    undefined = f"undefined replicates: {found.n_undefined:,}" if found.n_undefined else ""
-    return tuple(filter(None, [undefined, found.caution and "interval not to be used"]))
+def _remarks_of(result: "Row | BootstrapResult") -> tuple[str, ...]:
+    undefined = f"undefined replicates: {result.n_undefined:,}" if result.n_undefined else ""
+    return tuple(filter(None, [undefined, result.caution and "interval not to be used"]))
 
 
 def _sizes(evaluation: "Evaluation") -> tuple[list[str], list[list[Cell]]]:
@@ -130,7 +130,7 @@ def _sizes(evaluation: "Evaluation") -> tuple[list[str], list[list[Cell]]]:
 def as_text(evaluation: "Evaluation", width: int) -> str:
     """Return a line per metric, or a column per system and group, and the words around these."""
     lines = [evaluation.settings] if evaluation.settings else []
-    shown = grids(evaluation)
+    tables = grids(evaluation)
     if len(evaluation.groups) == 1 and evaluation.all_samples.system is None:
         rows = grid_of_one(evaluation, "note").texts[1:]
         rows = [[name, f"{value:>10}", *more] for name, value, *more in rows]
@@ -144,10 +144,10 @@ def as_text(evaluation: "Evaluation", width: int) -> str:
         return "\n".join([*lines, *remarks(evaluation)])
     if is_of_two(evaluation):
         lines.append(f"difference: {evaluation.differences[0].name}")
-        lines += _one_below_another(_tables(shown[0].texts, 1, width))
+        lines += _one_below_another(_tables(tables[0].texts, 1, width))
     else:
-        lines += _in_columns(shown[0], width)
-        for grid in shown[1:]:
+        lines += _in_columns(tables[0], width)
+        for grid in tables[1:]:
             lines += ["", *headings_of_differences(evaluation), *_in_columns(grid, width)]
     return "\n".join([*lines, *gaps(evaluation), *remarks(evaluation)])
 
@@ -169,20 +169,22 @@ def as_html(evaluation: "Evaluation") -> str:
 
 def headings_of_differences(evaluation: "Evaluation") -> list[str]:
     """Return what stands above a table of differences: of stars and intervals, if it has some."""
-    has_stars = any(each.excludes_zero for each in evaluation.differences)
+    has_stars = any(pair.excludes_zero for pair in evaluation.differences)
     heading = "differences"
     if has_stars and not is_of_two(evaluation):  # which has a column for it
         heading += "; * where the interval excludes 0"
     return [heading, *filter(None, [simultaneous(evaluation.differences, evaluation.intervals)])]
 
 
-def simultaneous(found: "Sequence[Difference]", intervals: "Intervals | None") -> str:
+def simultaneous(differences: "Sequence[Difference]", intervals: "Intervals | None") -> str:
     """Return how many intervals of differences of groups are simultaneous; "" if none are."""
-    sizes = sorted({each.n_simultaneous for each in found if each.is_of_groups and each.result})
+    sizes = sorted(
+        {pair.n_simultaneous for pair in differences if pair.is_of_groups and pair.result}
+    )
     if intervals is None or sizes in ([], [1]):
         return ""
     level = f"{100.0 * intervals.confidence_level:g} % intervals"
-    of_groups = "" if all(each.is_of_groups for each in found) else " of groups"
+    of_groups = "" if all(pair.is_of_groups for pair in differences) else " of groups"
     n = " to ".join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))
     return f"{level}{of_groups} are simultaneous over {n} differences of each metric"
 
@@ -231,22 +233,28 @@ def _tables(rows: Sequence[Sequence[str]], n_names: int, width: int) -> list[lis
 # Words
 
 
-def gaps(evaluation: "Evaluation") -> list[str]:
-    """Return why values are not finite, once for all metrics of a group with the same reason.
+def reasons(rows: "Sequence[Row]") -> dict[str, list[str]]:
+    """Return why values are not finite, and by reason the metrics that it holds of."""
+    metrics: dict[str, list[str]] = {}
+    for row in rows:
+        if not math.isfinite(row.value):
+            metrics.setdefault(row.note, []).append(row.metric)
+    return metrics
 
-    A corrected interval that does not contain the value has a line of its own.
-    """
+
+def gaps(evaluation: "Evaluation") -> list[str]:
+    """Return why values are not finite, or not within their corrected intervals, by group."""
     lines = []
     for group in evaluation.groups:
         rows = evaluation.of(group)
-        reasons: dict[str, list[str]] = {}
-        for row in rows:
-            if not math.isfinite(row.value):
-                reasons.setdefault(row.note, []).append(row.metric)
-            elif row.corrected is not None and row.is_outside:
-                reasons[corrected(row.corrected, row.unit)] = [row.metric]
+        outside = [row for row in rows if math.isfinite(row.value) and row.is_outside]
+        notes = reasons(rows) | {
+            corrected(row.corrected, row.unit): [row.metric]
+            for row in outside
+            if row.corrected is not None
+        }
         place = ", ".join(name for name in (group.system, group.group or POOLED) if name)
-        for note, metrics in reasons.items():
+        for note, metrics in notes.items():
             which = "" if len(metrics) == len(rows) else f"{', '.join(metrics)}: "
             lines.append(f"{place}: {which}{note}")
     return lines
@@ -259,15 +267,15 @@ def remarks(evaluation: "Evaluation") -> list[str]:
     """
     intervals = evaluation.intervals
     lines, in_doubt = [], set()
-    drawn: list[tuple[tuple[str | None, str | None], str, Row | BootstrapResult]]
-    drawn = [((row.system, row.group), row.metric, row) for row in evaluation.rows]
-    drawn += [((d.place, d.name), d.metric, d.result) for d in evaluation.differences if d.result]
-    for place, metric, each in drawn:
+    results: list[tuple[tuple[str | None, str | None], str, Row | BootstrapResult]]
+    results = [((row.system, row.group), row.metric, row) for row in evaluation.rows]
+    results += [((d.place, d.name), d.metric, d.result) for d in evaluation.differences if d.result]
+    for place, metric, result in results:
         about = f"{', '.join(filter(None, place))}: ".removeprefix(": ") + metric
-        if undefined := counted_if_many(each.n_undefined, intervals):
+        if undefined := counted_if_many(result.n_undefined, intervals):
             lines.append(f"{about} is {undefined}")
-        if each.caution:
-            lines.append(f"{about} has {each.caution}")
+        if result.caution:
+            lines.append(f"{about} has {result.caution}")
     for row in evaluation.rows:
         if row.role == "RCL" and counted_if_many(row.n_undefined, intervals):
             in_doubt.add((row.system, row.group))

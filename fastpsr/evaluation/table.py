@@ -5,6 +5,7 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Self
 
 from fastpsr.bootstrap import BootstrapResult
@@ -150,9 +151,9 @@ class Group:
         return ", ".join(name for name in (self.system, self.group) if name) or "all samples"
 
     def __str__(self) -> str:
-        shown = ", ".join(f"{prior:.4g}" for prior in self.priors[:4])
+        priors = ", ".join(f"{prior:.4g}" for prior in self.priors[:4])
         more = ", ..." if self.n_classes > 4 else ""
-        line = f"{self.n_samples:,} samples, {self.n_classes} classes, priors {shown}{more}"
+        line = f"{self.n_samples:,} samples, {self.n_classes} classes, priors {priors}{more}"
         if self.n_infinite:
             have = "has" if self.n_infinite == 1 else "have"
             line += f"; {counted(self.n_infinite, 'sample')} {have} posterior 0 for the true class"
@@ -235,7 +236,7 @@ class Difference:
         """Whether difference and interval are 0, except for rounding: 1e-9 of the values."""
         most = _ROUNDING * max(abs(self.a.value), abs(self.b.value))
         ends = [end for end in (self.low, self.high) if end is not None and not math.isnan(end)]
-        return math.isfinite(most) and all(abs(each) <= most for each in (self.value, *ends))
+        return math.isfinite(most) and all(abs(number) <= most for number in (self.value, *ends))
 
     @property
     def excludes_zero(self) -> bool | None:
@@ -250,8 +251,8 @@ class Difference:
         reasons: dict[str, str] = {}
         for row, side in zip((self.a, self.b), self._sides, strict=True):
             if not math.isfinite(row.value):
-                others = f"{reasons[row.note]} and " if row.note in reasons else ""
-                reasons[row.note] = f"{others}{side}"
+                sides_before = f"{reasons[row.note]} and " if row.note in reasons else ""
+                reasons[row.note] = f"{sides_before}{side}"
         return "; ".join(f"{who}: {why}" for why, who in reasons.items()) or self.a.note
 
     def with_rows(self, change: Callable[[Row], Row]) -> Self:
@@ -260,7 +261,7 @@ class Difference:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a dict of plain numbers and strings; `a` and `b` are the values."""
-        found = self.result
+        result = self.result
         return {
             "system_a": self.a.system,
             "system_b": self.b.system,
@@ -272,9 +273,9 @@ class Difference:
             "difference": self.value,
             "low": self.low,
             "high": self.high,
-            "n_undefined": 0 if found is None else found.n_undefined,
+            "n_undefined": 0 if result is None else result.n_undefined,
             "n_simultaneous": self.n_simultaneous,
-            "method": None if found is None else found.method,
+            "method": None if result is None else result.method,
             "equal": self.is_equal,
             "excludes_zero": self.excludes_zero,
             "note": self.note,
@@ -340,15 +341,15 @@ class Evaluation(Result):
         if isinstance(name, str):
             if len(self.groups) > 1:
                 raise KeyError(f"which {name!r}? Say evaluation[system, group, metric]")
-            found = {row.metric: row for row in self.rows}.get(name)
+            row = {row.metric: row for row in self.rows}.get(name)
         else:
-            found = {(row.system, row.group, row.metric): row for row in self.rows}.get(name)
-        if found is None:
+            row = {(row.system, row.group, row.metric): row for row in self.rows}.get(name)
+        if row is None:
             metrics = ", ".join(dict.fromkeys(row.metric for row in self.rows))
-            places = ", ".join(f"{(each.system, each.group)}" for each in self.groups)
+            places = ", ".join(f"{(group.system, group.group)}" for group in self.groups)
             among = metrics if len(self.groups) == 1 else f"{metrics}, of {places}"
             raise KeyError(f"{name!r} is not among {among}")
-        return found
+        return row
 
     def of(self, group: Group) -> tuple[Row, ...]:
         """Return the rows of a group."""
@@ -390,10 +391,10 @@ class Evaluation(Result):
         """How the intervals were computed, with the metrics by method; "" without intervals."""
         if self.intervals is None:
             return ""
-        found = [(row.metric, row.method) for row in self.rows]
-        found += [(each.metric, each.result.method) for each in self.differences if each.result]
+        used = [(row.metric, row.method) for row in self.rows]
+        used += [(pair.metric, pair.result.method) for pair in self.differences if pair.result]
         methods: dict[str, list[str]] = {}
-        for metric, method in found:
+        for metric, method in used:
             if method is not None and metric not in methods.setdefault(method, []):
                 methods[method].append(metric)
         return self.intervals.described(methods)
@@ -406,7 +407,7 @@ class Evaluation(Result):
             "rows": [row.to_dict() for row in self.rows],
         }
         if self.differences:
-            content["differences"] = [each.to_dict() for each in self.differences]
+            content["differences"] = [pair.to_dict() for pair in self.differences]
         return content
 
     def records(self) -> list[dict[str, Any]]:
@@ -422,10 +423,10 @@ class Evaluation(Result):
             records += [row.to_dict() | sizes for row in self.of(group)]
         if not self.differences:
             return records
-        differences = [{"row": "difference"} | each.to_dict() for each in self.differences]
-        records = [{"row": "value"} | each for each in records] + differences
-        nothing = dict.fromkeys(name for each in records for name in each)
-        return [nothing | each for each in records]
+        differences = [{"row": "difference"} | pair.to_dict() for pair in self.differences]
+        records = [{"row": "value"} | record for record in records] + differences
+        nothing = dict.fromkeys(name for record in records for name in record)
+        return [nothing | record for record in records]
 
     def _columns(self) -> dict[str, Any]:
         records = self.records()
@@ -548,20 +549,21 @@ class Evaluation(Result):
     @classmethod
     def joined(cls, evaluations: "Sequence[Evaluation]") -> "Evaluation":
         """Return one evaluation with the rows of several."""
-        rows = tuple(row for each in evaluations for row in each.rows)
-        groups = tuple(group for each in evaluations for group in each.groups)
-        differences = tuple(one for each in evaluations for one in each.differences)
-        warnings = {str(one): one for each in evaluations for one in each.warnings}
-        return cls(rows, groups, evaluations[0].intervals, differences, tuple(warnings.values()))
+        rows, groups, differences, warnings = (
+            tuple(chain.from_iterable(getattr(evaluation, name) for evaluation in evaluations))
+            for name in ("rows", "groups", "differences", "warnings")
+        )
+        once = {str(warning): warning for warning in warnings}
+        return cls(rows, groups, evaluations[0].intervals, differences, tuple(once.values()))
 
     def renamed(self, names: Mapping[str, str]) -> "Evaluation":
         """Return the evaluation with renamed systems."""
-        groups = tuple(replace(each, system=names[each.system or ""]) for each in self.groups)
+        groups = tuple(replace(group, system=names[group.system or ""]) for group in self.groups)
         renamed = replace(self, groups=groups)
         return renamed.with_rows(lambda row: replace(row, system=names[row.system or ""]))
 
     def with_rows(self, change: Callable[[Row], Row]) -> "Evaluation":
         """Return the evaluation with rows that a function returns for these."""
         rows = tuple(change(row) for row in self.rows)
-        differences = tuple(each.with_rows(change) for each in self.differences)
+        differences = tuple(pair.with_rows(change) for pair in self.differences)
         return replace(self, rows=rows, differences=differences)

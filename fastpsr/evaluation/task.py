@@ -156,7 +156,7 @@ class Task:
         """The calibration losses that are compared with those of other calibrators."""
         if self.group is not None or self.data.kind == "raw scores":
             return {}
-        return {name: each for name, each in self.metrics.items() if isinstance(each, LossOfTable)}
+        return {name: loss for name, loss in self.metrics.items() if isinstance(loss, LossOfTable)}
 
     def has_interval(self, name: str) -> bool:
         """Return whether a metric has an interval in this table."""
@@ -269,18 +269,18 @@ def tasks_of(
     """
     intervals = specification.intervals
     tasks = [Task(system, None, label, data, metrics, intervals)]
-    for found in groups_of(data, specification.by, specification.bins):
-        own, refused = dict(metrics), {}
-        for metric_name, metric in metrics.items():
+    for subgroup in groups_of(data, specification.by, specification.bins):
+        samples, rows = subgroup.data, subgroup.rows
+        of_group, refused = dict(metrics), {}
+        for name, metric in metrics.items():
             if isinstance(metric, Metric):
                 try:
-                    own[metric_name] = metric.on_rows(data, found.rows)
+                    of_group[name] = metric.on_rows(data, rows)
                 except ValueError as error:
-                    refused[metric_name] = error
-        drawn = None if intervals is None else intervals.on_rows(data, found.rows)
-        with_whole = specification.group_differences is not None
-        subset = Subset(data, found.rows) if with_whole else None
-        tasks.append(Task(system, found, label, found.data, own, drawn, refused, subset))
+                    refused[name] = error
+        settings = None if intervals is None else intervals.on_rows(data, rows)
+        subset = None if specification.group_differences is None else Subset(data, rows)
+        tasks.append(Task(system, subgroup, label, samples, of_group, settings, refused, subset))
     return tasks
 
 
@@ -330,13 +330,13 @@ def _is_of_infinite(metric: AnyMetric, value: float, n_infinite: int) -> bool:
     return metric.relative and value == 100.0 and n_infinite > 0
 
 
-def _is_optimistic(metric: AnyMetric, value: float, found: BootstrapResult) -> bool:
+def _is_optimistic(metric: AnyMetric, value: float, result: BootstrapResult) -> bool:
     """Return whether a value is trained on these samples, or outside its corrected interval."""
-    if math.isnan(found.corrected):
+    if math.isnan(result.corrected):
         return False
     if isinstance(metric, CalibrationLoss) and isinstance(metric.train, TrainOnTest):
         return True
-    return value < found.interval.low or value > found.interval.high
+    return value < result.interval.low or value > result.interval.high
 
 
 def _or_none(number: float) -> float | None:

@@ -65,10 +65,9 @@ class Canvas(Generic[Result]):
         self.options: dict[str, Any] = normalize_kwargs(dict(options), artist)
         self._ax = ax
         self._n_drawn = 0 if ax is None else _n_systems(ax)  # by all calls on these axes
-        self.kept_bottom, self.kept_top = (1.0, 0.0)
-        if ax is not None and self._n_drawn:
-            self.kept_bottom, self.kept_top = ax.get_ylim()
-        self._had_some = self._n_drawn > 0
+        lines = [] if ax is None else [line for line in ax.lines if not is_guide(line)]
+        self._had_some = ax is not None and bool(lines or ax.patches)  # which stay in view
+        self.kept_bottom, self.kept_top = self.ax.get_ylim() if self._had_some else (1.0, 0.0)
         self._notes: list[str] = []
         self._n_given = 1
         self.bands: dict[str, Band] = {}
@@ -94,7 +93,7 @@ class Canvas(Generic[Result]):
 
     def systems(
         self,
-        given: Any,
+        inputs: Any,
         kind: Any,
         make: Callable[[Predictions], Result] | None = None,
         *,
@@ -115,7 +114,7 @@ class Canvas(Generic[Result]):
         problem : callable
             Returns a reason to skip a result, or "".
         """
-        named = as_mapping(given)
+        named = as_mapping(inputs)
         self._n_given = len(named)
         for name, value in named.items():
             check_system(name, value, kind, make is not None, calibrated)
@@ -137,12 +136,12 @@ class Canvas(Generic[Result]):
 
     def style(self, name: str, **defaults: Any) -> dict[str, Any]:
         """Return keywords for a system's artist: own color and label, then what was given."""
-        shown = f"\u200b{name}" if name.startswith("_") else name  # else hidden in legends
+        label = f"\u200b{name}" if name.startswith("_") else name  # else hidden in legends
         line, _ = _LINES[self._n_drawn // len(COLORS) % len(_LINES)]
         look = {"color": COLORS[self._n_drawn % len(COLORS)], "gid": f"{_SYSTEM} {self._n_drawn}"}
         look |= {"linestyle": line} if line != "-" else {}
         self._n_drawn += 1
-        return {**look, "label": shown or None, **defaults, **self.options}
+        return {**look, "label": label or None, **defaults, **self.options}
 
     def limit_scores(self, spans: Mapping[str, tuple[float, float]]) -> None:
         """End the x axis where usual systems do, and note which go beyond."""
@@ -172,23 +171,23 @@ class Canvas(Generic[Result]):
                 self.note(name, f"{what} reaches {end:.3g}, beyond the axes")
         self.ax.set_ylim(0.0, top or None)
 
-    def take_bands(self, given: Bands, systems: Any, curve: Callable[..., Any]) -> None:
+    def take_bands(self, bands: Bands, systems: Any, curve: Callable[..., Any]) -> None:
         """Take bands by the names of the systems, which must be of a curve."""
-        if given is None:
+        if bands is None:
             return
         named = as_mapping(systems)
-        self.bands = dict(given) if isinstance(given, Mapping) else {"": given}
+        self.bands = dict(bands) if isinstance(bands, Mapping) else {"": bands}
         for name, band in self.bands.items():
             if not isinstance(band, Band) or band.curve != curve.__name__:
-                found = band.curve if isinstance(band, Band) else type(band).__name__
+                kind = band.curve if isinstance(band, Band) else type(band).__name__
                 raise ArgumentError(
                     "band",
                     f"must be made by fp.band(fp.{curve.__name__}, predictions), or be a mapping "
-                    f"of names of systems to these, not {found}",
+                    f"of names of systems to these, not {kind}",
                 )
             if name not in named:
-                known = ", ".join(map(repr, named)) if any(named) else "a single one without a name"
-                raise ArgumentError("band", f"must have names of systems ({known}), not {name!r}")
+                names = ", ".join(map(repr, named)) if any(named) else "a single one without a name"
+                raise ArgumentError("band", f"must have names of systems ({names}), not {name!r}")
 
     def draw(
         self, name: str, result: Result, x: Callable[[Any], Floats], y: Callable[[Any], Floats],
@@ -251,8 +250,9 @@ class Canvas(Generic[Result]):
         self.ax.set_xlabel(x_label)
         self.ax.set_ylabel(y_label)
         _write_legend(self.ax.figure)
+        is_empty = not (self._n_drawn or self._had_some)
         below = _BELOW + _LABEL_ROW * x_label.count("\n") + _TILTED_HEIGHT * len(tilted)
-        _write_notes(self.ax, self._notes, self.width, below=below if self._n_drawn else None)
+        _write_notes(self.ax, self._notes, self.width, below=None if is_empty else below)
         figure = self.ax.figure
         if isinstance(figure, Figure) and figure.get_layout_engine() is None:
             figure.set_layout_engine("constrained")  # which makes room for what is below
@@ -315,23 +315,23 @@ def common_span(spans: Mapping[str, tuple[float, float]]) -> tuple[float, float,
 
 def take_notes(ax: Axes) -> str:
     """Return what a figure says in words, a line each, and remove it from the figure."""
-    said = ""
+    notes = ""
     for text in [text for text in ax.texts if text.get_gid() == _NOTES]:
-        said = text.get_text()
+        notes = text.get_text()
         text.remove()
-    return said.replace(f"\n{_INDENT}", " ")
+    return notes.replace(f"\n{_INDENT}", " ")
 
 
 def _write_notes(ax: Axes, notes: list[str], width: float, *, below: float | None) -> None:
     """Add notes to those of the axes, so many points below; None: within, where nothing else is."""
-    said = take_notes(ax).splitlines()
-    said += [note for note in notes if note not in said]
-    if not said:
+    lines_before = take_notes(ax).splitlines()
+    lines_before += [note for note in notes if note not in lines_before]
+    if not lines_before:
         return
     lines = [
         textwrap.fill(note, max(int(_NOTE_WIDTH * width), 24), break_on_hyphens=False,
                       subsequent_indent=_INDENT)
-        for note in said
+        for note in lines_before
     ]  # fmt: skip
     place: dict[str, Any] = {"xytext": (0.0, 0.0), "ha": "center", "va": "center"}
     if below is not None:
@@ -349,9 +349,11 @@ def _write_legend(figure: Any) -> None:
         before.remove()
     entries: list[tuple[Any, str]] = []
     for ax in figure.axes:
-        known = {label for _, label in entries}  # panels show the same systems
-        drawn = zip(*ax.get_legend_handles_labels(), strict=True)
-        entries += [(handle, label) for handle, label in drawn if label not in known]
+        labels_before = {label for _, label in entries}  # panels show the same systems
+        handles_and_labels = zip(*ax.get_legend_handles_labels(), strict=True)
+        entries += [
+            (handle, label) for handle, label in handles_and_labels if label not in labels_before
+        ]
     if not entries:
         return
     handles, labels = zip(*sorted(entries, key=lambda entry: is_guide(entry[0])), strict=True)

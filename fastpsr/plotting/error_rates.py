@@ -133,7 +133,7 @@ def _mark(
     canvas: Canvas[Roc],
     name: str,
     curve: Roc,
-    given: Roc | Predictions,
+    source: Roc | Predictions,
     points: Sequence[OperatingPoint],
     color: Any,
 ) -> list[tuple[str, str, float, float]]:
@@ -142,9 +142,9 @@ def _mark(
     marked = []
     for point in points:
         try:
-            rates = _rates(point, curve, given)
+            rates = _rates(point, curve, source)
         except ValueError as error:
-            if isinstance(given, Roc):
+            if isinstance(source, Roc):
                 raise
             canvas.note(name, f"{point.label} is not marked: {error}")
             continue
@@ -162,18 +162,18 @@ def _mark(
 
 
 def _rates(
-    point: OperatingPoint, curve: Roc, given: Roc | Predictions
+    point: OperatingPoint, curve: Roc, source: Roc | Predictions
 ) -> list[tuple[float, float]]:
     """Return the false-alarm and miss rates of each cost of an operating point."""
     if isinstance(point, MinDCF):
         p_miss, p_fa = curve.p_miss[curve.hull], curve.p_fa[curve.hull]
         best = [int(np.argmin(cost.normalized(p_miss, p_fa))) for cost in point.costs]
         return [(float(p_fa[at]), float(p_miss[at])) for at in best]
-    if isinstance(given, Roc):
+    if isinstance(source, Roc):
         raise ArgumentError(
             "systems", f"must be Predictions for {point.label}: a Roc has no Bayes decisions"
         )
-    rates = point.rates(point.total(given))
+    rates = point.rates(point.total(source))
     return [(p_fa, p_miss) for p_miss, p_fa in rates]
 
 
@@ -325,11 +325,11 @@ class _Ticks(FixedLocator):
     def __call__(self) -> Any:
         axis: Any = self.axis
         first, last = np.sort(axis.get_view_interval())
-        shown = [tick for tick in super().__call__() if first <= tick <= last]
-        places = _Probit().transform_non_affine([first, *shown, last])
+        ticks = [tick for tick in super().__call__() if first <= tick <= last]
+        places = _Probit().transform_non_affine([first, *ticks, last])
         unit = _font_size(axis) * (places[-1] - places[0])
         kept: list[tuple[float, float]] = []
-        for tick, place in zip(shown, places[1:-1], strict=True):
+        for tick, place in zip(ticks, places[1:-1], strict=True):
             n_characters = len(_percent(tick)) + (len(_percent(kept[-1][0])) if kept else 0)
             room = _WIDTH * n_characters if axis.axis_name == "x" else _HEIGHT
             if not kept or place - kept[-1][1] >= room * unit:

@@ -66,9 +66,9 @@ def bayes_error(
     >>> [line.get_ydata().round(4).tolist() for line in ax.lines[:2]]
     [[0.6667, 0.6667], [0.3333, 0.3333]]
     """
-    canvas, found = _drawn(systems, band, ax, kwargs, "normalized_actual", "normalized_minimum")
-    actual = {name: curve.normalized_actual for name, curve in found.items()}
-    tops = {name: float(np.nanmax([values, found[name].normalized_minimum]))
+    canvas, results = _drawn(systems, band, ax, kwargs, "normalized_actual", "normalized_minimum")
+    actual = {name: curve.normalized_actual for name, curve in results.items()}
+    tops = {name: float(np.nanmax([values, results[name].normalized_minimum]))
             for name, values in actual.items()}  # fmt: skip
     x = canvas.ax.get_xlim()
     canvas.guide("constant decision", [-1e3, 1e3], [1.0, 1.0], linestyle=":")
@@ -119,12 +119,14 @@ def ape(systems: Systems, *, band: Bands = None, ax: Axes | None = None, **kwarg
     >>> [line.get_ydata().round(4).tolist() for line in ax.lines[:2]]
     [[0.3333], [0.1667]]
     """
-    canvas, found = _drawn(systems, band, ax, kwargs, "actual", "minimum")
-    for curve in found.values():
+    canvas, results = _drawn(systems, band, ax, kwargs, "actual", "minimum")
+    for curve in results.values():
         order = np.argsort(curve.prior_log_odds, kind="stable")
         x, y = curve.prior_log_odds[order], curve.default[order]
         canvas.guide("constant decision", x, y, linestyle=":")
-    tops = {name: float(np.nanmax([curve.actual, curve.minimum])) for name, curve in found.items()}
+    tops = {
+        name: float(np.nanmax([curve.actual, curve.minimum])) for name, curve in results.items()
+    }
     canvas.limit_heights(tops, "the error probability")
     return canvas.finish(PRIOR, "Error probability")
 
@@ -135,8 +137,8 @@ def _drawn(
     """Draw the actual errors and the minima, which are `series`, and their bands."""
     canvas: Canvas[BayesErrorCurve] = Canvas(ax, options)
     canvas.take_bands(band, systems, curves.bayes_error)
-    found = dict(canvas.systems(systems, BayesErrorCurve, curves.bayes_error))
-    for name, curve in found.items():
+    results = dict(canvas.systems(systems, BayesErrorCurve, curves.bayes_error))
+    for name, curve in results.items():
         style = canvas.style(name)
         looks = [style, second(style)]
         if np.isnan(curve.actual).all():
@@ -146,7 +148,7 @@ def _drawn(
             canvas.draw(name, curve, _PRIORS, attrgetter(values), look, in_order=True)
     canvas.key("actual", linestyle="-")
     canvas.key("minimum", linestyle="--")
-    return canvas, found
+    return canvas, results
 
 
 @with_hints
@@ -194,10 +196,10 @@ def empirical_cross_entropy(
     [[0.6646], [0.5], [1.0]]
     """
     canvas: Canvas[CrossEntropyCurve] = Canvas(ax, kwargs)
-    drawn = dict(
+    results = dict(
         canvas.systems(systems, CrossEntropyCurve, curves.empirical_cross_entropy, calibrated=True)
     )
-    for name, curve in drawn.items():
+    for name, curve in results.items():
         style, finite = canvas.style(name), np.isfinite(curve.raw)
         if finite.any():
             canvas.draw(name, curve, _PRIORS, attrgetter("raw"), style, in_order=True)
@@ -209,15 +211,15 @@ def empirical_cross_entropy(
         canvas.guide("LLR of 0", curve.prior_log_odds[order], curve.null[order], linestyle=":")
     canvas.key("raw", linestyle="-")
     canvas.key("after PAV", linestyle="--")
-    _limit_entropies(canvas, drawn)
+    _limit_entropies(canvas, results)
     return canvas.finish(PRIOR, "Empirical cross-entropy (bits)")
 
 
 def _limit_entropies(
-    canvas: Canvas[CrossEntropyCurve], drawn: Mapping[str, CrossEntropyCurve]
+    canvas: Canvas[CrossEntropyCurve], results: Mapping[str, CrossEntropyCurve]
 ) -> None:
     """End the axis where most systems do, and note which go beyond."""
-    tops = {name: float(curve.raw.max()) for name, curve in drawn.items()}
+    tops = {name: float(curve.raw.max()) for name, curve in results.items()}
     tops = {name: top for name, top in tops.items() if np.isfinite(top)}
     usual = common_end(tops.values()) if tops else 1.0
     # of good systems the half that they fill, beyond which the line of LLR 0 goes

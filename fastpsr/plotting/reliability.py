@@ -83,21 +83,27 @@ def reliability(
     several = any(map(is_multiclass, named.values()))
     _check_options(on, classes, band, resampling, several=several)
     on = on or ("confidence" if several else "class")
-    given = events_of(named, on, classes)
-    canvas.take_bands(None if isinstance(band, str) else band, given, curves.pav_steps)
+    events = events_of(named, on, classes)
+    canvas.take_bands(None if isinstance(band, str) else band, events, curves.pav_steps)
     settings: dict[str, Any] = {
         "n_resamples": n_resamples, "confidence_level": confidence_level, "seed": seed,
     }  # fmt: skip
-    for name, steps in canvas.systems(given, PavSteps, curves.pav_steps, calibrated=True):
+    for name, steps in canvas.systems(events, PavSteps, curves.pav_steps, calibrated=True):
         line = _draw_steps(canvas, name, steps)
-        if isinstance(given[name], Predictions) and band == "consistency":
-            _fill_consistency(canvas, given[name], steps, line, settings)
-        elif isinstance(given[name], Predictions) and band == "confidence":
+        if isinstance(events[name], Predictions) and band == "consistency":
+            _fill_consistency(canvas, events[name], steps, line, settings)
+        elif isinstance(events[name], Predictions) and band == "confidence":
             own_settings = {**settings, "resampling": resampling}
-            canvas.bands[name] = _band_of(given[name], steps, own_settings)
+            canvas.bands[name] = _band_of(events[name], steps, own_settings)
         if name in canvas.bands:
-            own = canvas.bands[name]
-            canvas.fill(name, line, own, own.low.forecast, *_confidence(steps, own))
+            band_of_system = canvas.bands[name]
+            canvas.fill(
+                name,
+                line,
+                band_of_system,
+                band_of_system.low.forecast,
+                *_confidence(steps, band_of_system),
+            )
     return _finished(canvas, on, "the class" if several else "class 1", " after PAV")
 
 
@@ -182,9 +188,9 @@ def _clopper_pearson(steps: PavSteps, confidence_level: float) -> tuple[Floats, 
     tail = (1.0 - confidence_level) / 2.0
     hits, misses = steps.positives, steps.negatives
     low, high = np.zeros(hits.size), np.ones(hits.size)
-    some, rest = hits > 0.0, misses > 0.0
-    low[some] = betaincinv(hits[some], misses[some] + 1.0, tail)
-    high[rest] = betaincinv(hits[rest] + 1.0, misses[rest], 1.0 - tail)
+    has_hits, has_misses = hits > 0.0, misses > 0.0
+    low[has_hits] = betaincinv(hits[has_hits], misses[has_hits] + 1.0, tail)
+    high[has_misses] = betaincinv(hits[has_misses] + 1.0, misses[has_misses], 1.0 - tail)
     prior = np.log(hits.sum()) - np.log(misses.sum())  # of the data
     odds = np.exp(steps.prior_log_odds - prior)
     return low * odds / (low * odds + 1.0 - low), high * odds / (high * odds + 1.0 - high)
@@ -298,5 +304,5 @@ def _draw_counts(ax: Axes, bins: BinTotals, color: Any, *, weighted: bool) -> No
         above.set_ylabel("Weight" if weighted else "Samples", fontsize="small")
     counts = bins.weight.sum(axis=0)
     floor = 0.5 * min(1.0, counts[counts > 0.0].min())  # a log scale has no 0
-    drawn = np.where(counts > 0.0, counts, np.nan)
-    above.stairs(drawn, bins.edges, baseline=floor, color=color, linewidth=1.2)
+    heights = np.where(counts > 0.0, counts, np.nan)
+    above.stairs(heights, bins.edges, baseline=floor, color=color, linewidth=1.2)

@@ -66,11 +66,11 @@ def score_histogram(
     canvas: Canvas[ScoreHistogram] = Canvas(ax, kwargs, StepPatch)
     single = len(as_mapping(systems)) == 1 and not (ax is not None and ax.patches)
     systems, spoofed = spoofed_apart(systems, spoof)
-    found = dict(canvas.systems(systems, ScoreHistogram, _histogram))
-    x_label = _score_label(counts.are_llrs for counts in found.values())
+    histograms = dict(canvas.systems(systems, ScoreHistogram, _histogram))
+    x_label = _score_label(counts.are_llrs for counts in histograms.values())
     spans: dict[str, tuple[float, float]] = {}
     tops: dict[str, float] = {}
-    for name, counts in found.items():
+    for name, counts in histograms.items():
         looks = _looks(canvas, name, alone=single, fill=False, linewidth=1.3)
         series = {"targets": (counts, 1), "non-targets": (counts, 0)}
         if name in spoofed:
@@ -119,8 +119,11 @@ def _looks(
     looks["spoofed trials"] = {**second(style), "linestyle": SPOOFED}
     if alone:
         for color, (what, look) in zip(COLORS, looks.items(), strict=False):
-            own = {"color": color, "label": f"{name}, {what}" if name else what}
-            look |= {key: value for key, value in own.items() if key not in canvas.options}
+            label = f"{name}, {what}" if name and what == "targets" else what
+            look_of_class = {"color": color, "label": label}
+            look |= {
+                key: value for key, value in look_of_class.items() if key not in canvas.options
+            }
     return looks
 
 
@@ -182,13 +185,13 @@ def tippett(
     """
     canvas: Canvas[TippettCurves] = Canvas(ax, kwargs)
     systems, spoofed = spoofed_apart(systems, spoof)
-    found, spans = dict(canvas.systems(systems, TippettCurves, curves.tippett)), {}
-    x_label = _score_label(each.are_llrs for each in found.values())
-    for name, each in found.items():
+    curves_of, spans = dict(canvas.systems(systems, TippettCurves, curves.tippett)), {}
+    x_label = _score_label(result.are_llrs for result in curves_of.values())
+    for name, result in curves_of.items():
         looks = _looks(canvas, name)
         series = {
-            "targets": (each.target_scores, each.p_target),
-            "non-targets": (each.nontarget_scores, each.p_nontarget),
+            "targets": (result.target_scores, result.p_target),
+            "non-targets": (result.nontarget_scores, result.p_nontarget),
         }
         if name in spoofed:
             spoofs = curves.tippett(spoofed[name])
@@ -281,24 +284,24 @@ def pav_map(
     systems = of_class(systems, class_)
     canvas: Canvas[PavSteps] = Canvas(ax, kwargs)
     canvas.take_bands(band, systems, curves.pav_steps)
-    found = dict(canvas.systems(systems, PavSteps, curves.pav_steps))
-    x_label = _score_label(steps.kind != "raw scores" for steps in found.values())
+    steps_of = dict(canvas.systems(systems, PavSteps, curves.pav_steps))
+    x_label = _score_label(steps.kind != "raw scores" for steps in steps_of.values())
     lines: dict[str, Line2D] = {}
-    for name, steps in found.items():
+    for name, steps in steps_of.items():
         x = np.column_stack([steps.lowest, steps.highest]).ravel() - _shift(steps)
         y = np.repeat(steps.llr, 2)
-        _note_infinite(canvas, name, x, y, alone=len(found) == 1)
+        _note_infinite(canvas, name, x, y, alone=len(steps_of) == 1)
         finite = np.isfinite(x) & np.isfinite(y)
         if finite.any():
             (lines[name],) = canvas.ax.plot(x[finite], y[finite], **canvas.style(name))
     ends = {name: np.asarray(line.get_xdata())[[0, -1]] for name, line in lines.items()}
     canvas.limit_scores({name: (low, high) for name, (low, high) in ends.items()})
     for name in (name for name in lines if name in canvas.bands):
-        own, (first, last) = canvas.bands[name], ends[name]
-        x = own.low.score - _shift(found[name])
+        band_of_system, (first, last) = canvas.bands[name], ends[name]
+        x = band_of_system.low.score - _shift(steps_of[name])
         inside = (x >= first) & (x <= last)
-        low, high = own.low.llr[inside], own.high.llr[inside]
-        canvas.fill(name, lines[name], own, x[inside], low, high)
+        low, high = band_of_system.low.llr[inside], band_of_system.high.llr[inside]
+        canvas.fill(name, lines[name], band_of_system, x[inside], low, high)
     if x_label == LLR and any(not is_guide(line) for line in canvas.ax.lines):
         _draw_identity(canvas)
     return canvas.finish(x_label, "LLR after PAV (natural logarithm)")
@@ -390,15 +393,15 @@ def calibration_map(
     if not checks.as_number("low", low) < checks.as_number("high", high):
         raise ArgumentError("low", f"must be below high, not {low} to {high}")
     canvas: Canvas[Calibrator] = Canvas(ax, kwargs)
-    found = dict(canvas.systems(systems, Calibrator))
-    kinds = {getattr(each, "domain_", "nothing") for each in found.values()}
+    calibrators = dict(canvas.systems(systems, Calibrator))
+    kinds = {getattr(calibrator, "domain_", "nothing") for calibrator in calibrators.values()}
     if "nothing" in kinds:
         raise ArgumentError("systems", "must be fitted", remedy="call fit(predictions)")
     if len(kinds) > 1:
         raise ArgumentError("systems", "must all be fitted to data of one kind: they share an axis")
     kind, x_label, y_label = _AXES[kinds.pop()]
     x = np.linspace(low, high, 2_001)
-    for name, calibrator in found.items():
+    for name, calibrator in calibrators.items():
         if np.size(getattr(calibrator, "bias_", (0, 1))) > 2:
             raise ArgumentError("systems", "must be fitted to two classes: others have no one axis")
         y = calibrator.transform(Predictions.of(kind, None, x)).scores

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -69,8 +70,8 @@ class _Chart:
             words = " Hollow marks: where the cost is lowest"
             if not report.is_raw:
                 options["operating_points"] += [
-                    ActDCF(each.p_target, each.c_miss, each.c_fa)
-                    for each in report.operating_points
+                    ActDCF(minimum.p_target, minimum.c_miss, minimum.c_fa)
+                    for minimum in report.operating_points
                 ]
                 words += "; filled marks: Bayes decisions with the scores as they are"
             words += "."
@@ -218,15 +219,15 @@ class _Drawing:
         names, options, caption = self._names, dict(chart.options), chart.caption
         if "spoof" in options:
             options["spoof"] = {names[k]: v for k, v in options["spoof"].items() if k in systems}
-        bands = {name: self._band_of(chart, name) for name in systems}
-        shown = {names[name]: each for name, each in bands.items() if each is not None}
+        bands = {names[name]: self._band_of(chart, name) for name in systems}
+        bands = {label: area for label, area in bands.items() if area is not None}
         intervals = self._report.evaluation.intervals
-        if shown and intervals is not None:
+        if bands and intervals is not None:
             caption += (
                 f" Shaded are pointwise bands of {100.0 * intervals.confidence_level:g} %, from "
                 f"{intervals.n_resamples:,} replicates, resampling {intervals.drawn}."
             )
-            options["band"] = shown
+            options["band"] = bands
         elif options.get("band") == "consistency":
             caption += _BY_CHANCE
         curves_of = {names[name]: self._report.drawn[name] for name in systems}
@@ -256,27 +257,23 @@ class _Drawing:
     def draw_det_by_condition(self, chart: _Chart) -> None:
         """Draw DET curves of all systems in each condition; of one system, of its conditions."""
         by_condition, names = self._report.by_condition, self._names
-        conditions = list(dict.fromkeys(name for some in by_condition.values() for name in some))
+        conditions = list(dict.fromkeys(chain.from_iterable(by_condition.values())))
         if not 1 < len(conditions) <= _MOST_CONDITIONS:
             return
         column, short = by_column(conditions)
         figures_of: dict[str, dict[str, Predictions]] = {}
         for system, samples in by_condition.items():
             for condition in samples:
+                title = f"{chart.title}, {f'{column} ' if column else ''}{short[condition]}"
+                curve = names[system]
                 if len(by_condition) == 1:
-                    title, curve = (
-                        f"{chart.title} of {names[system]} by condition",
-                        short[condition],
-                    )
-                else:
-                    title = f"{chart.title}, {f'{column} ' if column else ''}{short[condition]}"
-                    curve = names[system]
+                    title, curve = f"{chart.title} of {curve} by condition", short[condition]
                 figures_of.setdefault(title, {})[curve] = samples[condition]
         for title, systems in figures_of.items():
-            for part, some in _parts(list(systems), "curves"):
-                shown = {name: systems[name] for name in some}
-                draw = partial(chart.draw, shown, **chart.options)
-                self._add(title + part, chart.caption, shown, draw)
+            for part, labels in _parts(list(systems), "curves"):
+                curves_of = {name: systems[name] for name in labels}
+                draw = partial(chart.draw, curves_of, **chart.options)
+                self._add(title + part, chart.caption, curves_of, draw)
 
     def draw_classes(self, n_classes: int) -> None:
         """Draw the reliability of each class against the others, one system at a time."""
@@ -287,10 +284,12 @@ class _Drawing:
             by_size = np.argsort(-samples.class_weights, kind="stable")[:_MOST_CLASSES]
             classes = sorted(by_size.tolist())
             for first in range(0, len(classes), _MOST_CURVES):
-                some = classes[first : first + _MOST_CURVES]
-                title = f"Reliability of {self._names[system]}, classes {', '.join(map(str, some))}"
-                draw = partial(plotting.reliability, samples, on="class", classes=some, band=None)
-                self._add(title, caption, [f"class {k}" for k in some], draw)
+                subset = classes[first : first + _MOST_CURVES]
+                title = (
+                    f"Reliability of {self._names[system]}, classes {', '.join(map(str, subset))}"
+                )
+                draw = partial(plotting.reliability, samples, on="class", classes=subset, band=None)
+                self._add(title, caption, [f"class {k}" for k in subset], draw)
 
     def draw_metrics(self, part: str, names: Sequence[str]) -> None:
         """Draw the metrics that are 1 for a system that knows the priors alone, as bars."""
@@ -324,8 +323,8 @@ class _Drawing:
             "The fusion of all minus that without a system, or without the quality measures. Below "
             "0 these add something, where whiskers do not reach 0."
         )
-        for part, some in _parts([*rows_of]):
-            systems = {names[name]: rows_of[name] for name in some}
+        for part, parts_of_fusion in _parts([*rows_of]):
+            systems = {names[name]: rows_of[name] for name in parts_of_fusion}
             draw = partial(plotting.metric_bars, systems)
             self._add(f"Gains of the fusion{part}", caption, systems, draw)
 
@@ -361,6 +360,6 @@ def _draw_by_condition(
 def _parts(names: Sequence[str], what: str = "systems") -> Iterator[tuple[str, Sequence[str]]]:
     """Yield as many names at a time as can be told apart in a figure, and what to call them."""
     for first in range(0, len(names), _MOST_SYSTEMS):
-        some = names[first : first + _MOST_SYSTEMS]
-        numbers = f", {what} {first + 1} to {first + len(some)}"
-        yield "" if len(names) <= _MOST_SYSTEMS else numbers, some
+        names_of_part = names[first : first + _MOST_SYSTEMS]
+        numbers = f", {what} {first + 1} to {first + len(names_of_part)}"
+        yield "" if len(names) <= _MOST_SYSTEMS else numbers, names_of_part

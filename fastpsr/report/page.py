@@ -75,13 +75,13 @@ def write_evaluation(
 ) -> None:
     """Write an evaluation as a report; arguments are those of ``Evaluation.to_report``."""
     systems = predictions if isinstance(predictions, Mapping) else {UNNAMED: predictions}
-    known = {name: each for name, each in systems.items() if each is not None}
+    labeled = {name: samples for name, samples in systems.items() if samples is not None}
     masks: Any = spoof if isinstance(spoof, Mapping) or spoof is None else {UNNAMED: spoof}
     warnings = [f"warning: {message}" for message in evaluation.warnings]
-    report = Report(evaluation, known, spoof=masks or {}, read=[*read, *warnings], **content)
+    report = Report(evaluation, labeled, spoof=masks or {}, read=[*read, *warnings], **content)
     conditions: Any = {
-        name: {group.name: group.data for group in groups_of(each, by, bins)}
-        for name, each in known.items()
+        name: {group.name: group.data for group in groups_of(samples, by, bins)}
+        for name, samples in labeled.items()
     }
     write_report(path, replace(report, by_condition=conditions))
 
