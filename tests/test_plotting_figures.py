@@ -40,15 +40,12 @@ CURVES = {  # two systems for each figure, of results and predictions
     "bayes_error": {"A": fp.bayes_error(A), "B": B},
     "calibration_map": {"A": fp.DirectionPreserving().fit(A), "B": fp.PAV(0.01).fit(A)},
     "det": {"A": fp.roc(A), "B": B},
-    "divergence_curve": {k: fp.divergence_curve(SYSTEMS[k], fp.rules.Log()) for k in "AB"},
     "empirical_cross_entropy": {"A": fp.empirical_cross_entropy(A), "B": B},
     "metric_bars": {"A": fp.evaluate(A, SCORES), "B": {"NCE": 0.5, "NBS": 0.4}},
     "pav_map": {"A": fp.pav_steps(A), "B": B},
     "reliability": {"A": fp.pav_steps(A), "B": B},
     "reliability_bins": {"A": A, "B": B},
-    "risk_curve": {"A": fp.risk_curve(A, [0.2, 0.5]), "B": B},
     "roc": {"A": fp.roc(A), "B": B},
-    "rule_losses": {"A": fp.rules.Log(), "B": fp.rules.Brier()},
     "sample_size": {"A": sizes(A), "B": sizes(B)},
     "score_histogram": {"A": fp.score_histogram(A), "B": B},
     "tippett": {"A": fp.tippett(A), "B": B},
@@ -76,7 +73,7 @@ def test_systems_share_axes_and_are_told_apart(name):
     assert ax.get_ylabel()
     assert ax.get_xlabel() or name == "metric_bars"
     natural = {"ape", "bayes_error", "calibration_map", "empirical_cross_entropy", "pav_map",
-               "risk_curve", "score_histogram", "tippett"}  # fmt: skip
+               "score_histogram", "tippett"}  # fmt: skip
     assert ("(natural logarithm)" in ax.get_xlabel().replace("\n", " ")) == (name in natural)
     if name == "metric_bars":
         return  # bars of another call would hide those of the first
@@ -221,72 +218,6 @@ def test_operating_points_of_det():
         with pytest.raises(fp.ArgumentError) as raised:
             draw("det", fp.roc(A), operating_points=points)
         assert raised.value.argument == argument
-
-
-# Risks, rules and divergences
-
-
-@pytest.mark.parametrize(
-    ("weight", "rule", "factor"),
-    [(None, fp.rules.Log(), 1.0), (fp.rules.Log(), fp.rules.Log(), 1.0),
-     (fp.rules.Brier(), fp.rules.Brier(), 1.0), (fp.rules.Beta(2, 2), fp.rules.Brier(), 3.0),
-     (fp.rules.Weighted(lambda a: a[:, 0]), fp.rules.Weighted(lambda a: a[:, 0]), 1.0),
-     (lambda a: 6 * a * (1 - a), fp.rules.Brier(), 3.0)],
-)  # fmt: skip
-def test_the_area_under_a_risk_curve_is_the_score(weight, rule, factor):
-    curve = fp.risk_curve(A, np.arange(1, 20_000) / 20_000)
-    x, y = lines_of(draw("risk_curve", curve, weight=weight))[0].get_xydata().T
-    score = fp.ExpectedScore(rule, normalized=False)(A)
-    assert trapezoid(y, x) == pytest.approx(factor * score, rel=5e-3)
-
-
-def test_risk_curves_are_drawn_in_order_and_check_weights():
-    curve = fp.risk_curve(A, [[0.7, 0.3], [0.2, 0.8]])
-    log_odds = lines_of(draw("risk_curve", curve))[0].get_xdata()
-    np.testing.assert_allclose(log_odds, np.log([0.2 / 0.8, 0.7 / 0.3]))
-    for weight in (3, fp.rules.Cost([[0, 1], [1, 0]]), lambda a: a - 1.0):
-        with pytest.raises(fp.ArgumentError) as raised:
-            draw("risk_curve", curve, weight=weight)
-        assert raised.value.argument == "weight"
-
-
-def test_divergence_and_rules():
-    curve = fp.divergence_curve(A, fp.rules.Brier())
-    line, star = lines_of(draw("divergence_curve", curve))
-    np.testing.assert_allclose(line.get_ydata(), curve.divergence)
-    assert star.get_xdata().tolist() == [curve.mean_posterior]
-    assert star.get_ydata()[0] <= line.get_ydata().min() + 1e-4
-    if_one, if_zero = lines_of(draw("rule_losses", fp.rules.Log()))
-    posterior = if_one.get_xdata()[1:-1]
-    np.testing.assert_allclose(if_one.get_ydata()[1:-1], -np.log(posterior))
-    np.testing.assert_allclose(if_zero.get_ydata()[1:-1], -np.log(1 - posterior))
-    assert (if_one.get_linestyle(), if_zero.get_linestyle()) == ("-", "--")
-
-
-@pytest.mark.parametrize(
-    ("name", "curve_of", "series"),
-    [("bayes_error", fp.bayes_error, ("normalized_actual", "normalized_minimum")),
-     ("ape", fp.bayes_error, ("actual", "minimum")),
-     ("empirical_cross_entropy", fp.empirical_cross_entropy, ("raw", "pav", "null"))],
-)  # fmt: skip
-def test_curves_by_prior(name, curve_of, series):
-    curve = curve_of(A, [3.0, -3.0, 0.0])
-    ax = draw(name, curve)
-    for line, part, style in zip(ax.lines, series, ("-", "--", ":"), strict=False):
-        assert line.get_xdata().tolist() == [-3.0, 0.0, 3.0]
-        np.testing.assert_allclose(line.get_ydata(), getattr(curve, part)[[1, 2, 0]])
-        assert line.get_linestyle() == style
-
-
-def test_widths_of_sample_sizes():
-    found = CURVES["sample_size"]["A"]
-    curve, pilot, needed, interval = lines_of(draw("sample_size", found))
-    np.testing.assert_array_equal(
-        curve.get_xydata(), np.transpose([found.curve_n, found.curve_width])
-    )
-    assert pilot.get_xydata().tolist() == [[found.pilot_n, found.pilot_width]]
-    assert needed.get_xydata().tolist() == [[found.n, found.width]]
-    assert interval.get_xdata().tolist() == list(found.interval)
 
 
 # Scores and calibration
@@ -485,10 +416,6 @@ BANDED = {  # figure: curve, x of the band, and the series that is drawn
     "roc": (fp.roc, lambda c: c.p_fa, lambda c: 1.0 - c.p_miss),
     "bayes_error": (fp.bayes_error, lambda c: c.prior_log_odds, lambda c: c.normalized_actual),
     "ape": (fp.bayes_error, lambda c: c.prior_log_odds, lambda c: c.actual),
-    "risk_curve": (
-        fp.risk_curve, lambda c: np.log(c.points / (1.0 - c.points)),
-        lambda c: c.points * (1.0 - c.points) * c.risk,
-    ),
     "pav_map": (fp.pav_steps, lambda c: c.score, lambda c: c.llr),
     "reliability": (fp.pav_steps, lambda c: c.forecast, lambda c: c.posterior),
 }  # fmt: skip

@@ -29,13 +29,6 @@ def test_many_systems_differ_in_color_or_line():
     assert [bar.get_hatch() is not None for bar in bars] == [False] * 10 + [True] * 2
 
 
-@pytest.mark.parametrize("name", ["roc", "score_histogram", "tippett"])
-def test_equal_curves_are_named(name):
-    notes = notes_of(draw(name, {"A": GOOD, "B": WILD, "C": GOOD}))
-    assert "C: the same curve as A" in notes
-    assert notes.count("same curve") == (2 if name == "roc" else 1)  # B ranks like A
-
-
 @pytest.mark.parametrize("name", ["det", "empirical_cross_entropy"])
 def test_legends_and_notes_are_below_each_other(name):
     ax = laid_out(draw(name, {f"system {k}": GOOD for k in range(8)} | {"wild": WILD}))

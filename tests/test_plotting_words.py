@@ -47,13 +47,12 @@ def test_a_missing_class_and_unsuited_data(name):
         assert raised.value.argument == "systems['A']"
 
 
-def test_one_class_has_risks_and_bins():
+def test_one_class_has_bins():
     one_class = fp.Predictions.from_posteriors([0, 0], [0.2, 0.7])
-    assert own_lines(draw("risk_curve", one_class))
     assert draw("reliability_bins", one_class).patches
 
 
-@pytest.mark.parametrize("name", [*BINARY, "risk_curve", "reliability_bins"])
+@pytest.mark.parametrize("name", [*BINARY, "reliability_bins"])
 def test_nothing_that_is_drawn_is_infinite(name):
     for data in (EQUAL, INFINITE, SEPARABLE):
         ax = draw(name, {"A": data})
@@ -110,7 +109,7 @@ def test_what_cannot_be_drawn_is_left_out():
 
 def test_raw_scores():
     assert [line.get_linestyle() for line in own_lines(draw("bayes_error", RAW))] == ["--"]
-    for name in ("risk_curve", "empirical_cross_entropy", "reliability", "reliability_bins"):
+    for name in ("empirical_cross_entropy", "reliability", "reliability_bins"):
         with pytest.raises(ValueError, match="raw scores"):
             draw(name, {"A": RAW})
     with pytest.raises(ValueError, match="raw scores"):
@@ -126,15 +125,6 @@ def test_infinite_and_undefined_bars():
     ax = draw("metric_bars", {"A": {"NCE": INF, "RCL": np.nan, "NBS": 0.5, "low": -INF}})
     assert "A: NCE is infinite A: RCL is undefined A: low is minus infinity" in notes_of(ax)
     assert [bar.get_height() for bar in ax.patches] == [0.5]
-
-
-def test_infinite_divergences():
-    data = fp.Predictions.from_posteriors(None, [0.5, 0.25])
-    curve = fp.divergence_curve(data, lambda r, q: np.full(len(r), INF))
-    ax = draw("divergence_curve", {"A": curve})
-    assert "A: the expected divergence is infinite" in notes_of(ax)
-    short = fp.divergence_curve(data, fp.rules.Log(), [0.1, 0.2])
-    assert "lies beyond the points" in notes_of(draw("divergence_curve", short))
 
 
 def test_replicates_of_bands_without_a_class():

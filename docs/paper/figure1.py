@@ -10,6 +10,7 @@ from collections.abc import Callable
 import common
 import numpy as np
 import synthetic
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import fastpsr as fp
@@ -51,6 +52,16 @@ METRICS = {
 }
 
 
+def draw(ax: Axes, label: str, risk: np.ndarray, rule: fp.rules.ScoringRule) -> None:
+    """Draw a curve on the axis of log-odds, where the factor a_1 (1 - a_1) keeps areas."""
+    heights = DRAWN * (1 - DRAWN) * risk
+    if isinstance(rule, fp.rules.Brier):
+        heights *= 2 * DRAWN * (1 - DRAWN)
+    ax.plot(np.log(DRAWN / (1 - DRAWN)), heights, label=label)
+    ax.set_xlabel("Log-odds of the operating point $a_1$ (natural logarithm)")
+    ax.set_ylabel(r"Weighted Bayes risk $\times\,a_1(1-a_1)$")
+
+
 def main() -> None:
     options = common.parser(__doc__, seeds=20).parse_args()
     draws = [systems(seed) for seed in [None, *range(options.seeds)]]
@@ -59,11 +70,11 @@ def main() -> None:
     figure = Figure(figsize=(10, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
     for ax, score, rule in ((left, "NCE", fp.rules.Log()), (right, "NBS", fp.rules.Brier())):
-        named = {
-            f"{name}, {score} {numbers[score][name][0]:.3f}": fp.risk_curve(data, DRAWN)
-            for name, data in draws[0].items()
-        }
-        fp.plotting.risk_curve(named, weight=rule, ax=ax)
+        for name, data in draws[0].items():
+            label = f"{name}, {score} {numbers[score][name][0]:.3f}"
+            draw(ax, label, fp.risk_curve(data, DRAWN).risk, rule)
+        ax.set_ylim(bottom=0)
+        ax.legend()
     left.set_title("Weight 1: the area is CE")
     right.set_title("Weight $2 a_1 (1 - a_1)$: the area is BS")
     common.write(options, "figure1", numbers, figure)

@@ -31,10 +31,11 @@ def main() -> None:
     print(f"{'divergence':<24}{'minimum at':>11}{'mean':>8}{'median':>8}{'least':>8}{'at mean':>9}")
     for ax, (name, divergence) in zip(figure.subplots(1, 4), DIVERGENCES.items(), strict=True):
         curve = fp.divergence_curve(data, divergence)
-        fp.plotting.divergence_curve(curve, ax=ax).set_title(name)
-        ax.set_xlabel("$q_{01}$")
         least = int(np.argmin(curve.divergence))
         at_mean = fp.divergence_curve(data, divergence, [curve.mean_posterior]).divergence[0]
+        ax.plot(curve.points, curve.divergence)
+        ax.plot([curve.mean_posterior], [at_mean], "*", markersize=11)
+        ax.set(title=name, xlabel="$q_{01}$", ylabel="Expected divergence", ylim=(0, None))
         numbers[name] = {
             "minimum at": float(curve.points[least]), "mean": curve.mean_posterior,
             "median": median, "least": float(curve.divergence[least]), "at mean": float(at_mean),

@@ -181,7 +181,7 @@ def _too_few(metric: "fp.MinDCF | fp.MissRate | fp.FalseAlarmRate", ranks: "fp.P
 
 def _print_intervals(table: "fp.Evaluation") -> None:
     """Print the threshold and the metric on which it is based, with intervals."""
-    from fastpsr.evaluation.layout import with_interval
+    from fastpsr.evaluation.grid import with_interval
 
     console.print(table.settings)
     for row in table.rows:

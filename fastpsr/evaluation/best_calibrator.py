@@ -43,10 +43,9 @@ class BestCalibrator:
     unit: ClassVar[str] = "percent"
 
     @classmethod
-    def of(cls, loss: CalibrationLoss, saving: float, others: dict[str, float]) -> Self | None:
+    def of(cls, loss: CalibrationLoss, saving: float, rivals: dict[str, float]) -> Self | None:
         """Return the best of the calibrator of a loss and others; None if none has a value."""
-        own = {} if math.isnan(saving) else {_name_of(loss): saving}
-        savings = own | others
+        savings = ({} if math.isnan(saving) else {_name_of(loss): saving}) | rivals
         if not savings:
             return None
         best = max(savings, key=lambda name: savings[name])
@@ -69,17 +68,17 @@ def savings_of_others(loss: CalibrationLoss, data: Data) -> dict[str, float]:
     be fitted, or have no value, are left out.
     """
     begin(data)
-    others = _others(loss, data)
+    calibrators = _others(loss, data)
     others_totals = [
-        partial(_or_none, replace(loss, calibrator=each).calibrated_totals, data)
-        for each in others.values()
+        partial(_or_none, replace(loss, calibrator=calibrator).calibrated_totals, data)
+        for calibrator in calibrators.values()
     ]
-    raw, *found = side_by_side(
+    raw, *totals = side_by_side(
         partial(_or_none, summed_losses, loss.rule, data), *others_totals, over=data
     )
     savings = {
         name: loss.finish((raw, calibrated))
-        for name, calibrated in zip(others, found, strict=True)
+        for name, calibrated in zip(calibrators, totals, strict=True)
         if raw is not None and calibrated is not None
     }
     return {name: saving for name, saving in savings.items() if not math.isnan(saving)}
@@ -109,5 +108,5 @@ def _or_none(function: Callable[..., ScoreTotals], *args: Any) -> ScoreTotals | 
 
 def _name_of(loss: CalibrationLoss) -> str:
     """Return the name of its calibrator on the command line, or how it is made."""
-    own = repr(loss.calibrator)
-    return next((name for name, each in NAMED.items() if repr(each) == own), own)
+    text = repr(loss.calibrator)
+    return next((name for name, named in NAMED.items() if repr(named) == text), text)

@@ -20,11 +20,11 @@ from fastpsr.counts import begin, one_call, side_by_side, takes_predictions
 from fastpsr.counts.sums import ScoreTotals, summed_losses
 from fastpsr.data import Data, Predictions, check_data
 from fastpsr.errors import ArgumentError, Subject
-from fastpsr.evaluation.layout import with_interval
+from fastpsr.evaluation.grid import Cell, Grid, ShownAsGrid, with_interval
 from fastpsr.interval_rule import OF_MEANS, IntervalRule
 from fastpsr.metrics import CalibrationLoss
 from fastpsr.options import with_hints
-from fastpsr.results import Result, aligned, table
+from fastpsr.results import Result
 from fastpsr.rules import Log, ScoringRule
 
 #: The parts of a decomposition as signed sums of the terms (score, calibrated score, uncertainty).
@@ -37,7 +37,7 @@ _SIGNS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Decomposition(Result):
+class Decomposition(ShownAsGrid, Result):
     """An expected score, and its parts: score = miscalibration - discrimination + uncertainty.
 
     Attributes
@@ -74,6 +74,7 @@ class Decomposition(Result):
     uncertainty: float
     unit: str = ""
     intervals: Mapping[str, BootstrapResult] = field(default_factory=dict, repr=False)
+    has_header = False
 
     def _content(self) -> dict[str, Any]:
         content = super()._content()
@@ -82,28 +83,26 @@ class Decomposition(Result):
     def _columns(self) -> dict[str, Any]:
         columns = {"part": list(_SIGNS), "value": [getattr(self, name) for name in _SIGNS]}
         if self.intervals:
-            found = [self.intervals[name] for name in _SIGNS]
-            columns["low"] = [result.interval.low for result in found]
-            columns["high"] = [result.interval.high for result in found]
+            results = [self.intervals[name] for name in _SIGNS]
+            columns["low"] = [result.interval.low for result in results]
+            columns["high"] = [result.interval.high for result in results]
         return columns
 
-    def _lines(self) -> list[tuple[str, str, str]]:
+    def _grid(self) -> Grid:
         lines = []
         for name in _SIGNS:
-            found = self.intervals.get(name)
-            low, high = found.interval if found is not None else (None, None)
-            lines.append((name, *with_interval(getattr(self, name), low, high)))
-        return lines
+            result = self.intervals.get(name)
+            low, high = result.interval if result is not None else (None, None)
+            texts = with_interval(getattr(self, name), low, high)
+            lines.append([Cell(name), *map(Cell, texts)])
+        value = f"value ({self.unit})" if self.unit else "value"
+        return Grid(["part", value, "interval"], lines)
 
-    def _title(self) -> str:
-        return described_results(list(self.intervals.values())) if self.intervals else ""
+    def _above(self) -> list[str]:
+        return [described_results(list(self.intervals.values()))] if self.intervals else []
 
-    def _repr_html_(self) -> str:
-        title = "; ".join(filter(None, ("Decomposition", self.unit, self._title())))
-        return table(title, ("part", "value", "interval"), self._lines())
-
-    def __str__(self) -> str:
-        return "\n".join([*filter(None, [self._title()]), *aligned(self._lines(), "lrl")])
+    def _sides(self) -> str:
+        return "lrl"
 
 
 @takes_predictions

@@ -2,8 +2,9 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 from fastpsr.bootstrap import BootstrapResult, Resampling
@@ -22,18 +23,14 @@ from fastpsr.evaluation.specification import (
     Metrics,
     Pairs,
     Specification,
-    group_pairs_of,
     named_metrics,
-    pairs_of,
 )
 from fastpsr.evaluation.table import Difference, Evaluation
 from fastpsr.evaluation.task import Progress, Task, tasks_of
-from fastpsr.metrics.defaults import (
-    LossOfTable,
-)
+from fastpsr.metrics.defaults import LossOfTable
 from fastpsr.options import with_hints
 
-_Sides = tuple[Task, Task]
+_Pair = tuple[Task, Task]
 _MOST_SECONDS = 20.0  # of an interval in a default table
 
 
@@ -253,54 +250,28 @@ def evaluate_systems(
     Without `with_all` only groups are computed. Messages name the system if there are several, or
     with `always_named`.
     """
-    intervals, differences = specification.intervals, specification.differences
-    group_differences = specification.group_differences
+    intervals = specification.intervals
     of_systems = _tasks_of_systems(systems, specification, always_named=always_named)
     if not with_all:
         of_systems = [of_system[1:] for of_system in of_systems]
     tasks = [task for of_system in of_systems for task in of_system]
-    sides: list[_Sides] = []
-    drawn_together: Sequence[Sequence[Task]] = [[task] for task in tasks]
-    if differences is not None:
-        _check_columns(systems, specification)
-        drawn_together, pairs = _side_by_side(of_systems), pairs_of(len(systems), differences)
-        sides += [(one[a], one[b]) for one in drawn_together for a, b in pairs]
-    if group_differences is not None:
-        drawn_together = of_systems if differences is None else [tasks]
-        for of_system in of_systems:
-            pairs = group_pairs_of([task.grouping for task in of_system], group_differences)
-            sides += [(of_system[a], of_system[b]) for a, b in pairs]
-            if intervals is not None:
-                intervals.check_simultaneous(len(pairs))
-    found: list[Difference] = []
+    batches, pairs = _compared(systems, of_systems, specification)
+    differences: list[Difference] = []
     with kept_warnings() as warned:
         _leave_out_slow_intervals(tasks)
-        functions = [each for task in tasks for each in task.functions(progress)]
-        results = iter(outcomes(functions, [task.data for task in tasks]))
-        for task in tasks:
-            for each in task.take(results):
-                warn(each.of(task.about()) if task.among else each)
-        for some in drawn_together:  # no comprehension, so that warnings refer to the caller's line
-            drawn = some[0].intervals if group_differences is None else intervals
-            between = [(a, b) for a, b in sides if a in some]
-            found += _finished(some, between, drawn, progress)
+        _compute(tasks, progress)
+        for batch in batches:
+            settings = batch[0].intervals if specification.group_differences is None else intervals
+            between = [(a, b) for a, b in pairs if a in batch]
+            results: dict[Any, BootstrapResult] = {}
+            if settings is not None:
+                results = _intervals(batch, between, settings, progress)
+            for task in batch:
+                task.make_rows(results)
+            differences += _differences(between, results)
     rows = tuple(row for task in tasks for row in task.rows.values())
     groups = tuple(task.described for task in tasks)
-    return Evaluation(rows, groups, intervals, tuple(found), tuple(warned.values()))
-
-
-def _leave_out_slow_intervals(tasks: Sequence[Task]) -> None:
-    """Leave out intervals of default metrics that would take long in this table, and warn."""
-    slow: dict[str, float] = defaultdict(float)
-    for task in tasks if tasks and tasks[0].intervals is not None else ():
-        for name, metric in task.metrics.items():
-            if isinstance(metric, LossOfTable) and task.intervals is not None:
-                slow[name] += metric.seconds_of_refits(task.data, task.intervals.n_resamples)
-    slow = {name: seconds for name, seconds in slow.items() if seconds > _MOST_SECONDS}
-    for name, seconds in slow.items():
-        warn(SlowIntervalWarning(name, seconds))
-    for task in tasks:
-        task.not_drawn = slow.keys()
+    return Evaluation(rows, groups, intervals, tuple(differences), tuple(warned.values()))
 
 
 def _tasks_of_systems(
@@ -316,7 +287,7 @@ def _tasks_of_systems(
     for system, data in systems.items():
         check_data(data, names[system])
     kinds = [data.kind for data in systems.values()]
-    found: list[list[Task]] = []
+    of_systems: list[list[Task]] = []
     for system, data in systems.items():
         label = str(system) if always_named or len(systems) > 1 else ""
         try:
@@ -324,153 +295,159 @@ def _tasks_of_systems(
                 _ = data.labels
             of_kinds = [data.kind] if specification.differences is None else kinds
             metrics = named_metrics(specification.metrics, data.n_classes, of_kinds)
-            found.append(tasks_of(system, label, data, metrics, specification))
+            of_systems.append(tasks_of(system, label, data, metrics, specification))
         except ArgumentError as error:
             if len(systems) == 1:
                 raise
             name = f"{names[system]}: {error.name or error.argument}"
             raise error.renamed(name) from None
-    return found
+    return of_systems
 
 
-def _side_by_side(of_systems: Sequence[list[Task]]) -> list[tuple[Task, ...]]:
-    """Return the tasks of all systems for each group, which must have the same samples."""
-    first, *others = of_systems
-    for other in others:
-        groups = [[task.group for task in tasks] for tasks in (first, other)]
-        systems = [tasks[0].system for tasks in (first, other) if tasks]
-        if groups[0] != groups[1]:
-            raise ArgumentError(
-                "by", f"must be of the same values in {systems[0]!r} and {systems[1]!r}"
-            )
-        for one, another in zip(first, other, strict=True):
-            try:
-                check_same_samples(one.data, another.data)
-            except ArgumentError as error:
-                raise error.renamed(f"predictions {systems[0]!r} and {systems[1]!r}") from None
-    return list(zip(*of_systems, strict=True))
+def _compared(
+    systems: Mapping[Any, Data], of_systems: Sequence[list[Task]], specification: Specification
+) -> tuple[Sequence[Sequence[Task]], list[_Pair]]:
+    """Return the batches of tasks whose intervals are drawn together, and the pairs to compare."""
+    intervals, differences = specification.intervals, specification.differences
+    batches: Sequence[Sequence[Task]] = [[task] for tasks in of_systems for task in tasks]
+    pairs: list[_Pair] = []
+    if differences is not None:
+        if len(systems) < 2:
+            raise ArgumentError("differences", "need a dict of two systems or more")
+        _check_comparable(systems, of_systems, specification)
+        batches = list(zip(*of_systems, strict=True))
+        for batch in batches:
+            of_batch = combinations(batch, 2)
+            pairs += [(a, b) for a, b in of_batch if differences == "all" or a is batch[0]]
+    if specification.group_differences is not None:
+        batches = of_systems
+        if differences is not None:
+            batches = [[task for tasks in of_systems for task in tasks]]
+        for tasks in of_systems:
+            of_groups = _pairs_of_groups(tasks, specification.group_differences)
+            pairs += of_groups
+            if intervals is not None:
+                intervals.check_simultaneous(len(of_groups))
+    return batches, pairs
 
 
-def _check_columns(systems: Mapping[Any, Data], specification: Specification) -> None:
-    """Raise where systems that are compared have other conditions, or other units to draw."""
-    given = columns_by_name(specification.by or {}).values()
-    names = [name for one in given for name in (one if isinstance(one, (tuple, list)) else [one])]
+def _pairs_of_groups(tasks: Sequence[Task], which: GroupPairs) -> list[_Pair]:
+    """Return each group with all samples, or all pairs of groups of a grouping."""
+    pairs = [(b, a) for a, b in combinations(tasks, 2) if a.group is None]
+    if which == "all":
+        groups = [task for task in tasks if task.group is not None]
+        pairs = [(a, b) for a, b in combinations(groups, 2) if a.grouping == b.grouping]
+    if not pairs:
+        rule = "need groups of samples" if which == "pooled" else "need two groups of a grouping"
+        raise ArgumentError("group_differences", rule, pass_={"by": ...})
+    return pairs
+
+
+def _check_comparable(
+    systems: Mapping[Any, Data], of_systems: Sequence[list[Task]], specification: Specification
+) -> None:
+    """Raise unless systems have the same samples, groups, and units to draw."""
+    columns_by_grouping = columns_by_name(specification.by or {}).values()
+    names = [
+        name
+        for ids in columns_by_grouping
+        for name in (ids if isinstance(ids, (tuple, list)) else [ids])
+    ]
     if specification.intervals is not None:
         names += names_of_ids(specification.intervals.resampling).values()
-    (first, data), *others = systems.items()
-    for name, other in others:
+    columns = [name for name in names if isinstance(name, str)]
+    (first, tasks_of_first), *further = zip(systems, of_systems, strict=True)
+    for system, tasks in further:
+        groups = [[task.group for task in of] for of in (tasks_of_first, tasks)]
         try:
-            check_same_columns(data, other, [each for each in names if isinstance(each, str)])
+            check_same_columns(systems[first], systems[system], columns)
+            if groups[0] == groups[1]:
+                for a, b in zip(tasks_of_first, tasks, strict=True):
+                    check_same_samples(a.data, b.data)
         except ArgumentError as error:
-            raise error.renamed(f"predictions {first!r} and {name!r}") from None
+            raise error.renamed(f"predictions {first!r} and {system!r}") from None
+        if groups[0] != groups[1]:
+            raise ArgumentError("by", f"must be of the same values in {first!r} and {system!r}")
 
 
-def _finished(
-    tasks: Sequence[Task],
-    sides: Sequence[_Sides],
-    intervals: Intervals | None,
-    progress: Progress | None,
-) -> list[Difference]:
-    """Make the rows of tasks, and return their differences, which are drawn jointly.
-
-    The rows have the same draws with and without differences.
-    """
-    drawn: dict[tuple[Task, str], float] = {}
-    can_be_drawn: dict[str | None, bool] = {}
-    for task in tasks if intervals is not None else ():
-        if task.numbers and task.group not in can_be_drawn:
-            can_be_drawn[task.group] = task.can_be_drawn()
-        if can_be_drawn.get(task.group):
-            drawn |= {(task, name): number for name, number in task.drawn_numbers.items()}
-    compared = [  # inf - inf is undefined
-        (a, b, name)
-        for a, b in sides
-        for name in a.numbers
-        if not math.isnan(drawn.get((a, name), math.nan) - drawn.get((b, name), math.nan))
-    ]
-    n_in_family = Counter(_family(*each) for each in compared)
-    n_in_family[None] = 1
-    results: dict[Any, BootstrapResult] = {}
-    if intervals is not None:
-        results = _intervals(drawn, compared, intervals, progress)
+def _leave_out_slow_intervals(tasks: Sequence[Task]) -> None:
+    """Leave out intervals of default metrics that would take long in this table, and warn."""
+    slow: dict[str, float] = defaultdict(float)
     for task in tasks:
-        task.rows = {name: task.row(name, results.get((task, name))) for name in task.values}
-    differences = []
-    for a, b in sides:
-        for name in (name for name in a.rows if name in b.rows):
-            result = results.get((a, b, name))
-            n = 1 if result is None else n_in_family[_family(a, b, name)]
-            differences.append(Difference(a.rows[name], b.rows[name], result, n))
-    return differences
+        for name, metric in task.metrics.items():
+            if isinstance(metric, LossOfTable) and task.intervals is not None:
+                slow[name] += metric.seconds_of_refits(task.data, task.intervals.n_resamples)
+    slow = {name: seconds for name, seconds in slow.items() if seconds > _MOST_SECONDS}
+    for name, seconds in slow.items():
+        warn(SlowIntervalWarning(name, seconds))
+    for task in tasks:
+        task.not_drawn = slow.keys()
+
+
+def _compute(tasks: Sequence[Task], progress: Progress | None) -> None:
+    """Compute the values of all tasks in one read of the data, and prepare their replicates."""
+    functions = [task.functions(progress) for task in tasks]
+    answers = iter(
+        outcomes([f for of in functions for f in of.values()], [task.data for task in tasks])
+    )
+    for task, of_task in zip(tasks, functions, strict=True):
+        task.take({name: next(answers) for name in of_task})
 
 
 def _intervals(
-    drawn: Mapping[tuple[Task, str], float],
-    compared: Sequence[tuple[Task, Task, str]],
+    tasks: Sequence[Task],
+    pairs: Sequence[_Pair],
     intervals: Intervals,
     progress: Progress | None,
 ) -> dict[Any, BootstrapResult]:
-    """Return the results of metrics of tasks, and of their differences.
+    """Return results by (task, metric), and of differences by (task, task, metric).
 
-    Values and differences of systems are drawn once where a scheme draws alike for both.
+    Values and differences of systems are drawn once where a scheme draws alike for both. The rows
+    have the same draws with and without differences.
     """
-    tasks = list(dict.fromkeys(task for task, _ in drawn))
-    if not tasks:
-        return {}
+    can_be_drawn: dict[str | None, bool] = {}
+    for task in tasks:
+        if task.numbers and task.group not in can_be_drawn:
+            can_be_drawn[task.group] = task.can_be_drawn()
     rows: dict[Any, Estimand] = {
-        (task, name): Estimand.of(task.about(name), task.own_job(name)) for task, name in drawn
+        (task, name): Estimand.of(task.about(name), task.own_job(name))
+        for task in tasks
+        if can_be_drawn.get(task.group)
+        for name in task.numbers
+        if task.has_interval(name)
     }
     differences: dict[Any, Estimand] = {
-        (a, b, name): Estimand(
-            _between(a, b, name),
-            ((a.job(name), 1.0), (b.job(name), -1.0)),
-            _family(a, b, name),
-        )
-        for a, b, name in compared
+        (a, b, name): estimand
+        for a, b in pairs
+        for name in a.numbers
+        if (a, name) in rows and (b, name) in rows
+        for estimand in [_difference(a, b, name)]
+        if not math.isnan(estimand.value)  # inf - inf is undefined
     }
-    common = _common(tasks)
-    is_of_one_group = len({task.group for task in tasks}) == 1
-    if compared and is_of_one_group and intervals.resampling.shares_draws:
-        together = rows | differences
-        report = _reporter(progress, common, "replicates", len(together))
-        return _results(together, intervals, report, jointly=True)
+    tasks_with_intervals = list(dict.fromkeys(task for task, _ in rows))
+    if not tasks_with_intervals:
+        return {}
+    common = _common(tasks_with_intervals)
+    is_of_one_group = len({task.group for task in tasks_with_intervals}) == 1
+    if differences and is_of_one_group and intervals.resampling.shares_draws:
+        return _results(rows | differences, intervals, progress, common, jointly=True)
     results: dict[Any, BootstrapResult] = {}
-    for task in tasks:
+    for task in tasks_with_intervals:
         assert task.intervals is not None
         of_task = {key: estimand for key, estimand in rows.items() if key[0] is task}
-        report = _reporter(progress, task.about(), "replicates", len(of_task))
-        results |= _results(of_task, task.intervals, report, jointly=False)
-    report = _reporter(progress, common, "replicates of differences", len(differences))
-    return results | _results(differences, intervals, report, jointly=True)
+        results |= _results(of_task, task.intervals, progress, task.about(), jointly=False)
+    what = "replicates of differences"
+    return results | _results(differences, intervals, progress, common, what, jointly=True)
 
 
-def _results(
-    estimands: Mapping[Any, Estimand],
-    intervals: Intervals,
-    report: Callable[[int, int], object],
-    *,
-    jointly: bool,
-) -> dict[Any, BootstrapResult]:
-    """Return the results of estimands by the same keys."""
-    if not estimands:
-        return {}
-    found = intervals_of(list(estimands.values()), intervals, jointly=jointly, progress=report)
-    return dict(zip(estimands, found, strict=True))
-
-
-def _reporter(
-    progress: Progress | None, about: Subject, what: str, n_intervals: int
-) -> Callable[[int, int], object]:
-    """Return what reports finished replicates, and then that intervals are computed."""
-
-    def report(done: int, total: int) -> None:
-        if progress is not None:
-            if total:
-                progress(str(replace(about, metric=what)), done, total)
-            if done == total:
-                progress(str(replace(about, metric="intervals")), 0, n_intervals)
-
-    return report
+def _difference(a: Task, b: Task, metric: str) -> Estimand:
+    """Return a metric of one task minus that of another; those of groups hold jointly."""
+    terms = (a.job(metric), 1.0), (b.job(metric), -1.0)
+    if a.group == b.group:
+        subject = Subject("", a.group or "", metric, f"{a.system} - {b.system}")
+        return Estimand(subject, terms)
+    subject = Subject(a.among, "", metric, f"{a.group or POOLED} - {b.group or POOLED}")
+    return Estimand(subject, terms, _family(a, b, metric))
 
 
 def _family(a: Task, b: Task, metric: str) -> tuple[str | None, str] | None:
@@ -478,18 +455,51 @@ def _family(a: Task, b: Task, metric: str) -> tuple[str | None, str] | None:
     return None if a.group == b.group else (a.system, metric)
 
 
-def _between(a: Task, b: Task, metric: str) -> Subject:
-    """Return what messages about a difference are about."""
-    if a.group != b.group:
-        return Subject(a.among, "", metric, f"{a.group or POOLED} - {b.group or POOLED}")
-    return Subject("", a.group or "", metric, f"{a.system} - {b.system}")
+def _differences(
+    pairs: Sequence[_Pair], results: Mapping[Any, BootstrapResult]
+) -> list[Difference]:
+    """Return the differences between the rows of pairs, with their intervals."""
+    n_in_family = Counter(_family(*key) for key in results if len(key) == 3)
+    n_in_family[None] = 1
+    return [
+        Difference(
+            a.rows[name], b.rows[name], results.get((a, b, name)),
+            n_in_family[_family(a, b, name)] if (a, b, name) in results else 1,
+        )
+        for a, b in pairs
+        for name in a.rows
+        if name in b.rows
+    ]  # fmt: skip
+
+
+def _results(
+    estimands: Mapping[Any, Estimand],
+    intervals: Intervals,
+    progress: Progress | None,
+    about: Subject,
+    what: str = "replicates",
+    *,
+    jointly: bool,
+) -> dict[Any, BootstrapResult]:
+    """Return the results of estimands by the same keys; steps are reported as about a subject."""
+    if not estimands:
+        return {}
+
+    def report(done: int, total: int) -> None:
+        if progress is not None:
+            if total:
+                progress(str(replace(about, metric=what)), done, total)
+            if done == total:
+                progress(str(replace(about, metric="intervals")), 0, len(estimands))
+
+    results = intervals_of(list(estimands.values()), intervals, jointly=jointly, progress=report)
+    return dict(zip(estimands, results, strict=True))
 
 
 def _common(tasks: Sequence[Task]) -> Subject:
     """Return a subject with the system and the group that all tasks have."""
-    about = tasks[0].about()
-    if any(task.among != about.system for task in tasks):
-        about = replace(about, system="")
-    if any(task.about().group != about.group for task in tasks):
-        about = replace(about, group="")
-    return about
+    system, group = (
+        names.pop() if len(names) == 1 else ""
+        for names in ({task.among for task in tasks}, {task.group or "" for task in tasks})
+    )
+    return Subject(system, group)

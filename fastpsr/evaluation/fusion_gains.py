@@ -126,7 +126,7 @@ def metrics_of_fusion(n_classes: int, **options: Any) -> dict[str, Metric[Any]]:
     """Return the default metrics by name; `options` are as for :func:`default_metrics`."""
     kinds = _OF_TWO_CLASSES if n_classes == 2 else _OF_MORE
     usual = default_metrics(n_classes, "likelihoods", **options)
-    return {name: each for name, each in usual.items() if isinstance(each, kinds)}
+    return {name: metric for name, metric in usual.items() if isinstance(metric, kinds)}
 
 
 def cross_fitted_rows(
@@ -139,20 +139,20 @@ def cross_fitted_rows(
     refits: bool = False,
 ) -> dict[str, Any]:
     """Return the predictions of each row of the table by its name: the fusion first."""
-    given = systems_by_name(systems)
-    chosen = refitted_training(train, "these systems")
+    named = systems_by_name(systems)
+    training = refitted_training(train, "these systems")
 
     @cache
     def dealt() -> Folds:
-        return chosen.folds_of(next(e for e in given.values() if not isinstance(e, Quality)))
+        return training.folds_of(next(e for e in named.values() if not isinstance(e, Quality)))
 
     def fused(fusion: LinearFusion | ByCondition, part: Any) -> Any:
         if isinstance(fusion, ByCondition):
             assert by is not None
-            return cross_fit(fusion, part, chosen, by=by)
+            return cross_fit(fusion, part, training, by=by)
         return fusion.cross_fitted(part, lambda _: dealt(), refits=refits)
 
-    parts = _parts_of(given, fusion)
+    parts = _parts_of(named, fusion)
     rows: dict[str, Any] = {}
     for done, (row, part) in enumerate(parts.items()):
         if progress is not None:
@@ -188,29 +188,29 @@ def _naming(row: str, fused: Callable[..., Any], *part: Any) -> Any:
 
 
 def _parts_of(
-    given: Mapping[Any, Data | Quality], fusion: LinearFusion | ByCondition
+    inputs: Mapping[Any, Data | Quality], fusion: LinearFusion | ByCondition
 ) -> dict[str, Any]:
     """Return by row a fusion and what it is of, or a system that is taken as it is."""
-    systems = {name: each for name, each in given.items() if not isinstance(each, Quality)}
-    parts: list[tuple[str, Any]] = [(FUSED, (fusion, given))]
+    systems = {name: system for name, system in inputs.items() if not isinstance(system, Quality)}
+    parts: list[tuple[str, Any]] = [(FUSED, (fusion, inputs))]
     renamed = []
-    for name, each in systems.items():
-        if getattr(each, "kind", "") == "raw scores":
-            parts.append((f"{name} calibrated", (fusion, {name: each})))
+    for name, system in systems.items():
+        if getattr(system, "kind", "") == "raw scores":
+            parts.append((f"{name} calibrated", (fusion, {name: system})))
             renamed.append(str(name))
         else:
-            parts.append((str(name), each))
-    if len(systems) < len(given):
+            parts.append((str(name), system))
+    if len(systems) < len(inputs):
         parts.append((f"{WITHOUT}quality", (fusion, systems)))
     if isinstance(fusion, ByCondition):
-        parts.append((f"{WITHOUT}conditions", (fusion.calibrator, given)))
+        parts.append((f"{WITHOUT}conditions", (fusion.calibrator, inputs)))
     if len(systems) > 1:
         for name in systems:
-            others = {other: each for other, each in given.items() if other != name}
-            parts.append((f"{WITHOUT}{name}", (fusion, others)))
-    taken = [*(row for row, _ in parts), *renamed]
-    for name in taken:
-        if taken.count(name) > 1:
+            remaining = {key: source for key, source in inputs.items() if key != name}
+            parts.append((f"{WITHOUT}{name}", (fusion, remaining)))
+    names = [*(row for row, _ in parts), *renamed]
+    for name in names:
+        if names.count(name) > 1:
             rule = f"must have names other than those of rows of the table, not {name!r}"
             raise ArgumentError("systems", rule)
     return dict(parts)

@@ -1,11 +1,12 @@
-"""An evaluation as one grid of cells, which all formats are made of, and the words around it."""
+"""The grids of an evaluation, and the words around them."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fastpsr.results import aligned, table
+from fastpsr.evaluation.grid import Cell, Grid, number, with_interval
+from fastpsr.results import aligned
 
 if TYPE_CHECKING:
     from fastpsr.bootstrap import BootstrapResult
@@ -14,84 +15,6 @@ if TYPE_CHECKING:
 
 #: Name of all samples of a system in tables.
 POOLED = "pooled"
-_MOST_DECIMALS = 6  # of small numbers; three more in narrow intervals
-_PERCENT = {"fraction": 100.0, "percent": 1.0}  # factor of the units that are shown in percent
-_ROUNDING = 1e-12  # a number that is so near to 1 is 1, but for rounding
-_ANSWERS = {None: "", True: "excludes 0", False: "includes 0"}
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A cell of a grid.
-
-    Attributes
-    ----------
-    text : str
-    number : float or None
-        What it is sorted by, if that is a number.
-    interval : str
-        Of a value that has it in its own cell.
-    excludes_zero : bool or None
-        Whether the interval of a difference excludes 0; None where this is no question.
-    remarks : tuple of str
-        On replicates that the interval leaves out, and whether it is not to be used.
-    is_best : bool
-        Whether it is the best of its column.
-    """
-
-    text: str
-    number: float | None = None
-    interval: str = ""
-    excludes_zero: bool | None = None
-    remarks: tuple[str, ...] = ()
-    is_best: bool = False
-
-    def __str__(self) -> str:
-        shown = f"{self.text} {self.interval}".rstrip()
-        return f"{shown} *" if self.excludes_zero else shown
-
-    @property
-    def small(self) -> tuple[str, ...]:
-        """What a page shows in small print below the text."""
-        return tuple(filter(None, [self.interval, _ANSWERS[self.excludes_zero], *self.remarks]))
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A table of cells, of which the first `n_names` in a line are names."""
-
-    header: Sequence[str]
-    lines: Sequence[Sequence[Cell]]
-    n_names: int = 1
-    caption: str = ""
-
-    def is_number(self, place: int) -> bool:
-        """Whether a column holds numbers."""
-        return any(line[place].number is not None for line in self.lines)
-
-    @property
-    def sides(self) -> str:
-        """The side of each column in a file: names on the left, "l", and values on the right."""
-        return "l" * self.n_names + "r" * (len(self.header) - self.n_names)
-
-    @property
-    def texts(self) -> list[list[str]]:
-        """The header and the lines as text."""
-        return [[*self.header], *([str(cell) for cell in line] for line in self.lines)]
-
-    def of(self, places: Sequence[int]) -> "Grid":
-        """Return the grid of some columns."""
-        header = [self.header[k] for k in places]
-        lines = [[line[k] for k in places] for line in self.lines]
-        n_names = sum(k < self.n_names for k in places)
-        return replace(self, header=header, lines=lines, n_names=n_names)
-
-    def without(self, text: str) -> "Grid":
-        """Return the grid without columns of names that hold nothing but a text."""
-        return self.of([
-            k for k in range(len(self.header))
-            if k >= self.n_names or any(line[k].text != text for line in self.lines)
-        ])  # fmt: skip
 
 
 def grids(evaluation: "Evaluation") -> list[Grid]:
@@ -100,10 +23,10 @@ def grids(evaluation: "Evaluation") -> list[Grid]:
         return [grid_of_two(evaluation)]
     if len(evaluation.groups) == 1 and evaluation.all_samples.system is None:
         return [grid_of_one(evaluation)]
-    shown = [grid_of_values(evaluation)]
+    tables = [grid_of_values(evaluation)]
     if evaluation.differences:
-        shown.append(grid_of_differences(evaluation.differences))
-    return [grid.without("") for grid in shown]
+        tables.append(grid_of_differences(evaluation.differences))
+    return [grid.without("") for grid in tables]
 
 
 def grid_of_one(evaluation: "Evaluation", notes: str = "") -> Grid:
@@ -133,13 +56,13 @@ def grid_of_values(evaluation: "Evaluation") -> Grid:
 
 def grid_of_differences(differences: "Sequence[Difference]") -> Grid:
     """Return a line per pair and what it is of: the group of systems, or the system of groups."""
-    metrics = list(dict.fromkeys(each.metric for each in differences))
-    names = list(dict.fromkeys(each.name for each in differences))
+    metrics = list(dict.fromkeys(pair.metric for pair in differences))
+    names = list(dict.fromkeys(pair.name for pair in differences))
     cells: dict[tuple[str, str], dict[str, Cell]] = {}  # by pair and place, and metric
-    for each in differences:
-        cells.setdefault((each.name, each.place), {})[each.metric] = difference_cell(each)
-    kinds = {each.is_of_groups: "system" if each.is_of_groups else "condition"
-             for each in differences}  # fmt: skip
+    for pair in differences:
+        cells.setdefault((pair.name, pair.place), {})[pair.metric] = difference_cell(pair)
+    kinds = {pair.is_of_groups: "system" if pair.is_of_groups else "condition"
+             for pair in differences}  # fmt: skip
     lines = [
         [*map(Cell, place), *(cells[place].get(metric, Cell("")) for metric in metrics)]
         for place in sorted(cells, key=lambda place: names.index(place[0]))
@@ -156,12 +79,12 @@ def grid_of_two(evaluation: "Evaluation") -> Grid:
         [Cell(name), *cells, *[Cell("")] * len(more)]
         for name, *cells in zip(names, *sizes, strict=True)
     ]
-    for each in evaluation.differences:
-        values = [Cell(number(row.value, row.unit), row.value) for row in (each.a, each.b)]
-        cell = difference_cell(each)
+    for pair in evaluation.differences:
+        values = [Cell(number(row.value, row.unit), row.value) for row in (pair.a, pair.b)]
+        cell = difference_cell(pair)
         answer = {None: "", True: "yes", False: "no"}[cell.excludes_zero]
         compared = [Cell(cell.text, cell.number), Cell(cell.interval), Cell(answer)]
-        lines.append([Cell(each.metric), *values, *compared[: len(more)]])
+        lines.append([Cell(pair.metric), *values, *compared[: len(more)]])
     return Grid(["metric", a, b, *more], lines)
 
 
@@ -177,18 +100,18 @@ def value_cell(row: "Row") -> Cell:
     return Cell(text, row.value, interval, remarks=_remarks_of(row))
 
 
-def difference_cell(each: "Difference") -> Cell:
+def difference_cell(pair: "Difference") -> Cell:
     """Return a difference with its interval; "equal" and no interval if it is 0."""
-    remarks = () if each.result is None else _remarks_of(each.result)
-    if each.is_equal:
-        return Cell("equal", each.value, remarks=remarks)
-    text, interval = with_interval(each.value, each.low, each.high, each.a.unit)
-    return Cell(text, each.value, interval, each.excludes_zero, remarks)
+    remarks = () if pair.result is None else _remarks_of(pair.result)
+    if pair.is_equal:
+        return Cell("equal", pair.value, remarks=remarks)
+    text, interval = with_interval(pair.value, pair.low, pair.high, pair.a.unit)
+    return Cell(text, pair.value, interval, pair.excludes_zero, remarks)
 
 
-def _remarks_of(found: "Row | BootstrapResult") -> tuple[str, ...]:
-    undefined = f"undefined replicates: {found.n_undefined:,}" if found.n_undefined else ""
-    return tuple(filter(None, [undefined, found.caution and "interval not to be used"]))
+def _remarks_of(result: "Row | BootstrapResult") -> tuple[str, ...]:
+    undefined = f"undefined replicates: {result.n_undefined:,}" if result.n_undefined else ""
+    return tuple(filter(None, [undefined, result.caution and "interval not to be used"]))
 
 
 def _sizes(evaluation: "Evaluation") -> tuple[list[str], list[list[Cell]]]:
@@ -207,7 +130,7 @@ def _sizes(evaluation: "Evaluation") -> tuple[list[str], list[list[Cell]]]:
 def as_text(evaluation: "Evaluation", width: int) -> str:
     """Return a line per metric, or a column per system and group, and the words around these."""
     lines = [evaluation.settings] if evaluation.settings else []
-    shown = grids(evaluation)
+    tables = grids(evaluation)
     if len(evaluation.groups) == 1 and evaluation.all_samples.system is None:
         rows = grid_of_one(evaluation, "note").texts[1:]
         rows = [[name, f"{value:>10}", *more] for name, value, *more in rows]
@@ -221,10 +144,10 @@ def as_text(evaluation: "Evaluation", width: int) -> str:
         return "\n".join([*lines, *remarks(evaluation)])
     if is_of_two(evaluation):
         lines.append(f"difference: {evaluation.differences[0].name}")
-        lines += _one_below_another(_tables(shown[0].texts, 1, width))
+        lines += _one_below_another(_tables(tables[0].texts, 1, width))
     else:
-        lines += _in_columns(shown[0], width)
-        for grid in shown[1:]:
+        lines += _in_columns(tables[0], width)
+        for grid in tables[1:]:
             lines += ["", *headings_of_differences(evaluation), *_in_columns(grid, width)]
     return "\n".join([*lines, *gaps(evaluation), *remarks(evaluation)])
 
@@ -235,34 +158,33 @@ def as_html(evaluation: "Evaluation") -> str:
     what = f"{len(evaluation.groups)} groups of samples" if several else evaluation.all_samples
     title = "; ".join(filter(None, [str(what), *remarks(evaluation), evaluation.settings]))
     if several:
-        grid = grid_of_values(evaluation).without("")
-        html = table(title, grid.header, grid.texts[1:], grid.sides)
+        html = grid_of_values(evaluation).without("").as_html(title)
     else:
         grid = grid_of_one(evaluation, "note")
-        html = table(title, grid.header, grid.texts[1:], f"{grid.sides[:-1]}l")
+        html = grid.as_html(title, f"{grid.sides[:-1]}l")
     if evaluation.differences:
-        *_, grid = grids(evaluation)
-        heading = "; ".join(headings_of_differences(evaluation))
-        html += table(heading, grid.header, grid.texts[1:], grid.sides)
+        html += grids(evaluation)[-1].as_html("; ".join(headings_of_differences(evaluation)))
     return html
 
 
 def headings_of_differences(evaluation: "Evaluation") -> list[str]:
     """Return what stands above a table of differences: of stars and intervals, if it has some."""
-    has_stars = any(each.excludes_zero for each in evaluation.differences)
+    has_stars = any(pair.excludes_zero for pair in evaluation.differences)
     heading = "differences"
     if has_stars and not is_of_two(evaluation):  # which has a column for it
         heading += "; * where the interval excludes 0"
     return [heading, *filter(None, [simultaneous(evaluation.differences, evaluation.intervals)])]
 
 
-def simultaneous(found: "Sequence[Difference]", intervals: "Intervals | None") -> str:
+def simultaneous(differences: "Sequence[Difference]", intervals: "Intervals | None") -> str:
     """Return how many intervals of differences of groups are simultaneous; "" if none are."""
-    sizes = sorted({each.n_simultaneous for each in found if each.is_of_groups and each.result})
+    sizes = sorted(
+        {pair.n_simultaneous for pair in differences if pair.is_of_groups and pair.result}
+    )
     if intervals is None or sizes in ([], [1]):
         return ""
     level = f"{100.0 * intervals.confidence_level:g} % intervals"
-    of_groups = "" if all(each.is_of_groups for each in found) else " of groups"
+    of_groups = "" if all(pair.is_of_groups for pair in differences) else " of groups"
     n = " to ".join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))
     return f"{level}{of_groups} are simultaneous over {n} differences of each metric"
 
@@ -311,22 +233,28 @@ def _tables(rows: Sequence[Sequence[str]], n_names: int, width: int) -> list[lis
 # Words
 
 
-def gaps(evaluation: "Evaluation") -> list[str]:
-    """Return why values are not finite, once for all metrics of a group with the same reason.
+def reasons(rows: "Sequence[Row]") -> dict[str, list[str]]:
+    """Return why values are not finite, and by reason the metrics that it holds of."""
+    metrics: dict[str, list[str]] = {}
+    for row in rows:
+        if not math.isfinite(row.value):
+            metrics.setdefault(row.note, []).append(row.metric)
+    return metrics
 
-    A corrected interval that does not contain the value has a line of its own.
-    """
+
+def gaps(evaluation: "Evaluation") -> list[str]:
+    """Return why values are not finite, or not within their corrected intervals, by group."""
     lines = []
     for group in evaluation.groups:
         rows = evaluation.of(group)
-        reasons: dict[str, list[str]] = {}
-        for row in rows:
-            if not math.isfinite(row.value):
-                reasons.setdefault(row.note, []).append(row.metric)
-            elif row.corrected is not None and row.is_outside:
-                reasons[corrected(row.corrected, row.unit)] = [row.metric]
+        outside = [row for row in rows if math.isfinite(row.value) and row.is_outside]
+        notes = reasons(rows) | {
+            corrected(row.corrected, row.unit): [row.metric]
+            for row in outside
+            if row.corrected is not None
+        }
         place = ", ".join(name for name in (group.system, group.group or POOLED) if name)
-        for note, metrics in reasons.items():
+        for note, metrics in notes.items():
             which = "" if len(metrics) == len(rows) else f"{', '.join(metrics)}: "
             lines.append(f"{place}: {which}{note}")
     return lines
@@ -339,15 +267,15 @@ def remarks(evaluation: "Evaluation") -> list[str]:
     """
     intervals = evaluation.intervals
     lines, in_doubt = [], set()
-    drawn: list[tuple[tuple[str | None, str | None], str, Row | BootstrapResult]]
-    drawn = [((row.system, row.group), row.metric, row) for row in evaluation.rows]
-    drawn += [((d.place, d.name), d.metric, d.result) for d in evaluation.differences if d.result]
-    for place, metric, each in drawn:
+    results: list[tuple[tuple[str | None, str | None], str, Row | BootstrapResult]]
+    results = [((row.system, row.group), row.metric, row) for row in evaluation.rows]
+    results += [((d.place, d.name), d.metric, d.result) for d in evaluation.differences if d.result]
+    for place, metric, result in results:
         about = f"{', '.join(filter(None, place))}: ".removeprefix(": ") + metric
-        if undefined := counted_if_many(each.n_undefined, intervals):
+        if undefined := counted_if_many(result.n_undefined, intervals):
             lines.append(f"{about} is {undefined}")
-        if each.caution:
-            lines.append(f"{about} has {each.caution}")
+        if result.caution:
+            lines.append(f"{about} has {result.caution}")
     for row in evaluation.rows:
         if row.role == "RCL" and counted_if_many(row.n_undefined, intervals):
             in_doubt.add((row.system, row.group))
@@ -372,90 +300,3 @@ def counted_if_many(n_undefined: int, intervals: "Intervals | None") -> str:
 def corrected(value: float, unit: str) -> str:
     """Say what a value is without the optimism of these samples."""
     return f"{number(value, unit)} once corrected for optimism on these samples"
-
-
-# Numbers
-
-
-def with_interval(
-    value: float, low: float | None, high: float | None, unit: str = ""
-) -> tuple[str, str]:
-    """Return a value and its interval as text, with at least two digits of the interval's width.
-
-    Examples
-    --------
-    >>> with_interval(0.2501, 0.25, 0.75)
-    ('0.2501', '[0.2500, 0.7500]')
-    >>> with_interval(0.0123456, 0.0123, 0.0124, "fraction")
-    ('1.2346 %', '[1.2300, 1.2400]')
-    >>> with_interval(0.5, None, None)
-    ('0.5000', '')
-    """
-    if low is None or high is None:
-        return number(value, unit), ""
-    if math.isnan(low) and not math.isnan(value):
-        return number(value, unit), "no interval"
-    factor = _PERCENT.get(unit, 1.0)
-    width = factor * (high - low)
-    decimals = min(_decimals(width), _MOST_DECIMALS + 3) if math.isfinite(width) and width else 0
-    ends = (
-        _rounded(factor * end, max(decimals, _usual(unit)), _whole(unit)) for end in (low, high)
-    )
-    return number(value, unit, decimals), f"[{', '.join(ends)}]"
-
-
-def number(value: float, unit: str = "", decimals: int = 0) -> str:
-    """Return a number as text, fractions and percentages in percent.
-
-    There are four decimals, three of percentages, at least `decimals`, and at least two digits of
-    a small number, or of what a number that is nearly 1 (or 100 %) differs from it by.
-
-    Examples
-    --------
-    >>> number(0.25), number(0.00052), number(-2.34e-7), number(0.0)
-    ('0.2500', '0.00052', '-2.3e-07', '0.0000')
-    >>> number(0.999968), number(1.0 - 1e-9), number(1.0)
-    ('0.999968', '>0.999999', '1.0000')
-    >>> number(0.01234, "fraction"), number(12.5, "percent")
-    ('1.234 %', '12.500 %')
-    """
-    shown = _PERCENT.get(unit, 1.0) * value
-    if shown and math.isfinite(shown):
-        decimals = max(decimals, min(_decimals(shown), _MOST_DECIMALS))
-    text = _rounded(shown, max(decimals, _usual(unit)), _whole(unit))
-    return f"{text} %" if unit in _PERCENT and math.isfinite(value) else text
-
-
-def _usual(unit: str) -> int:
-    return 3 if unit in _PERCENT else 4
-
-
-def _whole(unit: str) -> float:
-    return 100.0 if unit in _PERCENT else 1.0
-
-
-def _rounded(value: float, decimals: int, whole: float = 1.0) -> str:
-    """Return a number with so many decimals, or with more where these would show it as 0 or whole.
-
-    Two digits are then left of the number, or of what it differs from the `whole` by.
-    """
-    if value == 0.0 or not math.isfinite(value):
-        return f"{value + 0.0:.{decimals}f}"  # -0.0 is 0
-    needed = _decimals(value)
-    if needed > _MOST_DECIMALS:
-        return f"{value:.1e}"
-    if round(value, decimals) == 0.0:
-        decimals = needed
-    gap = value - whole
-    if round(value, decimals) == whole and abs(gap) > _ROUNDING * whole:
-        decimals = max(decimals, min(_decimals(gap), _MOST_DECIMALS))
-        if round(value, decimals) == whole:
-            least = 10.0**-decimals
-            end = whole - least if gap < 0.0 else whole + least
-            return f"{'>' if gap < 0.0 else '<'}{end:.{decimals}f}"
-    return f"{value:.{decimals}f}"
-
-
-def _decimals(value: float) -> int:
-    """Return how many decimals show two digits of a number that is not 0."""
-    return 1 - math.floor(math.log10(abs(value)))

@@ -18,7 +18,7 @@ from fastpsr.calibration.folds import FoldLosses, Folds
 from fastpsr.counts import begin, side_by_side
 from fastpsr.counts.sums import Sums
 from fastpsr.data import Data, Floats, Predictions
-from fastpsr.errors import ArgumentError
+from fastpsr.errors import ArgumentError, in_silence, warn
 from fastpsr.metrics.base import Statistic
 from fastpsr.rules import ScoringRule
 
@@ -45,12 +45,14 @@ class NestedLosses:
     weights: Floats
 
     @classmethod
-    def of(cls, rule: ScoringRule, folds: Folds, given: Any, tables: list[Floats]) -> Self:
+    def of(cls, rule: ScoringRule, folds: Folds, given_priors: Any, tables: list[Floats]) -> Self:
         """Take (R, E + F, K) tables of losses and weights of each calibrator."""
         n_served = len(folds.served)
         losses = np.stack([table[:, :n_served] for table in tables])
         is_defined = ~np.isnan(losses).any(axis=(0, 2, 3))
-        return cls(rule, folds, given, losses[:, is_defined], tables[0][is_defined, n_served:])
+        return cls(
+            rule, folds, given_priors, losses[:, is_defined], tables[0][is_defined, n_served:]
+        )
 
     @cached_property
     def priors(self) -> Floats:
@@ -71,6 +73,17 @@ class NestedLosses:
         """Expected loss of each calibrator, cross-fitted, (C, R)."""
         losses = self.losses[:, :, : self.folds.n_folds].sum(axis=2)
         return self._mean(losses, self.weights.sum(axis=1))
+
+    @property
+    def scores(self) -> Floats:
+        """Normalized scores of the calibrators, (C, R)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(self.expected / self.naive)
+
+    def differences(self, best: int) -> Floats:
+        """Return scores less those of a calibrator, (C, R); equal infinite ones differ by 0."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.where(self.scores == self.scores[best], 0.0, self.scores - self.scores[best])
 
     @cached_property
     @np.errstate(over="ignore", invalid="ignore")  # losses near the largest float
@@ -160,26 +173,39 @@ def nested_losses(
     if not data.class_weights.all():
         require_weights(data.class_weights, data.kind)
     folds = train.folds_of(data).nested()
-    statistics = [_TableOfLosses(name, rule, each, folds) for name, each in calibrators.items()]
-    jobs = [Job(each, data) for each in statistics]
-    values = [partial(each.value_on, data) for each in statistics]
+    statistics = [
+        _TableOfLosses(name, rule, calibrator, folds) for name, calibrator in calibrators.items()
+    ]
+    jobs = [Job(statistic, data) for statistic in statistics]
+    values = [partial(statistic.value_on, data) for statistic in statistics]
     answers = side_by_side(*values, *(job.prepare for job in jobs), over=data)
     tables = answers[: len(jobs)]
     for job, table in zip(jobs, tables, strict=True):
         job.shape = table.shape
-    given = data.given_priors
-    return NestedLosses.of(rule, folds, given, [table[None] for table in tables]), jobs
+    priors = data.given_priors
+    return NestedLosses.of(rule, folds, priors, [table[None] for table in tables]), jobs
 
 
 def draw_losses(
     losses: NestedLosses, jobs: list[Job], settings: Intervals, progress: Progress
 ) -> NestedLosses:
-    """Return the losses in replicates, all of the same draws; those undefined are left out.
+    """Return the losses in replicates, all of the same draws, with calibrators fitted again.
 
-    Calibrators are fitted again in each.
+    Those that are undefined are left out, with a warning.
     """
-    units = settings.resampling.units(jobs[0].whole)
-    tables = draw_replicates(
-        jobs, units, settings.n_resamples, settings.seed, jointly=True, progress=progress
-    )
-    return NestedLosses.of(losses.rule, losses.folds, losses.given_priors, tables)
+    n_resamples, units = settings.n_resamples, settings.resampling.units(jobs[0].whole)
+    with in_silence():
+        tables = draw_replicates(
+            jobs, units, n_resamples, settings.seed, jointly=True, progress=progress
+        )
+        replicates = NestedLosses.of(losses.rule, losses.folds, losses.given_priors, tables)
+    n_undefined = n_resamples - replicates.naive.size
+    if n_undefined > n_resamples - 2:
+        raise ValueError(f"calibrators cannot be fitted to {n_undefined:,} of {n_resamples:,} "
+                         "replicates: there are too few samples of some class")  # fmt: skip
+    if n_undefined:
+        warn(
+            f"the choice is undefined in {n_undefined:,} of {n_resamples:,} replicates, which "
+            "are left out: a class is missing there, or a calibrator has no optimum"
+        )
+    return replicates

@@ -9,15 +9,15 @@ import numpy as np
 from fastpsr.bootstrap import Resampling
 from fastpsr.bootstrap.intervals import Method, percentile
 from fastpsr.bootstrap.settings import Intervals, Progress, as_progress
-from fastpsr.bootstrap.values import Job
 from fastpsr.calibration import ByCondition, CrossFit, LinearFusion
 from fastpsr.calibration.base import Calibrator, FitTransform, as_calibrator
 from fastpsr.data import By, Data, Floats, Kind, Part, Predictions, Transform, check_data, mapped
-from fastpsr.errors import ArgumentError, in_silence, warn
-from fastpsr.evaluation.nested_choice import NestedLosses, NoCalibration, draw_losses, nested_losses
+from fastpsr.errors import ArgumentError
+from fastpsr.evaluation.grid import Cell, Grid, ShownAsGrid
+from fastpsr.evaluation.nested_choice import NoCalibration, draw_losses, nested_losses
 from fastpsr.metrics import ExpectedScore
 from fastpsr.options import with_hints
-from fastpsr.results import Result, aligned
+from fastpsr.results import Result
 from fastpsr.rules import Log, ScoringRule
 from fastpsr.rules.base import check_rule
 
@@ -58,7 +58,7 @@ class Candidate(Result):
 
 
 @dataclass(frozen=True, eq=False)
-class Selection(Result):
+class Selection(ShownAsGrid, Result):
     """The choice among calibrators, and what it is worth.
 
     Attributes
@@ -140,25 +140,36 @@ class Selection(Result):
         return {name: [row[name] for row in rows] for name in rows[0]}
 
     def __repr__(self) -> str:
-        """Return the table, and what was chosen."""
-        with_intervals = self.n_resamples > 0
-        has_rcl = not all(np.isnan(each.rcl) for each in self.table)  # raw scores have none
-        head = ["", self.label, *["RCL"] * has_rcl, "difference"]
-        rows = [head]
-        for each in self.table:
-            difference = f"{each.difference:+.4f}"
-            if with_intervals and each.name != self.chosen:
-                difference += f"  [{each.low:+.4f}, {each.high:+.4f}]"
-            mark = "*" if each.name == self.chosen else ""
-            rcl = [f"{each.rcl:.2f} %"] * has_rcl
-            rows.append([each.name + mark, f"{each.score:.4f}", *rcl, difference])
-        lines = aligned(rows, "l" + "r" * (len(head) - 2) + "l")
-        nested = f"{self.score:.4f}"
-        if with_intervals:
-            nested += f"  [{self.low:.4f}, {self.high:.4f}]"
-        lines += [f"chosen: {self.chosen}; nested {self.label} {nested}, "
-                      f"optimism {self.optimism:+.4f}"]  # fmt: skip
-        if with_intervals:
+        return str(self)
+
+    def _grid(self) -> Grid:
+        has_rcl = not all(np.isnan(candidate.rcl) for candidate in self.table)  # of raw scores
+        lines = []
+        for candidate in self.table:
+            is_chosen = candidate.name == self.chosen
+            ends = "" if is_chosen else self._interval(candidate.low, candidate.high, "+")
+            lines.append(
+                [
+                    Cell(candidate.name + "*" * is_chosen),
+                    Cell(f"{candidate.score:.4f}"),
+                    *[Cell(f"{candidate.rcl:.2f} %")] * has_rcl,
+                    Cell(f"{candidate.difference:+.4f}{ends}"),
+                ]
+            )
+        return Grid(["", self.label, *["RCL"] * has_rcl, "difference"], lines)
+
+    def _interval(self, low: float, high: float, sign: str = "") -> str:
+        return f"  [{low:{sign}.4f}, {high:{sign}.4f}]" if self.n_resamples else ""
+
+    def _sides(self) -> str:
+        return "l" + "r" * (len(self._grid().header) - 2) + "l"
+
+    def _below(self) -> list[str]:
+        nested = f"{self.score:.4f}{self._interval(self.low, self.high)}"
+        lines = [
+            f"chosen: {self.chosen}; nested {self.label} {nested}, optimism {self.optimism:+.4f}"
+        ]
+        if self.n_resamples:
             lines.append(
                 f"not distinguishable at {100 * self.confidence_level:g}%: "
                 f"{', '.join(self.alike)}; simplest: {self.simplest}"
@@ -168,8 +179,7 @@ class Selection(Result):
                 f"{self.n_undefined:,} of {self.n_resamples:,} replicates are left out: some fit "
                 "has no optimum there"
             )
-        lines += [f"left out: {name}, {why}" for name, why in self.left_out.items()]
-        return "\n".join(lines)
+        return lines + [f"left out: {name}, {why}" for name, why in self.left_out.items()]
 
 
 @with_hints
@@ -284,34 +294,26 @@ def select(
     compared, left_out = _compared(candidates, predictions, by)
     data = mapped(predictions, _AsLLRs()) if predictions.kind == "raw scores" else predictions
     losses, jobs = nested_losses(compared, rule, train, data)
-    names, scores = list(compared), losses.expected[:, 0] / losses.naive
+    names, scores = list(compared), losses.scores[:, 0]
     best = int(np.argmin(scores))
-    with np.errstate(invalid="ignore"):  # where all are infinite
-        differences = np.where(scores == scores[best], 0.0, scores - scores[best])
+    differences = losses.differences(best)[:, 0]
     ends, nested_ends, n_undefined = np.full((len(names), 2), np.nan), (np.nan, np.nan), 0
     alike = [names[best]]
     if settings is not None:
-        drawn = _in_replicates(losses, jobs, settings, report)
-        n_undefined = n_resamples - drawn.naive.size
-        with np.errstate(over="ignore", invalid="ignore"):  # where both are infinite, or nearly
-            replicates = drawn.expected / drawn.naive
-            beyond = np.where(replicates == replicates[best], 0.0, replicates - replicates[best])
-        ends = _simultaneous_ends(differences, beyond, settings.confidence_level)
+        replicates = draw_losses(losses, jobs, settings, report)
+        n_undefined = n_resamples - replicates.naive.size
+        ends = _simultaneous_ends(differences, replicates.differences(best), confidence_level)
         alike = [name for name, (low, high) in zip(names, ends, strict=True) if low <= 0.0 <= high]
-        nested_ends = percentile(drawn.nested / drawn.naive, settings.confidence_level)
-    without = [name for name in names if candidates[name] is None]
-    raw = float("nan")
-    if without:
-        raw = float(losses.expected[names.index(without[0]), 0])
-    elif predictions.kind != "raw scores":
-        raw = ExpectedScore(rule, normalized=False)(data)
+        nested_ends = percentile(replicates.nested / replicates.naive, confidence_level)
+    expected = losses.expected[:, 0]
+    rcl = _rcl(
+        expected, _raw_score(rule, candidates, dict(zip(names, expected, strict=True)), predictions)
+    )
+    numbers = zip(expected, scores, rcl, differences, *ends.T, strict=True)
     table = tuple(
-        Candidate(name, *numbers)
-        for name, *numbers in zip(
-            names, losses.expected[:, 0].tolist(), scores.tolist(),
-            _rcl(losses.expected[:, 0], raw), differences.tolist(), *ends.T.tolist(), strict=True,
-        )
-    )  # fmt: skip
+        Candidate(name, *map(float, of_candidate))
+        for name, of_candidate in zip(names, numbers, strict=True)
+    )
     fitted = {name: _fitted(candidates[name], predictions, by) for name in alike}
     nested = float((losses.nested / losses.naive)[0])
     return Selection(
@@ -336,8 +338,8 @@ def select(
 
 def _check_by(by: Any, candidates: Any) -> None:
     """Raise unless conditions are given where there is a candidate by condition, and only there."""
-    each = candidates.values() if isinstance(candidates, Mapping) else ()
-    if any(isinstance(candidate, ByCondition) for candidate in each):
+    calibrators = candidates.values() if isinstance(candidates, Mapping) else ()
+    if any(isinstance(candidate, ByCondition) for candidate in calibrators):
         if by is None:
             raise ArgumentError("by", 'must be given for ByCondition, such as {"gender": ids}')
     elif by is not None:
@@ -383,32 +385,24 @@ class _AsLLRs(Transform):
         return part.predictions.replace_scores("likelihoods", part.predictions.scores)
 
 
-def _in_replicates(
-    losses: NestedLosses, jobs: list[Job], settings: Intervals, progress: Progress
-) -> NestedLosses:
-    """Return the losses in replicates; warn if they are undefined in some, which are left out."""
-    with in_silence():
-        drawn = draw_losses(losses, jobs, settings, progress)
-    n_resamples = settings.n_resamples
-    n_undefined = n_resamples - drawn.naive.size
-    if n_undefined > n_resamples - 2:
-        raise ValueError(f"calibrators cannot be fitted to {n_undefined:,} of {n_resamples:,} "
-                         "replicates: there are too few samples of some class")  # fmt: skip
-    if n_undefined:
-        warn(
-            f"the choice is undefined in {n_undefined:,} of {n_resamples:,} replicates, which "
-            "are left out: a class is missing there, or a calibrator has no optimum"
-        )
-    return drawn
+def _raw_score(
+    rule: ScoringRule, candidates: Candidates, expected: Mapping[str, float], data: Data
+) -> float:
+    """Return the expected loss without calibration; nan for raw scores, which have none."""
+    for name, loss in expected.items():
+        if candidates[name] is None:
+            return loss
+    if data.kind == "raw scores":
+        return float("nan")
+    return ExpectedScore(rule, normalized=False)(data)
 
 
-def _rcl(expected: Floats, raw: float) -> list[float]:
+def _rcl(expected: Floats, raw: float) -> Floats:
     """Return the relative calibration losses, percent."""
     with np.errstate(invalid="ignore", divide="ignore"):
         saved = 100.0 * (raw - expected) / raw
     saved = np.where(np.isposinf(raw), 100.0, saved)
-    found: list[float] = np.where(expected == raw, 0.0, saved).tolist()
-    return found
+    return np.where(expected == raw, 0.0, saved)
 
 
 def _simultaneous_ends(differences: Floats, replicates: Floats, level: float) -> Floats:
@@ -458,8 +452,10 @@ def _n_parameters(fitted: Calibrator | ByCondition | None) -> float:
         return 0.0
     if isinstance(fitted, ByCondition):
         return sum(map(_n_parameters, (fitted.pooled_, *fitted.own_)))
-    found = {name: getattr(fitted, name) for name in fitted.fitted_names if name not in _SETTINGS}
-    n = sum(np.size(values) for values in found.values())
-    if "bias_" in found:  # which sum to 0, or are 0 by definition
-        n -= np.size(found["bias_"]) if not np.any(found["bias_"]) else 1
+    attributes = {
+        name: getattr(fitted, name) for name in fitted.fitted_names if name not in _SETTINGS
+    }
+    n = sum(np.size(values) for values in attributes.values())
+    if "bias_" in attributes:  # which sum to 0, or are 0 by definition
+        n -= np.size(attributes["bias_"]) if not np.any(attributes["bias_"]) else 1
     return float(n) or np.inf

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, Literal
 
 from fastpsr import checks
@@ -77,54 +76,17 @@ def named_metrics(
             if not isinstance(name, str):
                 raise ArgumentError("metrics", f"must have names that are strings, not {name!r}")
         return {
-            name: named_metric(each, n_classes, kind, **options)[1]
-            for name, each in metrics.items()
+            name: named_metric(metric, n_classes, kind, **options)[1]
+            for name, metric in metrics.items()
         }
     named: dict[str, AnyMetric] = {}
-    for each in metrics:
-        some = metrics_named(each, n_classes, kind, **options)
-        for name in some:
+    for metric in metrics:
+        by_name = metrics_named(metric, n_classes, kind, **options)
+        for name in by_name:
             if name in named:
                 remedy = "pass a dict of name to metric"
                 raise ArgumentError(
                     "metrics", f"must differ in name, but two are {name!r}", None, remedy
                 )
-        named |= some
+        named |= by_name
     return named
-
-
-def pairs_of(n_systems: int, pairs: Pairs) -> Sequence[tuple[int, int]]:
-    """Return the numbers of the systems of each pair, in the order of the systems.
-
-    Examples
-    --------
-    >>> pairs_of(3, "first"), pairs_of(3, "all")
-    ([(0, 1), (0, 2)], [(0, 1), (0, 2), (1, 2)])
-    """
-    if n_systems < 2:
-        raise ArgumentError("differences", "need a dict of two systems or more")
-    found = list(combinations(range(n_systems), 2))
-    return found if pairs == "all" else found[: n_systems - 1]
-
-
-def group_pairs_of(groupings: Sequence[str | None], pairs: GroupPairs) -> Sequence[tuple[int, int]]:
-    """Return the numbers of the groups of each pair, given the grouping of each, None for all.
-
-    Examples
-    --------
-    >>> groupings = [None, "gender", "gender", "room", "room"]
-    >>> group_pairs_of(groupings, "pooled"), group_pairs_of(groupings, "all")
-    ([(1, 0), (2, 0), (3, 0), (4, 0)], [(1, 2), (3, 4)])
-    """
-    places = range(len(groupings))
-    found = [
-        (a, b)
-        for a, b in combinations(places, 2)
-        if groupings[a] is not None and groupings[a] == groupings[b]
-    ]
-    if pairs == "pooled":
-        found = [(a, b) for b in places for a in places if groupings[b] is None and a != b]
-    if not found:
-        rule = "need groups of samples" if pairs == "pooled" else "need two groups of a grouping"
-        raise ArgumentError("group_differences", rule, pass_={"by": ...})
-    return found

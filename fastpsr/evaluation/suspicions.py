@@ -59,24 +59,24 @@ def suspicions(data: Data) -> tuple[SuspicionWarning, ...]:
         if data.n_classes > _MOST_CLASSES:
             return ()
         decided = count(CountDecisions(data.n_classes).over(data))
-        found = _permuted(decided.counts)
+        suspected = _permuted(decided.counts)
         if decided.are_certain and data.class_sizes.sum() >= FEWEST:
-            found.append(_LIKE_DECISIONS)
-        return tuple(found)
+            suspected.append(_LIKE_DECISIONS)
+        return tuple(suspected)
     counted = count(CountCoarsely(data.has_weights).over(data))
     sizes = data.class_sizes
-    found = []
+    suspected = []
     has_moments = counted.values.size > 1 and np.isfinite(counted.n_effective).all()
     if data.kind == "likelihoods":
         if sizes.sum() >= FEWEST and are_like_probabilities(counted.values):
-            found.append(posteriors_as_llrs())
+            suspected.append(posteriors_as_llrs())
         elif sizes.min() >= FEWEST and has_moments:
-            found += _like_cosines(counted) or _far_from_calibrated(counted)
+            suspected += _like_cosines(counted) or _far_from_calibrated(counted)
     if has_moments:
-        found += _reversed(counted)
+        suspected += _reversed(counted)
     if data.kind == "posteriors" and sizes.sum() >= FEWEST and np.isinf(counted.values).all():
-        found.append(_LIKE_DECISIONS)
-    return tuple(found)
+        suspected.append(_LIKE_DECISIONS)
+    return tuple(suspected)
 
 
 _LIKE_DECISIONS = SuspicionWarning(
@@ -168,9 +168,9 @@ def _like_cosines(counted: Coarse) -> list[SuspicionWarning]:
         return []
     scale = counted.fitted_scale()
     variance = pooled @ (values - pooled @ values) ** 2
-    apart = counted.shares[1] @ values - counted.shares[0] @ values  # for LLRs about the variance
+    gap = counted.shares[1] @ values - counted.shares[0] @ values  # for LLRs about the variance
     standard_error = np.sqrt(variance * (1.0 / counted.n_effective).sum())
-    if not (scale > _LARGE_SCALE and apart > variance + _ERRORS * standard_error):
+    if not (scale > _LARGE_SCALE and gap > variance + _ERRORS * standard_error):
         return []
     factor = "a factor without bound" if np.isinf(scale) else f"{scale:.3g}"
     return [
@@ -222,16 +222,16 @@ def _reversed(counted: Coarse) -> list[SuspicionWarning]:
 
 
 def _permuted(decided: Floats) -> list[SuspicionWarning]:
-    own, most = decided.diagonal(), decided.max(axis=1)
-    is_taken = most - own > _ERRORS * np.sqrt(most + own)
+    in_own_column, most = decided.diagonal(), decided.max(axis=1)
+    is_taken = most - in_own_column > _ERRORS * np.sqrt(most + in_own_column)
     places = decided.argmax(axis=1)
-    is_most = (most > own) & (2.0 * most > decided.sum(axis=1))
-    apart, together = ((most + sign * own)[is_most].sum() for sign in (-1, 1))
+    is_most = (most > in_own_column) & (2.0 * most > decided.sum(axis=1))
+    surplus, together = ((most + sign * in_own_column)[is_most].sum() for sign in (-1, 1))
     are_places_distinct = np.unique(places[is_most]).size == np.count_nonzero(is_most)
     if (
         2 * np.count_nonzero(is_most) > np.count_nonzero(most)
         and are_places_distinct
-        and apart > _ERRORS * np.sqrt(together)
+        and surplus > _ERRORS * np.sqrt(together)
     ):
         is_taken = is_taken | is_most
     taken_for = np.where(is_taken, places, -1).tolist()
@@ -245,11 +245,11 @@ def _permuted(decided: Floats) -> list[SuspicionWarning]:
     else:
         return []
     pairs = [f"{a} in column {b}" for a, b in zip(cycle, [*cycle[1:], start], strict=True)]
-    shown = ", of class ".join(pairs[:_SHOWN]) + ", ..." * (len(pairs) > _SHOWN)
+    words = ", of class ".join(pairs[:_SHOWN]) + ", ..." * (len(pairs) > _SHOWN)
     return [
         SuspicionWarning(
             "permuted columns",
-            f"more samples of class {shown}, have their largest posterior than in the column of "
+            f"more samples of class {words}, have their largest posterior than in the column of "
             "their own class: columns look as if they were in another order than the classes",
             "list the labels in the order of the columns, such as classes=list(model.classes_)",
         )
@@ -267,13 +267,13 @@ class CountDecisions(Step[Any]):
 
     def add(self, accumulator: Any, prepared: None, part: Part) -> tuple[Floats, Floats]:
         cells, sums = accumulator
-        some = part.predictions[:: 1 + len(part.predictions) // _ENOUGH]
-        decisions = bayes_decisions(some, CostMatrix.zero_one(self.n_classes))
-        w = some.weights if some.weights.size else np.ones(len(some))
-        codes = some.labels.astype(np.int64) * self.n_classes + decisions
+        sample = part.predictions[:: 1 + len(part.predictions) // _ENOUGH]
+        decisions = bayes_decisions(sample, CostMatrix.zero_one(self.n_classes))
+        w = sample.weights if sample.weights.size else np.ones(len(sample))
+        codes = sample.labels.astype(np.int64) * self.n_classes + decisions
         cells += np.bincount(codes, w, cells.size)
-        q = some._values if some._has_posteriors else None
-        n_uncertain = len(some) if q is None else np.count_nonzero(q.max(axis=1) < 1.0)
+        q = sample._values if sample._has_posteriors else None
+        n_uncertain = len(sample) if q is None else np.count_nonzero(q.max(axis=1) < 1.0)
         with np.errstate(over="ignore", under="ignore"):
             sums += w.sum(), (w * w).sum(), n_uncertain
         return cells, sums

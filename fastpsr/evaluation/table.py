@@ -1,33 +1,32 @@
 """Result of an evaluation: rows of values, and the groups of samples."""
 
+import importlib
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Self, cast
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Self
 
+from fastpsr.bootstrap import BootstrapResult
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.data import Kind
+from fastpsr.data import By, Kind
+from fastpsr.data.groupings import Bins
 from fastpsr.errors import PackageWarning, counted
 from fastpsr.evaluation.best_calibrator import BestCalibrator
 from fastpsr.evaluation.files import write
-from fastpsr.evaluation.layout import as_html, as_text
-from fastpsr.results import frame, strict
+from fastpsr.evaluation.layout import POOLED, as_html, as_text
+from fastpsr.results import Result
 from fastpsr.version import __version__
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-    from polars import DataFrame
 
     from fastpsr.data import Predictions
     from fastpsr.metrics import MinDCF
-import math
 
-from fastpsr.bootstrap import BootstrapResult
-from fastpsr.counts.groups import groups_of
-from fastpsr.data import By
-from fastpsr.data.groupings import Bins
-from fastpsr.evaluation.layout import POOLED
-
+#: Reports are a room above this one: it is looked up by its name when a report is written.
+_REPORTS = "fastpsr.report.page"
 _ROUNDING = 1e-9  # of the values: what the order of sums and the end of a search may change
 
 
@@ -152,9 +151,9 @@ class Group:
         return ", ".join(name for name in (self.system, self.group) if name) or "all samples"
 
     def __str__(self) -> str:
-        shown = ", ".join(f"{prior:.4g}" for prior in self.priors[:4])
+        priors = ", ".join(f"{prior:.4g}" for prior in self.priors[:4])
         more = ", ..." if self.n_classes > 4 else ""
-        line = f"{self.n_samples:,} samples, {self.n_classes} classes, priors {shown}{more}"
+        line = f"{self.n_samples:,} samples, {self.n_classes} classes, priors {priors}{more}"
         if self.n_infinite:
             have = "has" if self.n_infinite == 1 else "have"
             line += f"; {counted(self.n_infinite, 'sample')} {have} posterior 0 for the true class"
@@ -237,7 +236,7 @@ class Difference:
         """Whether difference and interval are 0, except for rounding: 1e-9 of the values."""
         most = _ROUNDING * max(abs(self.a.value), abs(self.b.value))
         ends = [end for end in (self.low, self.high) if end is not None and not math.isnan(end)]
-        return math.isfinite(most) and all(abs(each) <= most for each in (self.value, *ends))
+        return math.isfinite(most) and all(abs(number) <= most for number in (self.value, *ends))
 
     @property
     def excludes_zero(self) -> bool | None:
@@ -252,8 +251,8 @@ class Difference:
         reasons: dict[str, str] = {}
         for row, side in zip((self.a, self.b), self._sides, strict=True):
             if not math.isfinite(row.value):
-                others = f"{reasons[row.note]} and " if row.note in reasons else ""
-                reasons[row.note] = f"{others}{side}"
+                sides_before = f"{reasons[row.note]} and " if row.note in reasons else ""
+                reasons[row.note] = f"{sides_before}{side}"
         return "; ".join(f"{who}: {why}" for why, who in reasons.items()) or self.a.note
 
     def with_rows(self, change: Callable[[Row], Row]) -> Self:
@@ -262,7 +261,7 @@ class Difference:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a dict of plain numbers and strings; `a` and `b` are the values."""
-        found = self.result
+        result = self.result
         return {
             "system_a": self.a.system,
             "system_b": self.b.system,
@@ -274,9 +273,9 @@ class Difference:
             "difference": self.value,
             "low": self.low,
             "high": self.high,
-            "n_undefined": 0 if found is None else found.n_undefined,
+            "n_undefined": 0 if result is None else result.n_undefined,
             "n_simultaneous": self.n_simultaneous,
-            "method": None if found is None else found.method,
+            "method": None if result is None else result.method,
             "equal": self.is_equal,
             "excludes_zero": self.excludes_zero,
             "note": self.note,
@@ -285,8 +284,12 @@ class Difference:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation:
+class Evaluation(Result):
     """Result of ``evaluate``; prints as a table.
+
+    The data frame has a row per value, with the sizes of its group. Differences follow, of which
+    `row` is "difference"; `difference` is the difference of `a` and `b`. What a row does not have
+    is null.
 
     Attributes
     ----------
@@ -338,15 +341,15 @@ class Evaluation:
         if isinstance(name, str):
             if len(self.groups) > 1:
                 raise KeyError(f"which {name!r}? Say evaluation[system, group, metric]")
-            found = {row.metric: row for row in self.rows}.get(name)
+            row = {row.metric: row for row in self.rows}.get(name)
         else:
-            found = {(row.system, row.group, row.metric): row for row in self.rows}.get(name)
-        if found is None:
+            row = {(row.system, row.group, row.metric): row for row in self.rows}.get(name)
+        if row is None:
             metrics = ", ".join(dict.fromkeys(row.metric for row in self.rows))
-            places = ", ".join(f"{(each.system, each.group)}" for each in self.groups)
+            places = ", ".join(f"{(group.system, group.group)}" for group in self.groups)
             among = metrics if len(self.groups) == 1 else f"{metrics}, of {places}"
             raise KeyError(f"{name!r} is not among {among}")
-        return found
+        return row
 
     def of(self, group: Group) -> tuple[Row, ...]:
         """Return the rows of a group."""
@@ -388,26 +391,23 @@ class Evaluation:
         """How the intervals were computed, with the metrics by method; "" without intervals."""
         if self.intervals is None:
             return ""
-        found = [(row.metric, row.method) for row in self.rows]
-        found += [(each.metric, each.result.method) for each in self.differences if each.result]
+        used = [(row.metric, row.method) for row in self.rows]
+        used += [(pair.metric, pair.result.method) for pair in self.differences if pair.result]
         methods: dict[str, list[str]] = {}
-        for metric, method in found:
+        for metric, method in used:
             if method is not None and metric not in methods.setdefault(method, []):
                 methods[method].append(metric)
         return self.intervals.described(methods)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a dict for strict JSON: infinities are "inf" and "-inf", nan is None."""
-        content: dict[str, Any] = strict(
-            {
-                "version": __version__,
-                "groups": [asdict(group) for group in self.groups],
-                "intervals": None if self.intervals is None else self.intervals.to_dict(),
-                "rows": [row.to_dict() for row in self.rows],
-            }
-        )
+    def _content(self) -> dict[str, Any]:
+        content = {
+            "version": __version__,
+            "groups": [asdict(group) for group in self.groups],
+            "intervals": None if self.intervals is None else self.intervals.to_dict(),
+            "rows": [row.to_dict() for row in self.rows],
+        }
         if self.differences:
-            content["differences"] = strict([each.to_dict() for each in self.differences])
+            content["differences"] = [pair.to_dict() for pair in self.differences]
         return content
 
     def records(self) -> list[dict[str, Any]]:
@@ -423,24 +423,14 @@ class Evaluation:
             records += [row.to_dict() | sizes for row in self.of(group)]
         if not self.differences:
             return records
-        differences = [{"row": "difference"} | each.to_dict() for each in self.differences]
-        records = [{"row": "value"} | each for each in records] + differences
-        nothing = dict.fromkeys(name for each in records for name in each)
-        return [nothing | each for each in records]
+        differences = [{"row": "difference"} | pair.to_dict() for pair in self.differences]
+        records = [{"row": "value"} | record for record in records] + differences
+        nothing = dict.fromkeys(name for record in records for name in record)
+        return [nothing | record for record in records]
 
-    def to_frame(self) -> "DataFrame":
-        """Return a ``polars.DataFrame`` with a row per value, with the sizes of its group.
-
-        Differences follow, of which `row` is "difference"; `difference` is the difference of `a`
-        and `b`. What a row does not have is null.
-
-        Raises
-        ------
-        ValueError
-            If polars is not installed.
-        """
+    def _columns(self) -> dict[str, Any]:
         records = self.records()
-        return frame({name: [each.get(name) for each in records] for name in records[0]})
+        return {name: [record.get(name) for record in records] for name in records[0]}
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the evaluation as a file, whole or not at all.
@@ -536,24 +526,11 @@ class Evaluation:
         ...     print(page.read_text("utf-8")[:15])
         <!doctype html>
         """
-        from fastpsr.report import UNNAMED, Report, write_report
-
-        systems = predictions if isinstance(predictions, Mapping) else {UNNAMED: predictions}
-        known = {name: each for name, each in systems.items() if each is not None}
-        spoofed: Any = {UNNAMED: spoof} if spoof is not None else {}
-        if isinstance(spoof, Mapping):
-            spoofed = spoof
-        report = Report(
-            self, known, spoof=spoofed, operating_points=operating_points, title=title, text=text,
-            read=[*read, *(f"warning: {message}" for message in self.warnings)],
+        reports = importlib.import_module(_REPORTS)
+        reports.write_evaluation(
+            path, self, predictions, by=by, bins=bins, spoof=spoof,
+            operating_points=operating_points, title=title, read=read, text=text,
         )  # fmt: skip
-        conditions = {
-            name: {
-                group.name: cast("Predictions", group.data) for group in groups_of(each, by, bins)
-            }
-            for name, each in known.items()
-        }
-        write_report(path, replace(report, by_condition=conditions))
 
     def _repr_html_(self) -> str:
         return as_html(self)
@@ -572,20 +549,21 @@ class Evaluation:
     @classmethod
     def joined(cls, evaluations: "Sequence[Evaluation]") -> "Evaluation":
         """Return one evaluation with the rows of several."""
-        rows = tuple(row for each in evaluations for row in each.rows)
-        groups = tuple(group for each in evaluations for group in each.groups)
-        differences = tuple(one for each in evaluations for one in each.differences)
-        warnings = {str(one): one for each in evaluations for one in each.warnings}
-        return cls(rows, groups, evaluations[0].intervals, differences, tuple(warnings.values()))
+        rows, groups, differences, warnings = (
+            tuple(chain.from_iterable(getattr(evaluation, name) for evaluation in evaluations))
+            for name in ("rows", "groups", "differences", "warnings")
+        )
+        once = {str(warning): warning for warning in warnings}
+        return cls(rows, groups, evaluations[0].intervals, differences, tuple(once.values()))
 
     def renamed(self, names: Mapping[str, str]) -> "Evaluation":
         """Return the evaluation with renamed systems."""
-        groups = tuple(replace(each, system=names[each.system or ""]) for each in self.groups)
+        groups = tuple(replace(group, system=names[group.system or ""]) for group in self.groups)
         renamed = replace(self, groups=groups)
         return renamed.with_rows(lambda row: replace(row, system=names[row.system or ""]))
 
     def with_rows(self, change: Callable[[Row], Row]) -> "Evaluation":
         """Return the evaluation with rows that a function returns for these."""
         rows = tuple(change(row) for row in self.rows)
-        differences = tuple(each.with_rows(change) for each in self.differences)
+        differences = tuple(pair.with_rows(change) for pair in self.differences)
         return replace(self, rows=rows, differences=differences)

@@ -1,7 +1,7 @@
 """What is computed of a system, for all its samples or for a group."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,7 +24,6 @@ from fastpsr.errors import (
     ArgumentError,
     ResultWarning,
     Subject,
-    SuspicionWarning,
     counted,
     warn,
     warnings_about,
@@ -101,76 +100,68 @@ class Task:
         """Name of the grouping; None for all samples."""
         return None if self.subgroup is None else self.subgroup.grouping
 
-    def functions(self, progress: Progress | None) -> list[Callable[[], Any]]:
-        """Return what describes the samples, computes the metrics and prepares their replicates."""
-        values = [
-            partial(self._value, place, name, progress) for place, name in enumerate(self.metrics)
-        ]
-        first: list[Callable[[], Any]] = [self._describe]
+    def functions(self, progress: Progress | None) -> dict[tuple[str, str], Callable[[], Any]]:
+        """Return what counts the data, by what it returns: ("value", metric), for example."""
+        functions: dict[tuple[str, str], Callable[[], Any]] = {("described", ""): self._describe}
         if self.group is None:
-            first.append(partial(suspicions, self.data))
-            first += [partial(savings_of_others, loss, self.data) for loss in self._losses.values()]
-        if self.intervals is None:
-            return [*first, *values]
-        prepared = [
-            partial(_about, self.among, self.data, self._jobs[name].prepare)
-            for name in self._prepared
-        ]
-        return [*first, *values, *prepared]
+            functions["suspicions", ""] = partial(suspicions, self.data)
+        for name, loss in self._losses.items():
+            functions["savings", name] = partial(savings_of_others, loss, self.data)
+        for place, name in enumerate(self.metrics):
+            functions["value", name] = partial(self._value, place, name, progress)
+        for name in self.metrics:
+            if self.intervals is not None and name not in self.not_drawn:
+                prepare = self._jobs[name].prepare
+                functions["prepared", name] = partial(_about, self.among, self.data, prepare)
+        return functions
 
-    def take(self, outcomes: Any) -> Sequence[SuspicionWarning]:
-        """Take the outcomes of the functions, and return what the data look like."""
-        self.described = next(outcomes).get()
-        suspected = next(outcomes).get() if self.group is None else ()
-        others = {name: next(outcomes) for name in self._losses}
-        self.values = {name: next(outcomes) for name in self.metrics}
-        prepared = (
-            {} if self.intervals is None else {name: next(outcomes) for name in self._prepared}
-        )
-        sizes = self.described.class_sizes
-        if self.group is not None and len(sizes) == 2 and 0 in sizes:
-            empty = sizes.index(0)
-            rule = (
-                f"has no samples of class {empty}: group by a column whose values have samples of "
-                "both classes"
-            )
-            shared = f"{{{self.grouping!r}: fp.SharedTargets(ids)}}"
-            remedy = f"to give all targets to each group, pass by={shared}" if empty == 1 else ""
-            error = ArgumentError("by", rule, name=str(self.group), remedy=remedy)
-            self.values = {
-                name: outcome if _is_finite(outcome) else Outcome(None, error)
-                for name, outcome in self.values.items()
-            }
+    def take(self, answers: Mapping[tuple[str, str], Outcome]) -> None:
+        """Take the outcomes of the functions, and warn of what the data look like."""
+        self.described = answers["described", ""].get()
+        self.values = {name: answers["value", name] for name in self.metrics}
+        self._refuse_groups_of_one_class()
         numbers = {name: float(o.result) for name, o in self.values.items() if o.error is None}
         self.numbers = {name: value for name, value in numbers.items() if not np.isnan(value)}
         for name, value in self.numbers.items():
             self._jobs[name].value = value
         for name, loss in self._losses.items():
-            saving = self.numbers.get(name, math.nan)
-            best = BestCalibrator.of(loss, saving, others[name].get())
+            savings = answers["savings", name].get()
+            best = BestCalibrator.of(loss, self.numbers.get(name, math.nan), savings)
             self.described = replace(self.described, best_calibrator=best)
-        if prepared:
-            for name in self.numbers.keys() & prepared.keys():
-                prepared[name].get()
-        return suspected
+        for name in self.numbers:
+            if ("prepared", name) in answers:
+                answers["prepared", name].get()
+        if self.group is None:
+            for warning in answers["suspicions", ""].get():
+                warn(warning.of(self.about()) if self.among else warning)
 
-    @property
-    def _prepared(self) -> list[str]:
-        return [name for name in self.metrics if name not in self.not_drawn]
+    def _refuse_groups_of_one_class(self) -> None:
+        """Replace values that are undefined without a class by an error that says so."""
+        sizes = self.described.class_sizes
+        if self.group is None or len(sizes) != 2 or 0 not in sizes:
+            return
+        empty = sizes.index(0)
+        rule = (
+            f"has no samples of class {empty}: group by a column whose values have samples of "
+            "both classes"
+        )
+        shared = f"{{{self.grouping!r}: fp.SharedTargets(ids)}}"
+        remedy = f"to give all targets to each group, pass by={shared}" if empty == 1 else ""
+        error = ArgumentError("by", rule, name=self.group, remedy=remedy)
+        self.values = {
+            name: outcome if _is_finite(outcome) else Outcome(None, error)
+            for name, outcome in self.values.items()
+        }
 
     @property
     def _losses(self) -> dict[str, LossOfTable]:
         """The calibration losses that are compared with those of other calibrators."""
         if self.group is not None or self.data.kind == "raw scores":
             return {}
-        return {name: each for name, each in self.metrics.items() if isinstance(each, LossOfTable)}
+        return {name: loss for name, loss in self.metrics.items() if isinstance(loss, LossOfTable)}
 
-    @property
-    def drawn_numbers(self) -> dict[str, float]:
-        """The numbers of metrics that have intervals."""
-        return {name: number for name, number in self.numbers.items() if self._has_interval(name)}
-
-    def _has_interval(self, name: str) -> bool:
+    def has_interval(self, name: str) -> bool:
+        """Return whether a metric has an interval in this table."""
         return name not in self.not_drawn and getattr(self.metrics[name], "has_interval", True)
 
     def job(self, name: str) -> Job:
@@ -195,49 +186,55 @@ class Task:
             return False
         return True
 
-    def row(self, name: str, found: BootstrapResult | None) -> Row:
-        """Return the row of a metric."""
-        metric, outcome = self.metrics[name], self.values[name]
+    def make_rows(self, results: Mapping[Any, BootstrapResult]) -> None:
+        """Make the rows of all metrics, with intervals by (task, metric)."""
+        self.rows = {name: self._row(name, results.get((self, name))) for name in self.metrics}
+
+    def _row(self, name: str, result: BootstrapResult | None) -> Row:
+        metric, outcome, n_infinite = self.metrics[name], self.values[name], self.n_infinite
+        unit = getattr(metric, "unit", "")
         value, state, error = float("nan"), "not computed", outcome.error
         if error is None:
             value = float(outcome.result)
-            state, error = _explain(metric, value, self.described.n_infinite, self.data.kind)
-        note = f"{state}: {error}" if state else str(getattr(metric, "meaning", ""))
-        if _is_of_infinite(metric, value, self.described.n_infinite):
-            note += "; all of it, since the score is infinite without calibration"
-        if found is not None and _is_optimistic(metric, value, found):
-            note += f"; {corrected(found.corrected, getattr(metric, 'unit', ''))}"
-        row = Row(
-            name, value, note=note, unit=getattr(metric, "unit", ""),
+            state, error = _explain(metric, value, n_infinite, self.data.kind)
+        notes = [f"{state}: {error}" if state else str(getattr(metric, "meaning", ""))]
+        if _is_of_infinite(metric, value, n_infinite):
+            notes.append("all of it, since the score is infinite without calibration")
+        interval: dict[str, Any] = {}
+        if result is not None:
+            if _is_optimistic(metric, value, result):
+                notes.append(corrected(result.corrected, unit))
+            interval = {
+                "low": result.interval.low, "high": result.interval.high,
+                "n_undefined": result.n_undefined, "method": result.method,
+                "degrees_of_freedom": _or_none(result.degrees_of_freedom),
+                "corrected": _or_none(result.corrected), "caution": result.caution,
+            }  # fmt: skip
+        note = "; ".join(notes)
+        if result is None and self.intervals and not state and not self.has_interval(name):
+            note += ", without interval"
+        return Row(
+            name, value, **interval, note=note, unit=unit,
             reference_value=getattr(metric, "reference_value", None),
             system=self.system, group=self.group, state=state,
             error=None if error is None else without_frames(error), role=role_of(metric),
         )  # fmt: skip
-        if found is None:
-            if self.intervals and not state and not self._has_interval(name):
-                row = replace(row, note=f"{row.note}, without interval")
-            return row
-        low, high = found.interval
-        df = None if math.isnan(found.degrees_of_freedom) else found.degrees_of_freedom
-        return replace(
-            row, low=low, high=high, n_undefined=found.n_undefined,
-            method=found.method, degrees_of_freedom=df,
-            corrected=None if math.isnan(found.corrected) else found.corrected,
-            caution=found.caution,
-        )  # fmt: skip
+
+    @property
+    def n_infinite(self) -> int:
+        """Number of samples with posterior 0 for the true class."""
+        return self.described.n_infinite
 
     def _describe(self) -> Group:
-        n_infinite = 0
-        if self.data.kind != "raw scores":
-            n_infinite = count_infinite_losses(self.data)
+        data = self.data
         return Group(
             self.system,
             self.group,
-            self.data.kind,
-            len(self.data),
-            tuple(int(n) for n in self.data.class_sizes),
-            tuple(float(prior) for prior in self.data.priors),
-            n_infinite,
+            data.kind,
+            len(data),
+            tuple(int(n) for n in data.class_sizes),
+            tuple(float(prior) for prior in data.priors),
+            0 if data.kind == "raw scores" else count_infinite_losses(data),
         )
 
     def _value(self, place: int, name: str, progress: Progress | None) -> Any:
@@ -272,18 +269,18 @@ def tasks_of(
     """
     intervals = specification.intervals
     tasks = [Task(system, None, label, data, metrics, intervals)]
-    for found in groups_of(data, specification.by, specification.bins):
-        own, refused = dict(metrics), {}
-        for metric_name, metric in metrics.items():
+    for subgroup in groups_of(data, specification.by, specification.bins):
+        samples, rows = subgroup.data, subgroup.rows
+        of_group, refused = dict(metrics), {}
+        for name, metric in metrics.items():
             if isinstance(metric, Metric):
                 try:
-                    own[metric_name] = metric.on_rows(data, found.rows)
+                    of_group[name] = metric.on_rows(data, rows)
                 except ValueError as error:
-                    refused[metric_name] = error
-        drawn = None if intervals is None else intervals.on_rows(data, found.rows)
-        with_whole = specification.group_differences is not None
-        subset = Subset(data, found.rows) if with_whole else None
-        tasks.append(Task(system, found, label, found.data, own, drawn, refused, subset))
+                    refused[name] = error
+        settings = None if intervals is None else intervals.on_rows(data, rows)
+        subset = None if specification.group_differences is None else Subset(data, rows)
+        tasks.append(Task(system, subgroup, label, samples, of_group, settings, refused, subset))
     return tasks
 
 
@@ -333,13 +330,17 @@ def _is_of_infinite(metric: AnyMetric, value: float, n_infinite: int) -> bool:
     return metric.relative and value == 100.0 and n_infinite > 0
 
 
-def _is_optimistic(metric: AnyMetric, value: float, found: BootstrapResult) -> bool:
+def _is_optimistic(metric: AnyMetric, value: float, result: BootstrapResult) -> bool:
     """Return whether a value is trained on these samples, or outside its corrected interval."""
-    if math.isnan(found.corrected):
+    if math.isnan(result.corrected):
         return False
     if isinstance(metric, CalibrationLoss) and isinstance(metric.train, TrainOnTest):
         return True
-    return value < found.interval.low or value > found.interval.high
+    return value < result.interval.low or value > result.interval.high
+
+
+def _or_none(number: float) -> float | None:
+    return None if math.isnan(number) else number
 
 
 def _is_finite(outcome: Outcome) -> bool:

@@ -1,9 +1,10 @@
 """Figures: numbers of the library drawn with matplotlib.
 
 Every function takes results, or a mapping of names to results, and ``ax``; it forwards keywords to
-the artists and returns the axes. None changes a global style, and none shows a figure. Notes are
-below the axes, and the legend of a figure below all of its axes: a figure without a layout engine
-gets the constrained one, which makes room for them.
+the artists and returns the axes. None changes a global style, and none shows a figure. A system
+that cannot be drawn is named in a note, with the reason. Notes are below the axes, and the legend
+of a figure below all of its axes: a figure without a layout engine gets the constrained one, which
+makes room for them.
 """
 
 try:
@@ -17,22 +18,18 @@ from fastpsr.plotting.priors import ape, bayes_error, empirical_cross_entropy
 from fastpsr.plotting.reliability import reliability, reliability_bins
 from fastpsr.plotting.sample_size import sample_size
 from fastpsr.plotting.scores import calibration_map, pav_map, score_histogram, tippett
-from fastpsr.plotting.scoring_rules import divergence_curve, risk_curve, rule_losses
 
 __all__ = [
     "ape",
     "bayes_error",
     "calibration_map",
     "det",
-    "divergence_curve",
     "empirical_cross_entropy",
     "metric_bars",
     "pav_map",
     "reliability",
     "reliability_bins",
-    "risk_curve",
     "roc",
-    "rule_losses",
     "sample_size",
     "score_histogram",
     "tippett",

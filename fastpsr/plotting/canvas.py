@@ -1,18 +1,14 @@
 """Common parts of all figures: axes, colors, bands, limits, legends and notes."""
 
-import hashlib
 import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping
-from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cbook import normalize_kwargs
-from matplotlib.colors import same_color
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import StepPatch
 
 from fastpsr.bootstrap import Band
 from fastpsr.data import Floats, Predictions
@@ -28,7 +24,6 @@ LLR = "LLR (natural logarithm)"
 GRAY = "0.45"
 #: Lines of the first series of systems, and of the second, as often as all colors were used.
 _LINES = (("-", "--"), ("-.", ":"))
-_ROUNDS = {"-.": 1, "dashdot": 1, ":": 1, "dotted": 1}  # all other lines are of the first round
 _LEGEND_WIDTH = 15  # characters of a legend to an inch of the figure
 _NOTE_WIDTH = 17  # characters of a note
 _LABEL_WIDTH = 13.5  # characters of the label of an axis
@@ -38,7 +33,10 @@ _TILTED_HEIGHT = 2.5  # points of a character at 30 degrees
 _LABEL_ROW = 12.0  # points
 _MOST = 3.0  # times what is usual: wider systems do not stretch the axes
 _INDENT = "  "  # of the lines that continue a note
-_GUIDE, _LEGEND, _NOTES = "fastpsr guide", "fastpsr legend", "fastpsr notes"
+#: Ids of artists, by which further calls on the same axes know them.
+_SYSTEM, _GUIDE, _LEGEND, _NOTES = (
+    f"fastpsr {kind}" for kind in ("system", "guide", "legend", "notes")
+)
 
 #: A band of a single system, or bands by the names of the systems.
 Bands = Band | Mapping[str, Band] | None
@@ -66,14 +64,13 @@ class Canvas(Generic[Result]):
             raise ArgumentError("ax", f"must be matplotlib Axes or None, not {type(ax).__name__}")
         self.options: dict[str, Any] = normalize_kwargs(dict(options), artist)
         self._ax = ax
-        kept = ax is not None and bool(ax.lines)
-        self.kept_bottom, self.kept_top = ax.get_ylim() if ax is not None and kept else (1.0, 0.0)
-        drawn = [] if ax is None else [line for line in ax.lines if not is_guide(line)]
-        self._had_some = ax is not None and bool(drawn or ax.patches)
+        self._n_drawn = 0 if ax is None else _n_systems(ax)  # by all calls on these axes
+        lines = [] if ax is None else [line for line in ax.lines if not is_guide(line)]
+        self._had_some = ax is not None and bool(lines or ax.patches)  # which stay in view
+        self.kept_bottom, self.kept_top = self.ax.get_ylim() if self._had_some else (1.0, 0.0)
         self._notes: list[str] = []
         self._n_given = 1
         self.bands: dict[str, Band] = {}
-        self._begins: list[tuple[str, int, int]] = []  # systems, and the artists before theirs
 
     @property
     def ax(self) -> Axes:
@@ -96,7 +93,7 @@ class Canvas(Generic[Result]):
 
     def systems(
         self,
-        given: Any,
+        inputs: Any,
         kind: Any,
         make: Callable[[Predictions], Result] | None = None,
         *,
@@ -117,7 +114,7 @@ class Canvas(Generic[Result]):
         problem : callable
             Returns a reason to skip a result, or "".
         """
-        named = as_mapping(given)
+        named = as_mapping(inputs)
         self._n_given = len(named)
         for name, value in named.items():
             check_system(name, value, kind, make is not None, calibrated)
@@ -139,28 +136,17 @@ class Canvas(Generic[Result]):
 
     def style(self, name: str, **defaults: Any) -> dict[str, Any]:
         """Return keywords for a system's artist: own color and label, then what was given."""
-        self._begins.append((name, *self._n_artists()))
-        shown = f"\u200b{name}" if name.startswith("_") else name  # else hidden in legends
-        color, line = self._next_look()
-        look: dict[str, Any] = {"color": color} | ({"linestyle": line} if line != "-" else {})
-        return {**look, "label": shown or None, **defaults, **self.options}
-
-    def _next_look(self) -> tuple[str, str]:
-        """Return the first color, and line, that no system on the axes has."""
-        lines = [line for line in self.ax.lines if not is_guide(line)]
-        drawn: list[tuple[Any, Any]] = [(line.get_color(), line.get_linestyle()) for line in lines]
-        for patch in self.ax.patches:
-            drawn += [(color, patch.get_linestyle())
-                      for color in (patch.get_facecolor(), patch.get_edgecolor())]  # fmt: skip
-        used = [(color, _ROUNDS.get(line, 0)) for color, line in drawn]
-        for place, (line, _) in enumerate(_LINES):
-            for color in COLORS:
-                if not any(at == place and same_color(color, other) for other, at in used):
-                    return color, line
-        return COLORS[len(self._begins) % len(COLORS)], "-"
+        label = f"\u200b{name}" if name.startswith("_") else name  # else hidden in legends
+        line, _ = _LINES[self._n_drawn // len(COLORS) % len(_LINES)]
+        look = {"color": COLORS[self._n_drawn % len(COLORS)], "gid": f"{_SYSTEM} {self._n_drawn}"}
+        look |= {"linestyle": line} if line != "-" else {}
+        self._n_drawn += 1
+        return {**look, "label": label or None, **defaults, **self.options}
 
     def limit_scores(self, spans: Mapping[str, tuple[float, float]]) -> None:
         """End the x axis where usual systems do, and note which go beyond."""
+        if not spans:
+            return
         low, high, beyond = common_span(spans)
         margin = 0.05 * (high - low) or 0.5
         low, high = low - margin, high + margin
@@ -176,36 +162,48 @@ class Canvas(Generic[Result]):
     def limit_heights(self, tops: Mapping[str, float], what: str) -> None:
         """End the y axis, from 0, where usual systems do, and note which go beyond."""
         top = max(1.05 * common_end(tops.values()) if tops else 0.0, self.kept_top)
+        self.end_at(top, tops, what)
+
+    def end_at(self, top: float, tops: Mapping[str, float], what: str) -> None:
+        """End the y axis, from 0, and note which systems go beyond."""
         for name, end in tops.items():
             if end > top:
                 self.note(name, f"{what} reaches {end:.3g}, beyond the axes")
         self.ax.set_ylim(0.0, top or None)
 
-    def take_bands(self, given: Bands, systems: Any, curve: Callable[..., Any]) -> None:
+    def take_bands(self, bands: Bands, systems: Any, curve: Callable[..., Any]) -> None:
         """Take bands by the names of the systems, which must be of a curve."""
-        if given is None:
+        if bands is None:
             return
         named = as_mapping(systems)
-        self.bands = dict(given) if isinstance(given, Mapping) else {"": given}
+        self.bands = dict(bands) if isinstance(bands, Mapping) else {"": bands}
         for name, band in self.bands.items():
             if not isinstance(band, Band) or band.curve != curve.__name__:
-                found = band.curve if isinstance(band, Band) else type(band).__name__
+                kind = band.curve if isinstance(band, Band) else type(band).__name__
                 raise ArgumentError(
                     "band",
                     f"must be made by fp.band(fp.{curve.__name__}, predictions), or be a mapping "
-                    f"of names of systems to these, not {found}",
+                    f"of names of systems to these, not {kind}",
                 )
             if name not in named:
-                known = ", ".join(map(repr, named)) if any(named) else "a single one without a name"
-                raise ArgumentError("band", f"must have names of systems ({known}), not {name!r}")
+                names = ", ".join(map(repr, named)) if any(named) else "a single one without a name"
+                raise ArgumentError("band", f"must have names of systems ({names}), not {name!r}")
 
-    def shade(
-        self, name: str, artist: Any, x: Callable[[Any], Floats], y: Callable[[Any], Floats],
-    ) -> None:  # fmt: skip
-        """Fill the band of a system if it has one, in the color of its line."""
+    def draw(
+        self, name: str, result: Result, x: Callable[[Any], Floats], y: Callable[[Any], Floats],
+        style: Mapping[str, Any] | None = None, *, in_order: bool = False,
+    ) -> Line2D:  # fmt: skip
+        """Draw a curve of a system, and its band, if it has one, in the same color.
+
+        Points may be sorted, `in_order` of x.
+        """
+        look = self.style(name) if style is None else style
+        order = np.argsort(x(result), kind="stable") if in_order else slice(None)
+        (line,) = self.ax.plot(x(result)[order], y(result)[order], **look)
         if name in self.bands:
             band = self.bands[name]
-            self.fill(name, artist, band, x(band.low), y(band.low), y(band.high))
+            self.fill(name, line, band, x(band.low), y(band.low), y(band.high))
+        return line
 
     def fill(
         self, name: str, artist: Any, band: Band, x: Floats, low: Floats, high: Floats
@@ -251,33 +249,14 @@ class Canvas(Generic[Result]):
         x_label, y_label = _wrapped(x_label, self.width), _wrapped(y_label, height)
         self.ax.set_xlabel(x_label)
         self.ax.set_ylabel(y_label)
-        self._note_equal_curves()
         _write_legend(self.ax.figure)
-        alone = not self._begins and not self._had_some
+        is_empty = not (self._n_drawn or self._had_some)
         below = _BELOW + _LABEL_ROW * x_label.count("\n") + _TILTED_HEIGHT * len(tilted)
-        _write_notes(self.ax, self._notes, self.width, below=None if alone else below)
+        _write_notes(self.ax, self._notes, self.width, below=None if is_empty else below)
         figure = self.ax.figure
         if isinstance(figure, Figure) and figure.get_layout_engine() is None:
             figure.set_layout_engine("constrained")  # which makes room for what is below
         return self.ax
-
-    def _note_equal_curves(self) -> None:
-        """Note which systems have the same curves as one before, which hide these."""
-        first: dict[bytes, str] = {}
-        for (name, *begin), (_, *end) in pairwise([*self._begins, ("", *self._n_artists())]):
-            lines = self.ax.lines[begin[0] : end[0]]
-            drawn = [np.asarray(line.get_xydata()) for line in lines if not is_guide(line)]
-            drawn += [np.asarray(patch.get_path().vertices)
-                      for patch in self.ax.patches[begin[1] : end[1]]
-                      if isinstance(patch, StepPatch)]  # fmt: skip
-            if not name or not any(each.size for each in drawn):
-                continue
-            curves = hashlib.sha256(b"|".join(each.tobytes() for each in drawn)).digest()
-            if (other := first.setdefault(curves, name)) != name:
-                self.note(name, f"the same curve as {other}")
-
-    def _n_artists(self) -> tuple[int, int]:
-        return len(self.ax.lines), len(self.ax.patches)
 
 
 def second(style: Mapping[str, Any]) -> dict[str, Any]:
@@ -289,6 +268,12 @@ def second(style: Mapping[str, Any]) -> dict[str, Any]:
 def _wrapped(label: str, inches: float) -> str:
     """Return the label of an axis in as many lines as its length takes."""
     return textwrap.fill(label, max(int(_LABEL_WIDTH * inches), 12), break_long_words=False)
+
+
+def _n_systems(ax: Axes) -> int:
+    """Return how many systems are on the axes, of which some have several artists."""
+    ids = {artist.get_gid() or "" for artist in (*ax.lines, *ax.patches)}
+    return sum(gid.startswith(_SYSTEM) for gid in ids)
 
 
 def is_guide(artist: Any) -> bool:
@@ -330,23 +315,23 @@ def common_span(spans: Mapping[str, tuple[float, float]]) -> tuple[float, float,
 
 def take_notes(ax: Axes) -> str:
     """Return what a figure says in words, a line each, and remove it from the figure."""
-    said = ""
+    notes = ""
     for text in [text for text in ax.texts if text.get_gid() == _NOTES]:
-        said = text.get_text()
+        notes = text.get_text()
         text.remove()
-    return said.replace(f"\n{_INDENT}", " ")
+    return notes.replace(f"\n{_INDENT}", " ")
 
 
 def _write_notes(ax: Axes, notes: list[str], width: float, *, below: float | None) -> None:
     """Add notes to those of the axes, so many points below; None: within, where nothing else is."""
-    said = take_notes(ax).splitlines()
-    said += [note for note in notes if note not in said]
-    if not said:
+    lines_before = take_notes(ax).splitlines()
+    lines_before += [note for note in notes if note not in lines_before]
+    if not lines_before:
         return
     lines = [
         textwrap.fill(note, max(int(_NOTE_WIDTH * width), 24), break_on_hyphens=False,
                       subsequent_indent=_INDENT)
-        for note in said
+        for note in lines_before
     ]  # fmt: skip
     place: dict[str, Any] = {"xytext": (0.0, 0.0), "ha": "center", "va": "center"}
     if below is not None:
@@ -364,9 +349,11 @@ def _write_legend(figure: Any) -> None:
         before.remove()
     entries: list[tuple[Any, str]] = []
     for ax in figure.axes:
-        known = {label for _, label in entries}  # panels show the same systems
-        drawn = zip(*ax.get_legend_handles_labels(), strict=True)
-        entries += [(handle, label) for handle, label in drawn if label not in known]
+        labels_before = {label for _, label in entries}  # panels show the same systems
+        handles_and_labels = zip(*ax.get_legend_handles_labels(), strict=True)
+        entries += [
+            (handle, label) for handle, label in handles_and_labels if label not in labels_before
+        ]
     if not entries:
         return
     handles, labels = zip(*sorted(entries, key=lambda entry: is_guide(entry[0])), strict=True)

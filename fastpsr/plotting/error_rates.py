@@ -1,6 +1,7 @@
 """The DET and the ROC: error rates of detectors, on probit and on linear axes."""
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ _LOWEST = 1e-5  # of the axes' lower ends, however many samples there are
 _TOP, _TOP_OF_CHANCE = 0.5, 0.99  # upper ends of the axes
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 
+_P_FA, _P_MISS = attrgetter("p_fa"), attrgetter("p_miss")
+
 OperatingPoint = MinDCF | ActDCF
 
 
@@ -38,51 +41,35 @@ def det(
     ax: Axes | None = None,
     **kwargs: Any,
 ) -> Axes:
-    """Draw the miss rate against the false-alarm rate, both on probit axes.
-
-    Systems whose scores are normal in both classes, with one variance, are straight lines.
+    """Draw the miss rate against the false-alarm rate on probit axes (Martin et al., 1997).
 
     Parameters
     ----------
     systems : Roc, Predictions, or mapping of names to these
-        Results of :func:`fastpsr.roc`, or binary predictions that are given to it.
+        Results of :func:`fastpsr.roc`, or binary predictions.
     operating_points : sequence of MinDCF and ActDCF
         Marked on each curve: where the cost is lowest (``MinDCF``, hollow), and where Bayes
-        decisions with the LLRs lie (``ActDCF``, filled), which needs predictions. Presets such as
-        ``MinDCF("sre21")`` mark each of their points. Equal points have equal markers.
+        decisions with the LLRs lie (``ActDCF``, filled), which needs predictions.
     band : Band, or mapping of names to Band, optional
         Results of ``fp.band(fp.roc, predictions)``, drawn as shaded areas.
     class_ : int, optional
-        Of predictions of several classes: the class that is told from the rest.
+        Of several classes: the class that is told from the rest.
     ax : Axes, optional
-        By default a new figure's. Its axes become probit axes: what is drawn on them are rates,
-        their limits are rates, and ticks are in percent.
+        It gets probit axes, with rates as limits.
     **kwargs
         For the lines (``Axes.plot``).
 
     Returns
     -------
     Axes
-        A system that cannot be drawn is named in a text, with the reason; so is one that makes no
-        errors within the axes.
+        Rates of 0 and 1 lie infinitely far. The axes reach down to the smallest rate above 0, but
+        not below 0.001 %, and up to 50 %, or to 99 % for systems that hardly rank.
 
     Raises
     ------
     ValueError
-        For anything that is not labeled and binary, other operating points, and ``ActDCF`` of a
-        :class:`fastpsr.curves.Roc`, whose thresholds are those of its corners only.
-
-    Notes
-    -----
-    Rates of 0 and 1 lie beyond the axes, infinitely far: curves run out of the axes towards them.
-    The axes reach down to the smallest rate above 0, but not below 0.001 %, and up to 50 %, or to
-    99 % for systems that hardly rank. Operating points do not widen them; a text has the rates of
-    those beyond, except for rates of 0 and 1.
-    Curves keep the vertices that can be told apart on any screen.
-
-    References
-    ----------
-    A. Martin et al., "The DET curve in assessment of detection task performance", Eurospeech 1997.
+        For anything that is not labeled and binary, and ``ActDCF`` of a
+        :class:`fastpsr.curves.Roc`.
 
     Examples
     --------
@@ -92,80 +79,81 @@ def det(
     >>> ax = fp.plotting.det({"A": fp.roc(data)}, ax=Figure().subplots())
     >>> ax.lines[0].get_xydata().tolist()
     [[1.0, 0.0], [0.5, 0.0], [0.5, 0.5], [0.0, 0.5], [0.0, 1.0]]
-
-    With the points of lowest cost and of Bayes decisions:
-
-    >>> llrs = [-2.0, -1.5, -1.0, 1.5, -1.8, -0.5, 1.0, 2.0]
-    >>> data = fp.Predictions.from_llrs([0, 0, 0, 0, 1, 1, 1, 1], llrs)
-    >>> points = [fp.MinDCF(0.5), fp.ActDCF(0.5)]
-    >>> ax = fp.plotting.det(data, operating_points=points, ax=Figure().subplots())
-    >>> [line.get_xydata().round(4).tolist() for line in ax.lines[1:4:2]]
-    [[[0.25, 0.25]], [[0.25, 0.5]]]
     """
     for point in operating_points:
         if not isinstance(point, OperatingPoint):
             raise ArgumentError("operating_points", f"must be MinDCF or ActDCF, not {point!r}")
     systems = of_class(systems, class_)
-    given = as_mapping(systems)
     canvas: Canvas[Roc] = Canvas(ax, kwargs)
     canvas.take_bands(band, systems, roc_of)
-    curves = list(canvas.systems(systems, Roc, roc_of, problem=all_equal))
-    fresh = canvas.ax.get_xscale() != "probit"
-    if fresh:
-        canvas.ax.set_xscale(ProbitScale(canvas.ax.xaxis))
-        canvas.ax.set_yscale(ProbitScale(canvas.ax.yaxis))
-    limits = [] if fresh else [canvas.ax.get_xlim() + canvas.ax.get_ylim()]
+    curves = dict(canvas.systems(systems, Roc, roc_of, problem=all_equal))
+    is_new = canvas.ax.get_xscale() != "probit"
+    limits = [] if is_new else [canvas.ax.get_xlim() + canvas.ax.get_ylim()]
+    _set_probit_axes(canvas)
     marked: list[tuple[str, str, float, float]] = []
-    for name, curve in curves:
-        style = canvas.style(name)
-        (line,) = canvas.ax.plot(curve.p_fa, curve.p_miss, **style)
-        canvas.shade(name, line, lambda of: of.p_fa, lambda of: of.p_miss)
-        marked += _mark(canvas, name, curve, given[name], operating_points, style)
+    for name, curve in curves.items():
+        color = canvas.draw(name, curve, _P_FA, _P_MISS).get_color()
+        marked += _mark(canvas, name, curve, as_mapping(systems)[name], operating_points, color)
         if not ((curve.p_fa > 0.0) & (curve.p_miss > 0.0)).any():
             canvas.note(name, "a threshold parts the classes: no errors to draw")
         limits.append(_limits(curve))
-    ends = np.array(limits or [(1e-3, 0.5, 1e-3, 0.5)])
-    left, right = canvas.ax.set_xlim(ends[:, 0].min(), ends[:, 1].max())
-    low, high = canvas.ax.set_ylim(ends[:, 2].min(), ends[:, 3].max())
-    for name, called, p_fa, p_miss in marked:
-        is_shown = left <= p_fa <= right and low <= p_miss <= high
-        if not is_shown and 0.0 < min(p_fa, p_miss) <= max(p_fa, p_miss) < 1.0:
-            canvas.note(name, f"{called} is beyond the axes: {p_fa:.3%} false alarms, "
-                        f"{p_miss:.3%} misses")  # fmt: skip
-    canvas.guide("equal rates", [LEAST, 1.0 - LEAST], [LEAST, 1.0 - LEAST], linestyle=":")
-    canvas.ax.grid(visible=True, color="0.9", linewidth=0.6)
-    canvas.ax.set_axisbelow(True)
-    if fresh and curves:
+    _limit_rates(canvas, limits, marked)
+    if is_new and curves:
         also = ", and operating points there," if operating_points else ""
         canvas.note("", f"rates of 0 and 100 %{also} lie beyond the axes")
     return canvas.finish("False-alarm rate (%)", "Miss rate (%)")
+
+
+def _set_probit_axes(canvas: Canvas[Roc]) -> None:
+    if canvas.ax.get_xscale() != "probit":
+        canvas.ax.set_xscale(ProbitScale(canvas.ax.xaxis))
+        canvas.ax.set_yscale(ProbitScale(canvas.ax.yaxis))
+        canvas.ax.grid(visible=True, color="0.9", linewidth=0.6)
+        canvas.ax.set_axisbelow(True)
+
+
+def _limit_rates(
+    canvas: Canvas[Roc],
+    limits: Sequence[tuple[float, ...]],
+    marked: Sequence[tuple[str, str, float, float]],
+) -> None:
+    """End the axes where the curves do, and note which operating points go beyond."""
+    ends = np.array(limits or [(1e-3, 0.5, 1e-3, 0.5)])
+    left, right = canvas.ax.set_xlim(ends[:, 0].min(), ends[:, 1].max())
+    low, high = canvas.ax.set_ylim(ends[:, 2].min(), ends[:, 3].max())
+    for name, point, p_fa, p_miss in marked:
+        is_shown = left <= p_fa <= right and low <= p_miss <= high
+        if not is_shown and 0.0 < min(p_fa, p_miss) <= max(p_fa, p_miss) < 1.0:
+            canvas.note(name, f"{point} is beyond the axes: {p_fa:.3%} false alarms, "
+                        f"{p_miss:.3%} misses")  # fmt: skip
+    canvas.guide("equal rates", [LEAST, 1.0 - LEAST], [LEAST, 1.0 - LEAST], linestyle=":")
 
 
 def _mark(
     canvas: Canvas[Roc],
     name: str,
     curve: Roc,
-    given: Roc | Predictions,
+    source: Roc | Predictions,
     points: Sequence[OperatingPoint],
-    style: Mapping[str, Any],
+    color: Any,
 ) -> list[tuple[str, str, float, float]]:
     """Mark the operating points of a curve, and return system, name and rates of each."""
     places = list(dict.fromkeys(str(cost) for point in points for cost in point.costs))
     marked = []
     for point in points:
         try:
-            rates = _rates(point, curve, given)
+            rates = _rates(point, curve, source)
         except ValueError as error:
-            if isinstance(given, Roc):
+            if isinstance(source, Roc):
                 raise
             canvas.note(name, f"{point.label} is not marked: {error}")
             continue
-        fill = "white" if isinstance(point, MinDCF) else style["color"]
+        fill = "white" if isinstance(point, MinDCF) else color
         for cost, (p_fa, p_miss) in zip(point.costs, rates, strict=True):
             look: dict[str, Any] = {"marker": _MARKERS[places.index(str(cost)) % len(_MARKERS)],
                     "linestyle": "none", "markersize": 6.5}  # fmt: skip
             called = f"{'min' if isinstance(point, MinDCF) else 'act'}DCF({cost})"
-            canvas.ax.plot([p_fa], [p_miss], color=style["color"], markerfacecolor=fill, zorder=3.0,
+            canvas.ax.plot([p_fa], [p_miss], color=color, markerfacecolor=fill, zorder=3.0,
                            label=f"_{called}", **look)  # fmt: skip
             gray = "white" if fill == "white" else GRAY
             canvas.key(called, **look, markeredgecolor=GRAY, markerfacecolor=gray)
@@ -174,18 +162,18 @@ def _mark(
 
 
 def _rates(
-    point: OperatingPoint, curve: Roc, given: Roc | Predictions
+    point: OperatingPoint, curve: Roc, source: Roc | Predictions
 ) -> list[tuple[float, float]]:
     """Return the false-alarm and miss rates of each cost of an operating point."""
     if isinstance(point, MinDCF):
         p_miss, p_fa = curve.p_miss[curve.hull], curve.p_fa[curve.hull]
         best = [int(np.argmin(cost.normalized(p_miss, p_fa))) for cost in point.costs]
         return [(float(p_fa[at]), float(p_miss[at])) for at in best]
-    if isinstance(given, Roc):
+    if isinstance(source, Roc):
         raise ArgumentError(
             "systems", f"must be Predictions for {point.label}: a Roc has no Bayes decisions"
         )
-    rates = point.rates(point.total(given))
+    rates = point.rates(point.total(source))
     return [(p_fa, p_miss) for p_miss, p_fa in rates]
 
 
@@ -267,13 +255,22 @@ def roc(
     rates = {}
     for name, curve in canvas.systems(systems, Roc, roc_of, problem=all_equal):
         rates[name] = float(np.maximum(curve.p_fa, curve.p_miss).min())
-        (line,) = canvas.ax.plot(curve.p_fa, 1.0 - curve.p_miss, **canvas.style(name))
-        canvas.shade(name, line, lambda of: of.p_fa, lambda of: 1.0 - of.p_miss)
+        line = canvas.draw(name, curve, _P_FA, _p_hit)
         if hull:
             corners = curve.hull
             canvas.ax.plot(curve.p_fa[corners], 1.0 - curve.p_miss[corners], linestyle="--",
                            linewidth=1.0, color=line.get_color())  # fmt: skip
             canvas.key("convex hull", linestyle="--")
+    _limit_corner(canvas, rates)
+    return canvas.finish("False-alarm rate", "Hit rate (1 - miss rate)")
+
+
+def _p_hit(curve: Roc) -> Floats:
+    return 1.0 - curve.p_miss
+
+
+def _limit_corner(canvas: Canvas[Roc], rates: Mapping[str, float]) -> None:
+    """End the axes at the corner of 4 times the equal error rate of most systems."""
     usual = common_end(rates.values()) if rates else 1.0
     least = min(max(4.0 * usual, 0.98 * (1.0 - canvas.kept_bottom)), 1.0)
     end = min(end for end in _ENDS if end >= least)
@@ -287,7 +284,6 @@ def roc(
     canvas.ax.set_xlim(-0.01 * end, 1.01 * end)
     canvas.ax.set_ylim(1.0 - 1.01 * end, 1.0 + 0.01 * end)
     canvas.ax.set_aspect("equal")
-    return canvas.finish("False-alarm rate", "Hit rate (1 - miss rate)")
 
 
 def all_equal(curve: Roc) -> str:
@@ -329,11 +325,11 @@ class _Ticks(FixedLocator):
     def __call__(self) -> Any:
         axis: Any = self.axis
         first, last = np.sort(axis.get_view_interval())
-        shown = [tick for tick in super().__call__() if first <= tick <= last]
-        places = _Probit().transform_non_affine([first, *shown, last])
+        ticks = [tick for tick in super().__call__() if first <= tick <= last]
+        places = _Probit().transform_non_affine([first, *ticks, last])
         unit = _font_size(axis) * (places[-1] - places[0])
         kept: list[tuple[float, float]] = []
-        for tick, place in zip(shown, places[1:-1], strict=True):
+        for tick, place in zip(ticks, places[1:-1], strict=True):
             n_characters = len(_percent(tick)) + (len(_percent(kept[-1][0])) if kept else 0)
             room = _WIDTH * n_characters if axis.axis_name == "x" else _HEIGHT
             if not kept or place - kept[-1][1] >= room * unit:

@@ -21,6 +21,7 @@ from fastpsr.plotting.canvas import (
 )
 
 Systems = BayesErrorCurve | Predictions | Mapping[str, BayesErrorCurve | Predictions]
+_PRIORS = attrgetter("prior_log_odds")
 _HIGHEST = 1.5  # normalized errors, and bits, above it lie beyond the axes
 
 
@@ -65,17 +66,17 @@ def bayes_error(
     >>> [line.get_ydata().round(4).tolist() for line in ax.lines[:2]]
     [[0.6667, 0.6667], [0.3333, 0.3333]]
     """
-    canvas, found = _drawn(systems, band, ax, kwargs, "normalized_actual", "normalized_minimum")
-    top = 1.0
-    for name, curve in found.items():
-        highest = np.nanmax([curve.normalized_actual, curve.normalized_minimum])
-        if highest > _HIGHEST:
-            canvas.note(name, f"the actual error reaches {highest:.3g}, beyond the axes")
-        top = max(top, reaches(curve.normalized_actual, _HIGHEST))
+    canvas, results = _drawn(systems, band, ax, kwargs, "normalized_actual", "normalized_minimum")
+    actual = {name: curve.normalized_actual for name, curve in results.items()}
+    tops = {name: float(np.nanmax([values, results[name].normalized_minimum]))
+            for name, values in actual.items()}  # fmt: skip
     x = canvas.ax.get_xlim()
     canvas.guide("constant decision", [-1e3, 1e3], [1.0, 1.0], linestyle=":")
     canvas.ax.set_xlim(x)
-    canvas.ax.set_ylim(0.0, max(top, 1.1, canvas.kept_top))
+    end = max([1.1, canvas.kept_top, *(reaches(values, _HIGHEST) for values in actual.values())])
+    canvas.end_at(
+        end, {name: top for name, top in tops.items() if top > _HIGHEST}, "the actual error"
+    )
     return canvas.finish(PRIOR, "Normalized Bayes error")
 
 
@@ -118,12 +119,14 @@ def ape(systems: Systems, *, band: Bands = None, ax: Axes | None = None, **kwarg
     >>> [line.get_ydata().round(4).tolist() for line in ax.lines[:2]]
     [[0.3333], [0.1667]]
     """
-    canvas, found = _drawn(systems, band, ax, kwargs, "actual", "minimum")
-    for curve in found.values():
+    canvas, results = _drawn(systems, band, ax, kwargs, "actual", "minimum")
+    for curve in results.values():
         order = np.argsort(curve.prior_log_odds, kind="stable")
         x, y = curve.prior_log_odds[order], curve.default[order]
         canvas.guide("constant decision", x, y, linestyle=":")
-    tops = {name: float(np.nanmax([curve.actual, curve.minimum])) for name, curve in found.items()}
+    tops = {
+        name: float(np.nanmax([curve.actual, curve.minimum])) for name, curve in results.items()
+    }
     canvas.limit_heights(tops, "the error probability")
     return canvas.finish(PRIOR, "Error probability")
 
@@ -134,22 +137,18 @@ def _drawn(
     """Draw the actual errors and the minima, which are `series`, and their bands."""
     canvas: Canvas[BayesErrorCurve] = Canvas(ax, options)
     canvas.take_bands(band, systems, curves.bayes_error)
-    found = dict(canvas.systems(systems, BayesErrorCurve, curves.bayes_error))
-    for name, curve in found.items():
-        order = np.argsort(curve.prior_log_odds, kind="stable")
-        x, style = curve.prior_log_odds[order], canvas.style(name)
-        label = style["label"]
-        for each, look in zip(series, (style, second(style)), strict=True):
-            values = getattr(curve, each)[order]
-            if np.isnan(values).all():
-                canvas.note(name, "raw scores have no actual error, only the minimum")
-                continue
-            (line,) = canvas.ax.plot(x, values, **{**look, "label": label})
-            label = None
-            canvas.shade(name, line, lambda of: of.prior_log_odds, attrgetter(each))
+    results = dict(canvas.systems(systems, BayesErrorCurve, curves.bayes_error))
+    for name, curve in results.items():
+        style = canvas.style(name)
+        looks = [style, second(style)]
+        if np.isnan(curve.actual).all():
+            canvas.note(name, "raw scores have no actual error, only the minimum")
+            looks = [{**looks[1], "label": style["label"]}]
+        for values, look in zip(series[-len(looks) :], looks, strict=True):
+            canvas.draw(name, curve, _PRIORS, attrgetter(values), look, in_order=True)
     canvas.key("actual", linestyle="-")
     canvas.key("minimum", linestyle="--")
-    return canvas, found
+    return canvas, results
 
 
 @with_hints
@@ -197,32 +196,32 @@ def empirical_cross_entropy(
     [[0.6646], [0.5], [1.0]]
     """
     canvas: Canvas[CrossEntropyCurve] = Canvas(ax, kwargs)
-    tops: dict[str, float] = {}
-    made = canvas.systems(
-        systems, CrossEntropyCurve, curves.empirical_cross_entropy, calibrated=True
+    results = dict(
+        canvas.systems(systems, CrossEntropyCurve, curves.empirical_cross_entropy, calibrated=True)
     )
-    for name, curve in made:
-        order = np.argsort(curve.prior_log_odds, kind="stable")
-        x, style = curve.prior_log_odds[order], canvas.style(name)
-        finite = np.isfinite(curve.raw)
+    for name, curve in results.items():
+        style, finite = canvas.style(name), np.isfinite(curve.raw)
         if finite.any():
-            canvas.ax.plot(x, curve.raw[order], **style)
-            style["label"] = None
-        if finite.all():
-            tops[name] = float(curve.raw.max())
-        else:
+            canvas.draw(name, curve, _PRIORS, attrgetter("raw"), style, in_order=True)
+        if not finite.all():
             canvas.note(name, "raw cross-entropy is infinite: an infinite LLR is wrong")
-        canvas.ax.plot(x, curve.pav[order], **second(style))
-        canvas.guide("LLR of 0", x, curve.null[order], linestyle=":")
-    usual = common_end(tops.values()) if tops else 1.0
-    # of good systems the half that they fill, beyond which the line of LLR 0 goes
-    top = max(
-        2.1 * usual if usual < 0.5 else min(max(1.05 * usual, 1.05), _HIGHEST), canvas.kept_top
-    )
-    for name, end in tops.items():
-        if end > top:
-            canvas.note(name, f"raw cross-entropy reaches {end:.3g}, beyond the axes")
+        look = {**second(style), "label": None if finite.any() else style["label"]}
+        canvas.draw(name, curve, _PRIORS, attrgetter("pav"), look, in_order=True)
+        order = np.argsort(curve.prior_log_odds, kind="stable")
+        canvas.guide("LLR of 0", curve.prior_log_odds[order], curve.null[order], linestyle=":")
     canvas.key("raw", linestyle="-")
     canvas.key("after PAV", linestyle="--")
-    canvas.ax.set_ylim(0.0, top)
+    _limit_entropies(canvas, results)
     return canvas.finish(PRIOR, "Empirical cross-entropy (bits)")
+
+
+def _limit_entropies(
+    canvas: Canvas[CrossEntropyCurve], results: Mapping[str, CrossEntropyCurve]
+) -> None:
+    """End the axis where most systems do, and note which go beyond."""
+    tops = {name: float(curve.raw.max()) for name, curve in results.items()}
+    tops = {name: top for name, top in tops.items() if np.isfinite(top)}
+    usual = common_end(tops.values()) if tops else 1.0
+    # of good systems the half that they fill, beyond which the line of LLR 0 goes
+    end = 2.1 * usual if usual < 0.5 else min(max(1.05 * usual, 1.05), _HIGHEST)
+    canvas.end_at(max(end, canvas.kept_top), tops, "raw cross-entropy")

@@ -39,27 +39,22 @@ def reliability(
     ax: Axes | None = None,
     **kwargs: Any,
 ) -> Axes:
-    """Draw the frequency of an event after PAV against its posterior: a CORP reliability diagram.
+    """Draw the frequency of an event after PAV against its posterior (CORP, Dimitriadis 2021).
 
     Parameters
     ----------
     systems : Predictions, PavSteps, or mapping of names to these
         Posteriors or likelihoods; results of :func:`fastpsr.pav_steps` have no band.
     on : {"class", "confidence"}, optional
-        "class" draws the posterior of class 1 in binary tasks, and a curve for each class
-        otherwise. "confidence" draws the largest posterior of each sample against the frequency at
-        which the most probable class, the first one on ties, is the true one. By default "class" in
-        binary tasks, and "confidence" if there are more than 2 classes.
+        "class", the default of two, draws the posterior of class 1, or a curve for each class;
+        "confidence" the largest posterior against how often the most probable class is true.
     classes : sequence of int, optional
-        Which classes to draw for ``on="class"`` and more than 2 classes; by default all.
+        Which classes to draw for ``on="class"``; by default all.
     band : {"confidence", "consistency"}, Band, mapping of names to Band, or None
-        "confidence" draws a bootstrap band around the curve, with PAV trained again in each
-        replicate; "consistency" draws the range in which the curve of a calibrated system would lie
-        (:func:`fastpsr.consistency_band`). Results of ``fp.band(fp.pav_steps, predictions)`` are
-        drawn like "confidence", and need no further settings.
+        "confidence" draws a bootstrap band, with Clopper-Pearson intervals where steps have one
+        class only; "consistency" that of :func:`fastpsr.consistency_band`.
     n_resamples, confidence_level, resampling, seed
-        Settings of the band, as for :func:`fastpsr.bootstrap`. Consistency bands assume independent
-        samples.
+        Of the band, as for :func:`fastpsr.bootstrap`.
     ax : Axes, optional
         By default a new figure's.
     **kwargs
@@ -68,23 +63,11 @@ def reliability(
     Returns
     -------
     Axes
-        A system that cannot be drawn is named in a text, with the reason.
 
     Raises
     ------
     ValueError
-        For raw scores, anything unlabeled, and invalid options.
-
-    Notes
-    -----
-    If a step has samples of one class only, the bootstrap interval has width 0: the confidence band
-    is then the Clopper-Pearson interval of the step, in which weights are treated as numbers of
-    independent samples.
-
-    References
-    ----------
-    T. Dimitriadis, T. Gneiting and A. Jordan, "Stable reliability diagrams for probabilistic
-    classifiers", PNAS 118, 2021, doi:10.1073/pnas.2016191118.
+        For raw scores, and anything unlabeled.
 
     Examples
     --------
@@ -95,58 +78,85 @@ def reliability(
     >>> ax.lines[0].get_xydata().round(4).tolist()
     [[0.1, 0.0], [0.3, 0.5], [0.4, 0.5], [0.6, 1.0], [0.9, 1.0]]
     """
+    canvas: Canvas[PavSteps] = Canvas(ax, kwargs)
+    named = as_mapping(systems)
+    several = any(map(is_multiclass, named.values()))
+    _check_options(on, classes, band, resampling, several=several)
+    on = on or ("confidence" if several else "class")
+    events = events_of(named, on, classes)
+    canvas.take_bands(None if isinstance(band, str) else band, events, curves.pav_steps)
+    settings: dict[str, Any] = {
+        "n_resamples": n_resamples, "confidence_level": confidence_level, "seed": seed,
+    }  # fmt: skip
+    for name, steps in canvas.systems(events, PavSteps, curves.pav_steps, calibrated=True):
+        line = _draw_steps(canvas, name, steps)
+        if isinstance(events[name], Predictions) and band == "consistency":
+            _fill_consistency(canvas, events[name], steps, line, settings)
+        elif isinstance(events[name], Predictions) and band == "confidence":
+            own_settings = {**settings, "resampling": resampling}
+            canvas.bands[name] = _band_of(events[name], steps, own_settings)
+        if name in canvas.bands:
+            band_of_system = canvas.bands[name]
+            canvas.fill(
+                name,
+                line,
+                band_of_system,
+                band_of_system.low.forecast,
+                *_confidence(steps, band_of_system),
+            )
+    return _finished(canvas, on, "the class" if several else "class 1", " after PAV")
+
+
+def _check_options(
+    on: On | None, classes: Any, band: Any, resampling: Resampling | None, *, several: bool
+) -> None:
     checks.check_choice("on", on, ("class", "confidence", None))
     if isinstance(band, str):
         checks.check_choice("band", band, ("confidence", "consistency"))
     if band == "consistency" and resampling is not None:
         raise ValueError("resampling is for confidence bands: consistency bands draw samples")
-    canvas: Canvas[PavSteps] = Canvas(ax, kwargs)
-    named = as_mapping(systems)
-    several = any(map(is_multiclass, named.values()))
-    if on is None:
-        on = "confidence" if several else "class"
     if classes is not None and not (several and on == "class"):
         raise ArgumentError("classes", 'are for on="class" and more than 2 classes')
-    given = events_of(named, on, classes)
-    canvas.take_bands(None if isinstance(band, str) else band, given, curves.pav_steps)
-    for name, steps in canvas.systems(given, PavSteps, curves.pav_steps, calibrated=True):
-        if np.isnan(steps.score_log_odds):
-            raise ArgumentError(
-                "systems", "must be posteriors or likelihoods: raw scores are no forecast"
-            )
-        low, high = steps.forecast
-        x = np.column_stack([low, high]).ravel()
-        y = np.repeat(steps.posterior, 2)
-        kept = np.concatenate([[True], (np.diff(x) != 0.0) | (np.diff(y) != 0.0)])
-        (line,) = canvas.ax.plot(x[kept], y[kept], **canvas.style(name))
-        samples, points = given[name], _points(x)
-        if band == "consistency" and isinstance(samples, Predictions):
-            found = curves.consistency_band(
-                samples, points, n_resamples=n_resamples, confidence_level=confidence_level,
-                seed=seed,
-            )  # fmt: skip
-            canvas.ax.fill_between(points, found.low, found.high, color=line.get_color(),
-                                   alpha=canvas.alpha, linewidth=0.0)  # fmt: skip
-        elif band == "confidence" and isinstance(samples, Predictions):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", RuntimeWarning)  # said in words
-                canvas.bands[name] = band_of(
-                    curves.pav_steps, samples, steps.score_of(points), n_resamples=n_resamples,
-                    confidence_level=confidence_level, resampling=resampling, seed=seed,
-                )  # fmt: skip
-        if name in canvas.bands:
-            own = canvas.bands[name]
-            canvas.fill(name, line, own, own.low.forecast, *_confidence(steps, own))
-    if on == "confidence":
-        labels = "Largest posterior", "Frequency of the true class after PAV"
-    else:
-        which = "the class" if several else "class 1"
-        labels = f"Posterior of {which}", f"Frequency of {which} after PAV"
-    return _finished(canvas, *labels)
 
 
-def _finished(canvas: Canvas[Any], x_label: str, y_label: str, zorder: float = 1.0) -> Axes:
+def _draw_steps(canvas: Canvas[PavSteps], name: str, steps: PavSteps) -> Line2D:
+    if np.isnan(steps.score_log_odds):
+        raise ArgumentError(
+            "systems", "must be posteriors or likelihoods: raw scores are no forecast"
+        )
+    x, y = np.column_stack(steps.forecast).ravel(), np.repeat(steps.posterior, 2)
+    is_corner = np.concatenate([[True], (np.diff(x) != 0.0) | (np.diff(y) != 0.0)])
+    (line,) = canvas.ax.plot(x[is_corner], y[is_corner], **canvas.style(name))
+    return line
+
+
+def _band_of(samples: Predictions, steps: PavSteps, settings: dict[str, Any]) -> Band:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # said in words
+        return band_of(curves.pav_steps, samples, steps.score_of(_points(steps)), **settings)
+
+
+def _fill_consistency(
+    canvas: Canvas[PavSteps],
+    samples: Predictions,
+    steps: PavSteps,
+    line: Line2D,
+    settings: dict[str, Any],
+) -> None:
+    """Fill the range in which the curve of a calibrated system would lie."""
+    points = _points(steps)
+    area = curves.consistency_band(samples, points, **settings)
+    canvas.ax.fill_between(points, area.low, area.high, color=line.get_color(),
+                           alpha=canvas.alpha, linewidth=0.0)  # fmt: skip
+
+
+def _finished(
+    canvas: Canvas[Any], on: On, event: str, after: str = "", *, zorder: float = 1.0
+) -> Axes:
     """Finish a diagram of frequencies against posteriors, both from 0 to 1."""
+    x_label, y_label = f"Posterior of {event}", f"Frequency of {event}{after}"
+    if on == "confidence":
+        x_label, y_label = "Largest posterior", f"Frequency of the true class{after}"
     canvas.guide("calibrated", [0.0, 1.0], [0.0, 1.0], linestyle=":", zorder=zorder)
     canvas.ax.set_xlim(-0.01, 1.01)
     canvas.ax.set_ylim(-0.01, 1.01)
@@ -154,10 +164,10 @@ def _finished(canvas: Canvas[Any], x_label: str, y_label: str, zorder: float = 1
     return canvas.finish(x_label, y_label)
 
 
-def _points(forecasts: Floats) -> Floats:
+def _points(steps: PavSteps) -> Floats:
     """Return where the band is drawn: within the forecasts, and at their ends."""
-    tiny = np.nextafter(0.0, 1.0)
-    low, high = (float(np.clip(end, tiny, 1.0 - 1e-16)) for end in (forecasts[0], forecasts[-1]))
+    tiny, (lowest, highest) = np.nextafter(0.0, 1.0), steps.forecast
+    low, high = (float(np.clip(end, tiny, 1.0 - 1e-16)) for end in (lowest[0], highest[-1]))
     return np.unique(np.concatenate([[low], _POINTS[(low < _POINTS) & (high > _POINTS)], [high]]))
 
 
@@ -178,9 +188,9 @@ def _clopper_pearson(steps: PavSteps, confidence_level: float) -> tuple[Floats, 
     tail = (1.0 - confidence_level) / 2.0
     hits, misses = steps.positives, steps.negatives
     low, high = np.zeros(hits.size), np.ones(hits.size)
-    some, rest = hits > 0.0, misses > 0.0
-    low[some] = betaincinv(hits[some], misses[some] + 1.0, tail)
-    high[rest] = betaincinv(hits[rest] + 1.0, misses[rest], 1.0 - tail)
+    has_hits, has_misses = hits > 0.0, misses > 0.0
+    low[has_hits] = betaincinv(hits[has_hits], misses[has_hits] + 1.0, tail)
+    high[has_misses] = betaincinv(hits[has_misses] + 1.0, misses[has_misses], 1.0 - tail)
     prior = np.log(hits.sum()) - np.log(misses.sum())  # of the data
     odds = np.exp(steps.prior_log_odds - prior)
     return low * odds / (low * odds + 1.0 - low), high * odds / (high * odds + 1.0 - high)
@@ -199,17 +209,15 @@ def reliability_bins(
 ) -> Axes:
     """Draw frequency against mean posterior in bins, whose differences the ECE averages.
 
-    A single system is drawn as bars with the gaps between mean posterior and frequency; several
-    are drawn as lines. Above are the numbers of samples in the bins, on a log scale. Prefer
-    :func:`reliability`, which needs no bins.
+    A single system is drawn as bars with gaps, several as lines. Above are the numbers of samples
+    in the bins, on a log scale. Prefer :func:`reliability`, which needs no bins.
 
     Parameters
     ----------
     systems : Predictions, or mapping of names to these
         Labeled posteriors or likelihoods.
     ece : ECE, optional
-        Says what is binned, and how; by default ``ECE()``, or ``ECE(on="confidence")`` for more
-        than 2 classes.
+        By default ``ECE()``, or ``ECE(on="confidence")`` for more than 2 classes.
     ax : Axes, optional
         By default a new figure's.
     **kwargs
@@ -218,8 +226,7 @@ def reliability_bins(
     Returns
     -------
     Axes
-        Bins without samples are empty. A system that cannot be drawn is named in a text. The axes
-        of the counts are ``ax.child_axes[0]``; weighted samples count with their weights.
+        The axes of the counts are ``ax.child_axes[0]``; weighted samples count with their weights.
 
     Raises
     ------
@@ -235,19 +242,8 @@ def reliability_bins(
     >>> [float(bar.get_height()) for bar in ax.containers[0]]
     [0.0, 0.5, 1.0]
     """
-    if ece is not None and not isinstance(ece, ECE):
-        raise ArgumentError("ece", f"must be an ECE, not {type(ece).__name__}")
     named = as_mapping(systems)
-    for value in named.values():
-        if not isinstance(value, Predictions):
-            raise ArgumentError("systems", f"must be Predictions, or a mapping of names to these, "
-                             f"not {type(value).__name__}")  # fmt: skip
-        value.require_posteriors("reliability diagrams")
-        if value.y_true is None:
-            raise ArgumentError("systems", "must be labeled predictions")
-    if ece is None:
-        many = any(value.n_classes > 2 for value in named.values())
-        ece = ECE(on="confidence" if many else "class")
+    ece = _checked(ece, named)
     single = len(named) == 1
     canvas: Canvas[BinTotals] = Canvas(ax, kwargs, Rectangle if single else Line2D)
     for name, value in named.items():
@@ -266,11 +262,21 @@ def reliability_bins(
             (line,) = canvas.ax.plot(mean, frequency, **style)
             color = line.get_color()
         _draw_counts(canvas.ax, bins, color, weighted=value.weights.size > 0)
-    if ece.on == "class":
-        labels = "Posterior of class 1", "Frequency of class 1"
-    else:
-        labels = "Largest posterior", "Frequency of the true class"
-    return _finished(canvas, *labels, zorder=3.0)
+    return _finished(canvas, ece.on, "class 1", zorder=3.0)
+
+
+def _checked(ece: ECE | None, systems: Mapping[str, Any]) -> ECE:
+    """Return what is drawn of systems, by default the ECE that suits them."""
+    if ece is not None and not isinstance(ece, ECE):
+        raise ArgumentError("ece", f"must be an ECE, not {type(ece).__name__}")
+    for value in systems.values():
+        if not isinstance(value, Predictions):
+            raise ArgumentError("systems", f"must be Predictions, or a mapping of names to these, "
+                             f"not {type(value).__name__}")  # fmt: skip
+        value.require_posteriors("reliability diagrams")
+        if value.y_true is None:
+            raise ArgumentError("systems", "must be labeled predictions")
+    return ece or ECE(on="confidence" if any(map(is_multiclass, systems.values())) else "class")
 
 
 def _draw_bars(
@@ -298,5 +304,5 @@ def _draw_counts(ax: Axes, bins: BinTotals, color: Any, *, weighted: bool) -> No
         above.set_ylabel("Weight" if weighted else "Samples", fontsize="small")
     counts = bins.weight.sum(axis=0)
     floor = 0.5 * min(1.0, counts[counts > 0.0].min())  # a log scale has no 0
-    drawn = np.where(counts > 0.0, counts, np.nan)
-    above.stairs(drawn, bins.edges, baseline=floor, color=color, linewidth=1.2)
+    heights = np.where(counts > 0.0, counts, np.nan)
+    above.stairs(heights, bins.edges, baseline=floor, color=color, linewidth=1.2)

@@ -1,6 +1,7 @@
 """Width of an interval against the number of samples, clusters or speakers."""
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -53,25 +54,16 @@ def sample_size(
     ('Number of samples', True)
     """
     canvas: Canvas[SampleSize] = Canvas(ax, kwargs)
-    counted = {found.drawn for found in as_mapping(systems).values()
-               if isinstance(found, SampleSize)}  # fmt: skip
+    counted = {size.drawn for size in as_mapping(systems).values() if isinstance(size, SampleSize)}
     if len(counted) > 1:
         raise ArgumentError("systems", f"must all be of samples, clusters or speakers, not "
                             f"{' and '.join(sorted(counted))}")  # fmt: skip
     labels = set()
-    for name, found in canvas.systems(systems, SampleSize):
-        (line,) = canvas.ax.plot(found.curve_n, found.curve_width, **canvas.style(name))
-        look: dict[str, Any] = {"color": line.get_color(), "linestyle": "none"}
-        canvas.ax.plot([found.pilot_n], [found.pilot_width], marker="o", **look)
-        canvas.ax.plot([found.n], [found.width], marker="*", markersize=11.0, **look)
-        low, high = found.interval
-        if np.isfinite(high):
-            canvas.ax.plot([low, high], [found.width] * 2, color=line.get_color(), marker="|")
-        else:
-            canvas.note(name, f"more than {low:,.0f} {found.drawn}, with no upper limit")
-        unit = f" ({found.pilot.unit})" if found.pilot.unit else ""
-        labels.add(f"Width of the {100.0 * found.pilot.confidence_level:g} % interval of "
-                   f"{found.pilot.name}{unit}")  # fmt: skip
+    for name, size in canvas.systems(systems, SampleSize):
+        _draw(canvas, name, size)
+        unit = f" ({size.pilot.unit})" if size.pilot.unit else ""
+        labels.add(f"Width of the {100.0 * size.pilot.confidence_level:g} % interval of "
+                   f"{size.pilot.name}{unit}")  # fmt: skip
     canvas.key("pilot", marker="o", linestyle="none")
     canvas.key("needed, with interval", marker="*", markersize=9.0, linestyle="none")
     canvas.ax.set_xscale("log")
@@ -80,3 +72,15 @@ def sample_size(
         f"Number of {next(iter(counted))}",
         labels.pop() if len(labels) == 1 else "Width of the interval",
     )
+
+
+def _draw(canvas: Canvas[SampleSize], name: str, size: SampleSize) -> None:
+    line = canvas.draw(name, size, attrgetter("curve_n"), attrgetter("curve_width"))
+    look: dict[str, Any] = {"color": line.get_color(), "linestyle": "none"}
+    canvas.ax.plot([size.pilot_n], [size.pilot_width], marker="o", **look)
+    canvas.ax.plot([size.n], [size.width], marker="*", markersize=11.0, **look)
+    low, high = size.interval
+    if np.isfinite(high):
+        canvas.ax.plot([low, high], [size.width] * 2, color=line.get_color(), marker="|")
+    else:
+        canvas.note(name, f"more than {low:,.0f} {size.drawn}, with no upper limit")

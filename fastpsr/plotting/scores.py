@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.patches import StepPatch
 
 from fastpsr import checks, curves
@@ -30,32 +31,27 @@ def score_histogram(
     Parameters
     ----------
     systems : ScoreHistogram, Predictions, or mapping of names to these
-        Results of :func:`fastpsr.score_histogram`, or binary predictions that are given to it.
+        Results of :func:`fastpsr.score_histogram`, or binary predictions.
     spoof : array-like of bool, shape (N,), or mapping of names to these, optional
-        Which trials of predictions are spoofed: these are drawn apart from the non-targets, dotted.
+        Which trials are spoofed: these are drawn apart from the non-targets, dotted.
     ax : Axes, optional
         By default a new figure's.
     **kwargs
-        For the outlines (``Axes.stairs``): targets are solid, non-targets dashed. The classes of a
-        single system also differ in color.
+        For the outlines (``Axes.stairs``): targets are solid, non-targets dashed.
 
     Returns
     -------
     Axes
-        Infinite scores, which lie in no bin, a class without samples, and scores that are all equal
-        are named in a text, and so is what lies beyond the axes, which reach as far as those of
-        most systems do.
+        Infinite scores, and those beyond the axes, are named in a text.
 
     Raises
     ------
     ValueError
-        For anything that is not labeled and binary, raw scores beside LLRs, and for `spoof` of
-        other trials, of targets, or of what are no Predictions.
+        For anything that is not labeled and binary, raw scores beside LLRs, and other `spoof`.
 
     Notes
     -----
-    Each class has area 1, less the share of its scores that lie in no bin. Predictions have more
-    bins the more samples there are in the smaller class: 4 times the cube root, 10 to 200.
+    Predictions have 4 times the cube root of the smaller class as bins, 10 to 200.
 
     Examples
     --------
@@ -70,34 +66,25 @@ def score_histogram(
     canvas: Canvas[ScoreHistogram] = Canvas(ax, kwargs, StepPatch)
     single = len(as_mapping(systems)) == 1 and not (ax is not None and ax.patches)
     systems, spoofed = spoofed_apart(systems, spoof)
-    found = dict(canvas.systems(systems, ScoreHistogram, _histogram))
-    x_label = _score_label(counts.are_llrs for counts in found.values())
+    histograms = dict(canvas.systems(systems, ScoreHistogram, _histogram))
+    x_label = _score_label(counts.are_llrs for counts in histograms.values())
     spans: dict[str, tuple[float, float]] = {}
     tops: dict[str, float] = {}
-    for name, counts in found.items():
-        style = canvas.style(name, fill=False, linewidth=1.3)
-        targets, others, spoofs = dict(style), second(style), second(style)
-        spoofs["linestyle"] = SPOOFED
-        if single:
-            if "label" not in canvas.options:
-                targets["label"], others["label"] = _named(name, "targets"), "non-targets"
-                spoofs["label"] = "spoofed trials"
-            if "color" not in canvas.options:
-                others["color"], spoofs["color"] = COLORS[1:3]
-        drawn = [(counts, 1, targets), (counts, 0, others)]
+    for name, counts in histograms.items():
+        looks = _looks(canvas, name, alone=single, fill=False, linewidth=1.3)
+        series = {"targets": (counts, 1), "non-targets": (counts, 0)}
         if name in spoofed:
-            drawn.append((_histogram(spoofed[name]), 0, spoofs))
-        edges = np.concatenate([part.edges for part, _, _ in drawn])
+            series["spoofed trials"] = _histogram(spoofed[name]), 0
+        edges = np.concatenate([part.edges for part, _ in series.values()])
         spans[name] = float(edges.min()), float(edges.max())
-        for part, k, look in drawn:
+        for what, (part, k) in series.items():
             if part.totals[k]:
-                canvas.ax.stairs(part.densities[k], part.edges, **look)
+                canvas.ax.stairs(part.densities[k], part.edges, **looks[what])
                 tops[name] = max(tops.get(name, 0.0), float(part.densities[k].max()))
         _say_missing(canvas, name, counts)
     if not single:
         _key_classes(canvas, with_spoofs=bool(spoofed))
-    if spans:
-        canvas.limit_scores(spans)
+    canvas.limit_scores(spans)
     canvas.limit_heights(tops, "the density")
     return canvas.finish(x_label, "Density of each class")
 
@@ -123,8 +110,21 @@ def _histogram(predictions: Predictions) -> ScoreHistogram:
     return curves.score_histogram(predictions, round(min(max(4.0 * smallest ** (1 / 3), 10), 200)))
 
 
-def _named(name: str, what: str) -> str:
-    return f"{name}, {what}" if name else what
+def _looks(
+    canvas: Canvas[Any], name: str, *, alone: bool = False, **defaults: Any
+) -> dict[str, dict[str, Any]]:
+    """Return keywords for each class of a system; `alone`, classes also differ in color."""
+    style = canvas.style(name, **defaults)
+    looks = {"targets": style, "non-targets": second(style)}
+    looks["spoofed trials"] = {**second(style), "linestyle": SPOOFED}
+    if alone:
+        for color, (what, look) in zip(COLORS, looks.items(), strict=False):
+            label = f"{name}, {what}" if name and what == "targets" else what
+            look_of_class = {"color": color, "label": label}
+            look |= {
+                key: value for key, value in look_of_class.items() if key not in canvas.options
+            }
+    return looks
 
 
 def _say_missing(canvas: Canvas[ScoreHistogram], name: str, counts: ScoreHistogram) -> None:
@@ -156,7 +156,7 @@ def tippett(
     Parameters
     ----------
     systems : TippettCurves, Predictions, or mapping of names to these
-        Results of :func:`fastpsr.tippett`, or binary predictions that are given to it.
+        Results of :func:`fastpsr.tippett`, or binary predictions.
     spoof : array-like of bool, shape (N,), or mapping of names to these, optional
         Which trials of predictions are spoofed: these are drawn apart from the non-targets, dotted.
     ax : Axes, optional
@@ -167,19 +167,12 @@ def tippett(
     Returns
     -------
     Axes
-        A system that cannot be drawn is named in a text, with the reason; so are infinite LLRs,
-        where curves do not begin at 1 or do not end at 0, and scores beyond the axes, which reach
-        as far as those of most systems do.
+        Infinite scores, and those beyond the axes, are named in a text.
 
     Raises
     ------
     ValueError
-        For anything that is not labeled and binary, raw scores beside LLRs, and for `spoof` of
-        other trials, of targets, or of what are no Predictions.
-
-    Notes
-    -----
-    Curves keep the vertices that can be told apart on any screen.
+        For anything that is not labeled and binary, raw scores beside LLRs, and other `spoof`.
 
     Examples
     --------
@@ -192,31 +185,27 @@ def tippett(
     """
     canvas: Canvas[TippettCurves] = Canvas(ax, kwargs)
     systems, spoofed = spoofed_apart(systems, spoof)
-    found = dict(canvas.systems(systems, TippettCurves, curves.tippett))
-    x_label = _score_label(each.are_llrs for each in found.values())
-    spans = {}
-    for name, each in found.items():
-        style = canvas.style(name)
-        drawn = [
-            ("targets", each.target_scores, each.p_target, style),
-            ("non-targets", each.nontarget_scores, each.p_nontarget, second(style)),
-        ]
+    curves_of, spans = dict(canvas.systems(systems, TippettCurves, curves.tippett)), {}
+    x_label = _score_label(result.are_llrs for result in curves_of.values())
+    for name, result in curves_of.items():
+        looks = _looks(canvas, name)
+        series = {
+            "targets": (result.target_scores, result.p_target),
+            "non-targets": (result.nontarget_scores, result.p_nontarget),
+        }
         if name in spoofed:
             spoofs = curves.tippett(spoofed[name])
-            look = {**second(style), "linestyle": SPOOFED}
-            drawn.append(("spoofed trials", spoofs.nontarget_scores, spoofs.p_nontarget, look))
-        finite: list[float] = []
-        for what, scores, shares, own in drawn:
-            x, y = _steps(scores, shares)
-            canvas.ax.plot(x, y, **own)
-            finite += [float(x[0]), float(x[-1])] if x.size else []
+            series["spoofed trials"] = spoofs.nontarget_scores, spoofs.p_nontarget
+        for what, (scores, shares) in series.items():
+            canvas.ax.plot(*_steps(scores, shares), **looks[what])
             _note_infinite_scores(canvas, name, what, scores, shares)
-        if finite:
-            spans[name] = min(finite), max(finite)
-        if len({end for _, scores, _, _ in drawn for end in (scores[0], scores[-1])}) == 1:
+        together = np.concatenate([scores for scores, _ in series.values()])
+        finite = together[np.isfinite(together)]
+        if finite.size:
+            spans[name] = float(finite.min()), float(finite.max())
+        if together.min() == together.max():
             canvas.note(name, "all scores are equal")
-    if spans:
-        canvas.limit_scores(spans)
+    canvas.limit_scores(spans)
     _key_classes(canvas, with_spoofs=bool(spoofed))
     if x_label == LLR:
         across = canvas.ax.get_xaxis_transform()
@@ -295,35 +284,41 @@ def pav_map(
     systems = of_class(systems, class_)
     canvas: Canvas[PavSteps] = Canvas(ax, kwargs)
     canvas.take_bands(band, systems, curves.pav_steps)
-    found = dict(canvas.systems(systems, PavSteps, curves.pav_steps))
-    x_label = _score_label(steps.kind != "raw scores" for steps in found.values())
-    lines = {}
-    for name, steps in found.items():
-        shift = steps.prior_log_odds if steps.kind == "posteriors" else 0.0
-        x = np.column_stack([steps.lowest, steps.highest]).ravel() - shift
+    steps_of = dict(canvas.systems(systems, PavSteps, curves.pav_steps))
+    x_label = _score_label(steps.kind != "raw scores" for steps in steps_of.values())
+    lines: dict[str, Line2D] = {}
+    for name, steps in steps_of.items():
+        x = np.column_stack([steps.lowest, steps.highest]).ravel() - _shift(steps)
         y = np.repeat(steps.llr, 2)
-        _note_infinite(canvas, name, x, y, alone=len(found) == 1)
-        drawn = np.isfinite(x) & np.isfinite(y)
-        x, y = x[drawn], y[drawn]
-        if x.size:
-            (line,) = canvas.ax.plot(x, y, **canvas.style(name))
-            lines[name] = line, x[0], x[-1], shift
-    if lines:
-        canvas.limit_scores({name: (first, last) for name, (_, first, last, _) in lines.items()})
-    for name, band_of in canvas.bands.items():
-        if name in lines:
-            line, first, last, shift = lines[name]
-            x = band_of.low.score - shift
-            inside = (x >= first) & (x <= last)
-            low, high = band_of.low.llr[inside], band_of.high.llr[inside]
-            canvas.fill(name, line, band_of, x[inside], low, high)
+        _note_infinite(canvas, name, x, y, alone=len(steps_of) == 1)
+        finite = np.isfinite(x) & np.isfinite(y)
+        if finite.any():
+            (lines[name],) = canvas.ax.plot(x[finite], y[finite], **canvas.style(name))
+    ends = {name: np.asarray(line.get_xdata())[[0, -1]] for name, line in lines.items()}
+    canvas.limit_scores({name: (low, high) for name, (low, high) in ends.items()})
+    for name in (name for name in lines if name in canvas.bands):
+        band_of_system, (first, last) = canvas.bands[name], ends[name]
+        x = band_of_system.low.score - _shift(steps_of[name])
+        inside = (x >= first) & (x <= last)
+        low, high = band_of_system.low.llr[inside], band_of_system.high.llr[inside]
+        canvas.fill(name, lines[name], band_of_system, x[inside], low, high)
     if x_label == LLR and any(not is_guide(line) for line in canvas.ax.lines):
-        limits = canvas.ax.get_xlim(), canvas.ax.get_ylim()
-        ends = [min(map(min, limits)), max(map(max, limits))]
-        canvas.guide("identity", ends, ends, linestyle=":")
-        canvas.ax.set_xlim(limits[0])
-        canvas.ax.set_ylim(limits[1])
+        _draw_identity(canvas)
     return canvas.finish(x_label, "LLR after PAV (natural logarithm)")
+
+
+def _shift(steps: PavSteps) -> float:
+    """Return what log-odds are above LLRs; 0 for scores that are no posteriors."""
+    return steps.prior_log_odds if steps.kind == "posteriors" else 0.0
+
+
+def _draw_identity(canvas: Canvas[Any]) -> None:
+    """Draw the diagonal over the axes as they are."""
+    limits = canvas.ax.get_xlim(), canvas.ax.get_ylim()
+    ends = [min(map(min, limits)), max(map(max, limits))]
+    canvas.guide("identity", ends, ends, linestyle=":")
+    canvas.ax.set_xlim(limits[0])
+    canvas.ax.set_ylim(limits[1])
 
 
 def _note_infinite(canvas: Canvas[PavSteps], name: str, x: Any, y: Any, *, alone: bool) -> None:
@@ -398,15 +393,15 @@ def calibration_map(
     if not checks.as_number("low", low) < checks.as_number("high", high):
         raise ArgumentError("low", f"must be below high, not {low} to {high}")
     canvas: Canvas[Calibrator] = Canvas(ax, kwargs)
-    found = dict(canvas.systems(systems, Calibrator))
-    kinds = {getattr(each, "domain_", "nothing") for each in found.values()}
+    calibrators = dict(canvas.systems(systems, Calibrator))
+    kinds = {getattr(calibrator, "domain_", "nothing") for calibrator in calibrators.values()}
     if "nothing" in kinds:
         raise ArgumentError("systems", "must be fitted", remedy="call fit(predictions)")
     if len(kinds) > 1:
         raise ArgumentError("systems", "must all be fitted to data of one kind: they share an axis")
     kind, x_label, y_label = _AXES[kinds.pop()]
     x = np.linspace(low, high, 2_001)
-    for name, calibrator in found.items():
+    for name, calibrator in calibrators.items():
         if np.size(getattr(calibrator, "bias_", (0, 1))) > 2:
             raise ArgumentError("systems", "must be fitted to two classes: others have no one axis")
         y = calibrator.transform(Predictions.of(kind, None, x)).scores

@@ -13,16 +13,16 @@ from fastpsr.errors import ArgumentError
 from fastpsr.options import CALL_TO_MAKE
 
 
-def as_mapping(given: Any) -> dict[str, Any]:
+def as_mapping(systems: Any) -> dict[str, Any]:
     """Return systems by name; a single one has no name."""
-    if isinstance(given, Mapping):
-        if not given:
+    if isinstance(systems, Mapping):
+        if not systems:
             raise ArgumentError("systems", "must not be empty")
-        for name in given:
+        for name in systems:
             if not isinstance(name, str):
                 raise ArgumentError("systems", f"must have names that are strings, not {name!r}")
-        return dict(cast(Mapping[str, Any], given))
-    return {"": given}
+        return dict(cast(Mapping[str, Any], systems))
+    return {"": systems}
 
 
 def check_system(name: str, value: Any, kind: type[Any], takes: bool, calibrated: bool) -> None:

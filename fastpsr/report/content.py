@@ -117,8 +117,8 @@ class Report:
         are_binary = set()
         for name, samples in self.predictions.items():
             if name not in self.systems:
-                known = ", ".join(self.systems)
-                raise ArgumentError("predictions", f"must be of {known}, not of {name!r}")
+                systems = ", ".join(self.systems)
+                raise ArgumentError("predictions", f"must be of {systems}, not of {name!r}")
             if not isinstance(samples, Predictions):
                 raise ValueError(
                     f"predictions[{name!r}] must be Predictions, not {type(samples).__name__}"
@@ -132,7 +132,7 @@ class Report:
     @cached_property
     def named(self) -> Evaluation:
         """The evaluation, whose systems all have a name."""
-        names = {each.system: each.system for each in self.evaluation.groups if each.system}
+        names = {group.system: group.system for group in self.evaluation.groups if group.system}
         return self.evaluation.renamed({"": next(iter(self.predictions), UNNAMED), **names})
 
     @cached_property
@@ -168,7 +168,7 @@ class Report:
         """The title, or which systems are evaluated or compared."""
         if self.title:
             return self.title
-        is_comparison = any(not each.is_of_groups for each in self.evaluation.differences)
+        is_comparison = any(not pair.is_of_groups for pair in self.evaluation.differences)
         what = "Comparison" if is_comparison else "Evaluation"
         *first, last = self.systems
         if len(first) > 2:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from matplotlib.axes import Axes
 
 from fastpsr import curves, plotting
 from fastpsr.bootstrap import Band, band
+from fastpsr.data import Predictions
 from fastpsr.evaluation import Row
 from fastpsr.evaluation.task import Progress
 from fastpsr.metrics import ActDCF
@@ -47,8 +49,8 @@ class _Chart:
     """A figure that overlays systems.
 
     `of` says what is drawn: "llrs" of two classes, "ranks" (of these, as raw scores) or "classes",
-    predictions of more. With intervals, `curve` has bands. Options that depend on the report,
-    and further words of its caption, are made `from_report`.
+    predictions of more. With intervals, `curve` has bands. Points of operation are marked, and
+    spoofed trials are apart, where that is said.
     """
 
     title: str
@@ -57,36 +59,28 @@ class _Chart:
     of: Sequence[str]
     options: Mapping[str, Any] = field(default_factory=dict)
     curve: Callable[..., Any] | None = None
-    from_report: Callable[[Report], tuple[Mapping[str, Any], str]] | None = None
+    marks_points: bool = False
+    parts_spoofs: bool = False
 
     def adapted(self, report: Report) -> "_Chart":
-        """Return the figure with what depends on the report."""
-        if self.from_report is None:
-            return self
-        options, words = self.from_report(report)
-        return replace(self, options={**self.options, **options}, caption=self.caption + words)
-
-
-def _with_operating_points(report: Report) -> tuple[Mapping[str, Any], str]:
-    """Return options and words that mark the operating points of the report, if it has some."""
-    minima = report.operating_points
-    if not minima:
-        return {}, ""
-    words = " Hollow marks: where the cost is lowest"
-    if report.is_raw:
-        return {"operating_points": minima}, f"{words}."
-    actual = [ActDCF(each.p_target, each.c_miss, each.c_fa) for each in minima]
-    return (
-        {"operating_points": [*minima, *actual]},
-        f"{words}; filled marks: Bayes decisions with the scores as they are.",
-    )
-
-
-def _with_spoofs(report: Report) -> tuple[Mapping[str, Any], str]:
-    """Return options and words that show spoofed trials apart, if the report has some."""
-    if not report.spoof:
-        return {}, ""
-    return {"spoof": report.spoof}, " Spoofed trials are apart from the non-targets."
+        """Return the figure with the operating points and the spoofed trials of a report."""
+        options, words = dict(self.options), ""
+        if self.marks_points and report.operating_points:
+            options["operating_points"] = [*report.operating_points]
+            words = " Hollow marks: where the cost is lowest"
+            if not report.is_raw:
+                options["operating_points"] += [
+                    ActDCF(minimum.p_target, minimum.c_miss, minimum.c_fa)
+                    for minimum in report.operating_points
+                ]
+                words += "; filled marks: Bayes decisions with the scores as they are"
+            words += "."
+        if self.parts_spoofs and report.spoof:
+            options["spoof"], words = (
+                report.spoof,
+                " Spoofed trials are apart from the non-targets.",
+            )
+        return replace(self, options=options, caption=self.caption + words)
 
 
 #: In the order in which they are shown.
@@ -95,7 +89,7 @@ _CHARTS = (
         "Detection error trade-off",
         "Misses against false alarms as the threshold moves, both on probit axes. Nearer the lower "
         "left corner is better.",
-        plotting.det, ("llrs", "ranks"), curve=curves.roc, from_report=_with_operating_points,
+        plotting.det, ("llrs", "ranks"), curve=curves.roc, marks_points=True,
     ),
     _Chart(
         "Receiver operating characteristic",
@@ -131,13 +125,13 @@ _CHARTS = (
     _Chart(
         "Score histogram",
         "How the scores of each class are spread. The less the classes overlap the better.",
-        plotting.score_histogram, ("llrs", "ranks"), from_report=_with_spoofs,
+        plotting.score_histogram, ("llrs", "ranks"), parts_spoofs=True,
     ),
     _Chart(
         "Tippett plot",
         "Share of the trials of each class with at least this likelihood ratio. Targets below 0 "
         "and non-targets above are misleading evidence.",
-        plotting.tippett, ("llrs",), from_report=_with_spoofs,
+        plotting.tippett, ("llrs",), parts_spoofs=True,
     ),
     _Chart(
         "PAV map",
@@ -166,226 +160,191 @@ _CHARTS = (
 
 
 def figures(report: Report, progress: Progress | None = None) -> Section | None:
-    """Return the section of figures, None if nothing can be drawn."""
-    drawn = draw(report, progress)
-    return Section("figures", "Figures", [Part("figures", drawn)]) if drawn else None
-
-
-def draw(report: Report, progress: Progress | None = None) -> list[Drawn]:
-    """Return the figures of a report; `progress` is called before each."""
-    pen = _Pen(progress)
-    names = shorten(report.systems)
-    for part, some in _parts(report.systems):
-        _metrics(pen, report, {name: names[name] for name in some}, part)
-    _gains(pen, report)
-    for part, some in _parts(report.systems):
-        _conditions(pen, report, {name: names[name] for name in some}, part)
+    """Return the section of figures, None if nothing can be drawn; `progress` tells of each."""
+    drawing = _Drawing(report, progress)
+    for part, names in _parts(report.systems):
+        drawing.draw_metrics(part, names)
+    drawing.draw_gains()
+    for part, names in _parts(report.systems):
+        drawing.draw_conditions(part, names)
     if report.drawn:
-        bands = _Bands(report, pen)
         n_classes = next(iter(report.drawn.values())).n_classes
         what = "classes" if n_classes > 2 else "ranks" if report.is_raw else "llrs"
         for chart in (each.adapted(report) for each in _CHARTS if what in each.of):
-            for part, some in _parts(list(report.drawn)):
-                shown = {name: names[name] for name in some}
-                options, shaded = bands.around(chart, shown)
-                systems = {names[name]: report.drawn[name] for name in some}
-                draw_systems = partial(chart.draw, systems, **_renamed(options, shown))
-                pen.draw(chart.title + part, chart.caption + shaded, systems, draw_systems)
+            for part, names in _parts(list(report.drawn)):
+                drawing.draw_systems(chart, part, names)
             if chart.draw is plotting.det:
-                _det_by_condition(pen, report, names, chart)
+                drawing.draw_det_by_condition(chart)
         if n_classes > 2:
-            _classes(pen, report, names, n_classes)
-    return pen.drawn
+            drawing.draw_classes(n_classes)
+    if not drawing.drawn:
+        return None
+    return Section("figures", "Figures", [Part("figures", drawing.drawn)])
 
 
-class _Bands:
-    """Bands of the curves of a report, each computed once."""
+class _Drawing:
+    """The figures of a report, one after the other; each band is computed once."""
 
-    def __init__(self, report: Report, pen: "_Pen") -> None:
-        self._report, self._pen = report, pen
-        self._found: dict[Any, Band | None] = {}
+    def __init__(self, report: Report, progress: Progress | None) -> None:
+        self.drawn: list[Drawn] = []
+        self._report, self._progress = report, progress
+        self._names = shorten(report.systems)
+        self._bands: dict[Any, Band | None] = {}
 
-    def around(self, chart: _Chart, names: Mapping[str, str]) -> tuple[Mapping[str, Any], str]:
-        """Return the options of a chart of systems, with bands if there are, and what is shaded."""
-        drawn = self._report.evaluation.intervals
-        chance = chart.options.get("band") == "consistency"
-        bands = {}
-        for name, shown in names.items():
-            found = self._of(chart, name)
-            if found is not None:
-                bands[shown] = found
-        if bands and drawn is not None:
-            shaded = (
-                f" Shaded are pointwise bands of {100.0 * drawn.confidence_level:g} %, from "
-                f"{drawn.n_resamples:,} replicates, resampling {drawn.drawn}."
-            )
-            return {**chart.options, "band": bands}, shaded
-        return chart.options, _BY_CHANCE if chance else ""
+    def _begin(self, title: str, done: int = 0, total: int = 1) -> None:
+        if self._progress is not None:
+            self._progress(title, done, total)
 
-    def _of(self, chart: _Chart, name: str) -> Band | None:
-        """Return the band of a curve of a system, None if there is none."""
-        report, on = self._report, chart.options.get("on")
-        drawn = report.evaluation.intervals
-        if drawn is None or chart.curve is None:
-            return None
-        key = (chart.curve, on, name)
-        if key not in self._found:
-            self._found[key] = None
-            samples = report.drawn[name]
-            if on is not None:
-                samples = events_of({name: samples}, on, None)[name]
-            with suppress(ValueError), warnings.catch_warnings():  # the figure says why
-                warnings.simplefilter("ignore", RuntimeWarning)
-                self._found[key] = band(
-                    chart.curve, samples, n_resamples=drawn.n_resamples,
-                    confidence_level=drawn.confidence_level,
-                    resampling=report.resampling.get(name, drawn.resampling), seed=drawn.seed,
-                    progress=partial(self._pen.begin, f"{chart.title}: {name}, replicates"),
-                )  # fmt: skip
-        return self._found[key]
-
-
-@dataclass
-class _Pen:
-    """Turns axes into the figures of a page."""
-
-    progress: Progress | None = None
-    drawn: list[Drawn] = field(default_factory=list)
-
-    def begin(self, title: str, done: int = 0, total: int = 1) -> None:
-        """Report that a figure is begun, or how much of it is done."""
-        if self.progress is not None:
-            self.progress(title, done, total)
-
-    def draw(
-        self, title: str, caption: str, systems: Iterable[str], function: Callable[..., Axes]
+    def _add(
+        self, title: str, caption: str, systems: Iterable[str], draw: Callable[..., Axes]
     ) -> None:
         """Add what a function draws on axes, with words for those who cannot see it."""
-        self.begin(title)
+        self._begin(title)
         with new_axes() as ax:
-            function(ax=ax)
+            draw(ax=ax)
             notes = take_notes(ax)
             make_room(ax)
             x_label, y_label = (
                 " ".join(text.split()) for text in (ax.get_xlabel(), ax.get_ylabel())
             )
-            what = f"{title} of {', '.join(systems)}: {y_label or 'value'}"
+            words = f"{title} of {', '.join(systems)}: {y_label or 'value'}"
             if x_label:
-                what += f" against {x_label}"
-            said = " ".join(notes.split()) or "The metrics tell the same in numbers."
-            svg = Markup(inline_svg(ax, f"figure{len(self.drawn)}", f"{what}. {said}"))
+                words += f" against {x_label}"
+            words += f". {' '.join(notes.split()) or 'The metrics tell the same in numbers.'}"
+            svg = Markup(inline_svg(ax, f"figure{len(self.drawn)}", words))
         self.drawn.append(Drawn(title, caption, svg, notes))
 
-
-def _parts(names: Sequence[str], what: str = "systems") -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield as many names at a time as can be told apart in a figure, and what to call them."""
-    for first in range(0, len(names), _MOST_SYSTEMS):
-        some = names[first : first + _MOST_SYSTEMS]
-        called = f", {what} {first + 1} to {first + len(some)}"
-        yield "" if len(names) <= _MOST_SYSTEMS else called, some
-
-
-def _renamed(options: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str, Any]:
-    """Return options whose masks of spoofed trials are by the names in legends."""
-    if "spoof" not in options:
-        return options
-    spoof = {names[name]: mask for name, mask in options["spoof"].items() if name in names}
-    return {**options, "spoof": spoof}
-
-
-def _det_by_condition(pen: _Pen, report: Report, names: Mapping[str, str], chart: _Chart) -> None:
-    """Draw DET curves of all systems in each condition; of one system, of all its conditions."""
-    conditions = list(dict.fromkeys(name for some in report.by_condition.values() for name in some))
-    if not 1 < len(conditions) <= _MOST_CONDITIONS:
-        return
-    column, short = by_column(conditions)
-    if len(report.by_condition) == 1:
-        ((system, samples),) = report.by_condition.items()
-        title = f"{chart.title} of {names[system]} by condition"
-        curves_of = {title: {short[name]: each for name, each in samples.items()}}
-    else:
-        curves_of = {
-            f"{chart.title}, {f'{column} ' if column else ''}{short[condition]}": {
-                names[system]: samples[condition]
-                for system, samples in report.by_condition.items()
-                if condition in samples
-            }
-            for condition in conditions
-        }
-    for title, curves_in in curves_of.items():
-        for part, some in _parts(list(curves_in), "curves"):
-            curves_shown = {name: curves_in[name] for name in some}
-            draw_curves = partial(chart.draw, curves_shown, **chart.options)
-            pen.draw(title + part, chart.caption, some, draw_curves)
-
-
-def _classes(pen: _Pen, report: Report, names: Mapping[str, str], n_classes: int) -> None:
-    """Draw the reliability of each class against the others, one system at a time."""
-    caption = "How often samples were of a class, by the posterior it was given."
-    if n_classes > _MOST_CLASSES:
-        caption += f" Drawn are the {_MOST_CLASSES} most frequent of {n_classes:,} classes."
-    for system, samples in report.predictions.items():
-        by_size = np.argsort(-samples.class_weights, kind="stable")[:_MOST_CLASSES]
-        classes = sorted(by_size.tolist())
-        for first in range(0, len(classes), _MOST_CURVES):
-            some = classes[first : first + _MOST_CURVES]
-            title = f"Reliability of {names[system]}, classes {', '.join(map(str, some))}"
-            draw_classes = partial(
-                plotting.reliability, samples, on="class", classes=some, band=None
+    def draw_systems(self, chart: _Chart, part: str, systems: Sequence[str]) -> None:
+        """Draw a chart of systems, with bands where there are intervals."""
+        names, options, caption = self._names, dict(chart.options), chart.caption
+        if "spoof" in options:
+            options["spoof"] = {names[k]: v for k, v in options["spoof"].items() if k in systems}
+        bands = {names[name]: self._band_of(chart, name) for name in systems}
+        bands = {label: area for label, area in bands.items() if area is not None}
+        intervals = self._report.evaluation.intervals
+        if bands and intervals is not None:
+            caption += (
+                f" Shaded are pointwise bands of {100.0 * intervals.confidence_level:g} %, from "
+                f"{intervals.n_resamples:,} replicates, resampling {intervals.drawn}."
             )
-            pen.draw(title, caption, [f"class {k}" for k in some], draw_classes)
+            options["band"] = bands
+        elif options.get("band") == "consistency":
+            caption += _BY_CHANCE
+        curves_of = {names[name]: self._report.drawn[name] for name in systems}
+        self._add(chart.title + part, caption, curves_of, partial(chart.draw, curves_of, **options))
 
+    def _band_of(self, chart: _Chart, name: str) -> Band | None:
+        """Return the band of a curve of a system, None if there is none."""
+        on, intervals = chart.options.get("on"), self._report.evaluation.intervals
+        if intervals is None or chart.curve is None:
+            return None
+        key = (chart.curve, on, name)
+        if key not in self._bands:
+            self._bands[key] = None
+            samples = self._report.drawn[name]
+            if on is not None:
+                samples = events_of({name: samples}, on, None)[name]
+            with suppress(ValueError), warnings.catch_warnings():  # the figure says why
+                warnings.simplefilter("ignore", RuntimeWarning)
+                self._bands[key] = band(
+                    chart.curve, samples, n_resamples=intervals.n_resamples,
+                    confidence_level=intervals.confidence_level, seed=intervals.seed,
+                    resampling=self._report.resampling.get(name, intervals.resampling),
+                    progress=partial(self._begin, f"{chart.title}: {name}, replicates"),
+                )  # fmt: skip
+        return self._bands[key]
 
-def _metrics(pen: _Pen, report: Report, names: Mapping[str, str], part: str) -> None:
-    """Draw the metrics that are 1 for a system that knows the priors alone, as bars."""
-    metrics = shorten([row.metric for result in report.results for row in result.rows])
-    systems = {}
-    for result in report.pooled:
-        rows = [row for row in result.rows if row.reference_value == 1.0]
-        if rows and result.system in names:
-            named = [replace(row, metric=metrics[row.metric]) for row in rows]
-            systems[names[result.system]] = named
-    if not systems:
-        return
-    caption = (
-        "All are 1 (dashed) for a system that knows the priors and nothing else; lower is better."
-    )
-    if report.evaluation.intervals is not None:
-        caption += " Whiskers are the intervals."
-    draw_bars = partial(plotting.metric_bars, systems, reference=1.0)
-    pen.draw("Normalized metrics" + part, caption, systems, draw_bars)
+    def draw_det_by_condition(self, chart: _Chart) -> None:
+        """Draw DET curves of all systems in each condition; of one system, of its conditions."""
+        by_condition, names = self._report.by_condition, self._names
+        conditions = list(dict.fromkeys(chain.from_iterable(by_condition.values())))
+        if not 1 < len(conditions) <= _MOST_CONDITIONS:
+            return
+        column, short = by_column(conditions)
+        figures_of: dict[str, dict[str, Predictions]] = {}
+        for system, samples in by_condition.items():
+            for condition in samples:
+                title = f"{chart.title}, {f'{column} ' if column else ''}{short[condition]}"
+                curve = names[system]
+                if len(by_condition) == 1:
+                    title, curve = f"{chart.title} of {curve} by condition", short[condition]
+                figures_of.setdefault(title, {})[curve] = samples[condition]
+        for title, systems in figures_of.items():
+            for part, labels in _parts(list(systems), "curves"):
+                curves_of = {name: systems[name] for name in labels}
+                draw = partial(chart.draw, curves_of, **chart.options)
+                self._add(title + part, chart.caption, curves_of, draw)
 
+    def draw_classes(self, n_classes: int) -> None:
+        """Draw the reliability of each class against the others, one system at a time."""
+        caption = "How often samples were of a class, by the posterior it was given."
+        if n_classes > _MOST_CLASSES:
+            caption += f" Drawn are the {_MOST_CLASSES} most frequent of {n_classes:,} classes."
+        for system, samples in self._report.predictions.items():
+            by_size = np.argsort(-samples.class_weights, kind="stable")[:_MOST_CLASSES]
+            classes = sorted(by_size.tolist())
+            for first in range(0, len(classes), _MOST_CURVES):
+                subset = classes[first : first + _MOST_CURVES]
+                title = (
+                    f"Reliability of {self._names[system]}, classes {', '.join(map(str, subset))}"
+                )
+                draw = partial(plotting.reliability, samples, on="class", classes=subset, band=None)
+                self._add(title, caption, [f"class {k}" for k in subset], draw)
 
-def _gains(pen: _Pen, report: Report) -> None:
-    """Draw what each system adds to a fusion, as bars."""
-    found = gains(report)
-    names = shorten([*found])
-    caption = (
-        "The fusion of all minus that without a system, or without the quality measures. Below 0 "
-        "these add something, where whiskers do not reach 0."
-    )
-    for part, some in _parts([*found]):
-        systems = {names[name]: found[name] for name in some}
-        title = f"Gains of the fusion{part}"
-        pen.draw(title, caption, systems, partial(plotting.metric_bars, systems))
-
-
-def _conditions(pen: _Pen, report: Report, names: Mapping[str, str], part: str) -> None:
-    """Draw the most telling metrics by condition, as bars."""
-    column, conditions = by_column([result.condition for result in report.results])
-    if not 1 < len(conditions) <= _MOST_CONDITIONS:
-        return
-    found = (report.metric_of(role) for role in ("EER", "minCllr" if report.is_raw else "Cllr"))
-    for metric in filter(None, found):
-        systems: dict[str, list[Row]] = {}
-        for result in report.results:
-            row = result.row(metric)
-            if row is not None and result.system in names:
-                bar = replace(row, metric=conditions[result.condition], group=None)
-                systems.setdefault(names[result.system], []).append(bar)
+    def draw_metrics(self, part: str, names: Sequence[str]) -> None:
+        """Draw the metrics that are 1 for a system that knows the priors alone, as bars."""
+        results = self._report.results
+        metrics = shorten([row.metric for result in results for row in result.rows])
+        systems = {
+            self._names[result.system]: [
+                replace(row, metric=metrics[row.metric])
+                for row in result.rows
+                if row.reference_value == 1.0
+            ]
+            for result in self._report.pooled
+            if result.system in names
+        }
+        systems = {name: rows for name, rows in systems.items() if rows}
+        caption = (
+            "All are 1 (dashed) for a system that knows the priors and nothing else; lower is "
+            "better."
+        )
+        if self._report.evaluation.intervals is not None:
+            caption += " Whiskers are the intervals."
         if systems:
-            draw_bars = partial(_draw_by_condition, systems, metric, column)
-            pen.draw(f"{metric} by condition{part}", "Lower is better.", systems, draw_bars)
+            draw = partial(plotting.metric_bars, systems, reference=1.0)
+            self._add("Normalized metrics" + part, caption, systems, draw)
+
+    def draw_gains(self) -> None:
+        """Draw what each system adds to a fusion, as bars."""
+        rows_of = gains(self._report)
+        names = shorten([*rows_of])
+        caption = (
+            "The fusion of all minus that without a system, or without the quality measures. Below "
+            "0 these add something, where whiskers do not reach 0."
+        )
+        for part, parts_of_fusion in _parts([*rows_of]):
+            systems = {names[name]: rows_of[name] for name in parts_of_fusion}
+            draw = partial(plotting.metric_bars, systems)
+            self._add(f"Gains of the fusion{part}", caption, systems, draw)
+
+    def draw_conditions(self, part: str, names: Sequence[str]) -> None:
+        """Draw the most telling metrics by condition, as bars."""
+        report = self._report
+        column, conditions = by_column([result.condition for result in report.results])
+        if not 1 < len(conditions) <= _MOST_CONDITIONS:
+            return
+        usual = (report.metric_of(role) for role in ("EER", "minCllr" if report.is_raw else "Cllr"))
+        for metric in filter(None, usual):
+            systems: dict[str, list[Row]] = {}
+            for result in report.results:
+                row = result.row(metric)
+                if row is not None and result.system in names:
+                    bar = replace(row, metric=conditions[result.condition], group=None)
+                    systems.setdefault(self._names[result.system], []).append(bar)
+            if systems:
+                draw = partial(_draw_by_condition, systems, metric, column)
+                self._add(f"{metric} by condition{part}", "Lower is better.", systems, draw)
 
 
 def _draw_by_condition(
@@ -396,3 +355,11 @@ def _draw_by_condition(
     ax.set_ylabel(f"{metric}{unit}")
     ax.set_xlabel(column, parse_math=False)
     return ax
+
+
+def _parts(names: Sequence[str], what: str = "systems") -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield as many names at a time as can be told apart in a figure, and what to call them."""
+    for first in range(0, len(names), _MOST_SYSTEMS):
+        names_of_part = names[first : first + _MOST_SYSTEMS]
+        numbers = f", {what} {first + 1} to {first + len(names_of_part)}"
+        yield "" if len(names) <= _MOST_SYSTEMS else numbers, names_of_part

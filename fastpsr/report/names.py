@@ -27,19 +27,19 @@ def by_column(conditions: Sequence[str]) -> tuple[str, dict[str, str]]:
     if not column or len(set(values.values())) < len(values):
         return "", shorten(conditions, _LONGEST_CONDITION)
     short = shorten(list(values.values()), _LONGEST_CONDITION)
-    (shown,) = shorten([column]).values()
-    return shown, {name: short[value] for name, value in values.items()}
+    (label,) = shorten([column]).values()
+    return label, {name: short[value] for name, value in values.items()}
 
 
 def shorten(names: Sequence[str], longest: int = _LONGEST) -> dict[str, str]:
     """Return for each name one that fits in a legend, all different."""
     short: dict[str, str] = {}
     for name in dict.fromkeys(names):
-        shown = clean(" ".join(name.split())) or "(no name)"
-        if len(shown) > longest:
+        label = clean(" ".join(name.split())) or "(no name)"
+        if len(label) > longest:
             half = (longest - 1) // 2
-            shown = f"{shown[:half]}\u2026{shown[-half:]}"
-        if shown in short.values():
-            shown = f"{shown} ({len(short) + 1})"
-        short[name] = shown
+            label = f"{label[:half]}\u2026{label[-half:]}"
+        if label in short.values():
+            label = f"{label} ({len(short) + 1})"
+        short[name] = label
     return short

@@ -3,17 +3,24 @@
 import base64
 import hashlib
 import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
+from numpy.typing import ArrayLike
 
 from fastpsr import __version__
+from fastpsr.counts.groups import groups_of
+from fastpsr.data import By, Predictions
+from fastpsr.data.groupings import Bins
+from fastpsr.evaluation import Evaluation
 from fastpsr.evaluation.task import Progress
 from fastpsr.files import check_place, write_text
-from fastpsr.report.content import Report
+from fastpsr.report.content import UNNAMED, Report
 from fastpsr.report.drawing import figures
 from fastpsr.report.names import clean
 from fastpsr.report.sections import differences, fusion, made, metrics, overview, read
@@ -53,6 +60,30 @@ def write_report(
     """
     check_place(path)  # before the work
     write_text(path, render(report, progress))
+
+
+def write_evaluation(
+    path: str | os.PathLike[str],
+    evaluation: Evaluation,
+    predictions: Predictions | Mapping[str, Predictions] | None,
+    *,
+    by: By | None,
+    bins: Bins | None,
+    spoof: ArrayLike | Mapping[str, ArrayLike] | None,
+    read: Sequence[str],
+    **content: Any,
+) -> None:
+    """Write an evaluation as a report; arguments are those of ``Evaluation.to_report``."""
+    systems = predictions if isinstance(predictions, Mapping) else {UNNAMED: predictions}
+    labeled = {name: samples for name, samples in systems.items() if samples is not None}
+    masks: Any = spoof if isinstance(spoof, Mapping) or spoof is None else {UNNAMED: spoof}
+    warnings = [f"warning: {message}" for message in evaluation.warnings]
+    report = Report(evaluation, labeled, spoof=masks or {}, read=[*read, *warnings], **content)
+    conditions: Any = {
+        name: {group.name: group.data for group in groups_of(samples, by, bins)}
+        for name, samples in labeled.items()
+    }
+    write_report(path, replace(report, by_condition=conditions))
 
 
 def render(report: Report, progress: Progress | None = None) -> str:

@@ -11,14 +11,13 @@ from fastpsr import __version__
 from fastpsr.errors import counted
 from fastpsr.evaluation import Difference, Evaluation, Row
 from fastpsr.evaluation.fusion_gains import WITHOUT
+from fastpsr.evaluation.grid import Cell, Grid, number
 from fastpsr.evaluation.layout import (
     POOLED,
-    Cell,
-    Grid,
     grid_of_differences,
     grid_of_one,
     grid_of_values,
-    number,
+    reasons,
     simultaneous,
 )
 from fastpsr.report.content import Report, Result
@@ -66,8 +65,8 @@ def overview(report: Report) -> Section | None:
     else:
         first = "system" if several else "condition"
         lines = [
-            [Cell(getattr(each, first)), *(_overview_cell(each, name) for name in metrics)]
-            for each in report.results
+            [Cell(getattr(result, first)), *(_overview_cell(result, name) for name in metrics)]
+            for result in report.results
         ]
         grids = [Grid([first, *metrics], lines, caption=f"By {first}")] if metrics else []
     if not grids:
@@ -81,15 +80,15 @@ def overview(report: Report) -> Section | None:
 
 
 def _by_condition(report: Report, metric: str) -> Grid:
-    results = {(each.system, each.condition): each for each in report.results}
-    conditions = list(dict.fromkeys(each.condition for each in report.results))
+    results = {(result.system, result.condition): result for result in report.results}
+    conditions = list(dict.fromkeys(result.condition for result in report.results))
     column, short = by_column(conditions)
     lines = [
-        [Cell(name), *(_overview_cell(results.get((name, each)), metric) for each in conditions)]
+        [Cell(name), *(_overview_cell(results.get((name, key)), metric) for key in conditions)]
         for name in report.systems
     ]
     caption = f"{metric} by {column or 'condition'}"
-    return Grid(["system", *(short[each] for each in conditions)], lines, caption=caption)
+    return Grid(["system", *(short[condition] for condition in conditions)], lines, caption=caption)
 
 
 def _overview_cell(result: Result | None, metric: str) -> Cell:
@@ -101,9 +100,9 @@ def _with_best(grid: Grid) -> Grid:
     """Mark the lowest numbers of each column as best: all that are shown alike."""
     columns = []
     for column in zip(*grid.lines, strict=True):
-        known = [(cell.number, cell.text) for cell in column
+        numbers = [(cell.number, cell.text) for cell in column
                  if cell.number is not None and not math.isnan(cell.number)]  # fmt: skip
-        best = min(known, default=(0.0, None))[1]
+        best = min(numbers, default=(0.0, None))[1]
         columns.append([replace(cell, is_best=cell.text == best) for cell in column])
     return replace(grid, lines=list(zip(*columns, strict=True)))
 
@@ -137,13 +136,19 @@ def fusion(report: Report) -> Section | None:
 
 def gains(report: Report) -> dict[str, list[Row]]:
     """Return the metrics of the fusion minus those without a part of it, by that part."""
-    found: dict[str, list[Row]] = {}
-    for each in report.evaluation.differences:
-        row = each.b.system or ""
+    rows_of: dict[str, list[Row]] = {}
+    for pair in report.evaluation.differences:
+        row = pair.b.system or ""
         if report.fusion is not None and row.startswith(WITHOUT):
-            value = Row(each.metric, each.value, each.low, each.high, unit=each.a.unit)
-            found.setdefault(row.removeprefix(WITHOUT), []).append(value)
-    return found
+            value = Row(
+                pair.metric,
+                pair.value,
+                pair.low,
+                pair.high,
+                unit=pair.a.unit,
+            )
+            rows_of.setdefault(row.removeprefix(WITHOUT), []).append(value)
+    return rows_of
 
 
 def metrics(report: Report) -> Section:
@@ -199,33 +204,31 @@ def _meanings(evaluation: Evaluation) -> Grid:
 
 
 def _gaps(report: Report) -> Grid:
-    """Return a line for each reason: in the terminal's words, once for all metrics it holds of."""
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for result in report.results:
-        for row in result.rows:
-            if not math.isfinite(row.value):
-                reasons.setdefault((result.place, row.note), []).append(row.metric)
-    lines = [[Cell(place), Cell(", ".join(metrics)), Cell(note)]
-             for (place, note), metrics in reasons.items()]  # fmt: skip
+    """Return a line for each reason, once for all metrics it holds of."""
+    lines = [
+        [Cell(result.place), Cell(", ".join(metrics)), Cell(note)]
+        for result in report.results
+        for note, metrics in reasons(result.rows).items()
+    ]
     header = ["system and condition", "metrics", "why there is no finite value"]
     return Grid(header, lines, caption="What could not be computed")
 
 
 def differences(report: Report) -> Section | None:
     """Return the differences of systems, then of groups; None if there are none."""
-    found, intervals = report.named.differences, report.evaluation.intervals
-    if not found:
+    compared, intervals = report.named.differences, report.evaluation.intervals
+    if not compared:
         return None
     words = "The system or condition named first minus the other; systems on the same samples"
     if intervals is not None:
         alone = f"at {100 * intervals.confidence_level:g} % for each difference alone"
-        jointly = simultaneous(found, intervals)
+        jointly = simultaneous(compared, intervals)
         words += (
             ", all in the same bootstrap draws. A difference whose interval excludes 0 is more "
             f"than chance, {f'where {jointly}' if jointly else alone}"
         )
-    of_systems = [each for each in found if not each.is_of_groups]
-    of_groups = [each for each in found if each.is_of_groups]
+    of_systems = [pair for pair in compared if not pair.is_of_groups]
+    of_groups = [pair for pair in compared if pair.is_of_groups]
     grids = [
         _differences(of_systems, "Differences by condition", ["systems", "condition"]),
         _differences(of_groups, "Differences between conditions", ["conditions", "system"]),
@@ -233,9 +236,9 @@ def differences(report: Report) -> Section | None:
     return Section("differences", "Differences", [Part("paragraph", f"{words}."), *_tables(grids)])
 
 
-def _differences(found: Sequence[Difference], caption: str, names: Sequence[str]) -> Grid:
+def _differences(compared: Sequence[Difference], caption: str, names: Sequence[str]) -> Grid:
     """Return a line per pair and place; of a single one, a line per metric."""
-    grid = grid_of_differences(found)
+    grid = grid_of_differences(compared)
     if len(grid.lines) != 1:
         return replace(grid, header=[*names, *grid.header[2:]], caption=caption)
     ((pair, _, *cells),) = grid.lines

@@ -46,7 +46,7 @@ def make_room(ax: Axes) -> None:
     assert isinstance(ax.figure, Figure)
     width, height = _INCHES
     height += _CHILD * len(ax.child_axes)
-    height += sum(each.get_window_extent().height for each in ax.figure.legends) / ax.figure.dpi
+    height += sum(legend.get_window_extent().height for legend in ax.figure.legends) / ax.figure.dpi
     ax.figure.set_size_inches(width, height)
 
 

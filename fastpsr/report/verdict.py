@@ -8,7 +8,8 @@ from fastpsr.calibration import TrainOnTest
 from fastpsr.calibration.pav import PAV
 from fastpsr.data import Predictions
 from fastpsr.evaluation import Intervals, Row
-from fastpsr.evaluation.layout import Cell, Grid, counted_if_many, number, value_cell
+from fastpsr.evaluation.grid import Cell, Grid, number
+from fastpsr.evaluation.layout import counted_if_many, value_cell
 from fastpsr.metrics import CalibrationLoss
 from fastpsr.report.content import Report, Result
 from fastpsr.report.sections import Part, Section
@@ -38,14 +39,14 @@ class Verdict:
 
 def calibration(report: Report) -> Section | None:
     """Return the section on calibration: of all samples in words, and a table of all results."""
-    found = verdicts(report)
+    of_results = verdicts(report)
     first = {result.place for result in report.pooled}
-    of_systems = [verdict for verdict in found if verdict.result.place in first]
+    of_systems = [verdict for verdict in of_results if verdict.result.place in first]
     if not of_systems:
         return None
     n = len(of_systems)
     parts = [Part("verdicts", of_systems, folded=f"{n} systems in words" if n > 3 else "")]
-    table = verdict_table(found)
+    table = verdict_table(of_results)
     if len(table.lines) > 1:
         parts.append(Part("table", table))
     return Section("calibration", "Is it calibrated, and what would calibration buy?", parts)
@@ -54,14 +55,16 @@ def calibration(report: Report) -> Section | None:
 def verdicts(report: Report) -> list[Verdict]:
     """Return a verdict for each result that knows its calibration loss, or only ranks."""
     bounds = {result.place: _bound(result, report.predictions) for result in report.pooled}
-    found = []
+    of_results = []
     for result in report.results:
         row = result.of_role("RCL")
         if row is not None:
-            found.append(_judge(result, row, bounds.get(result.place), report.evaluation.intervals))
+            of_results.append(
+                _judge(result, row, bounds.get(result.place), report.evaluation.intervals)
+            )
         elif report.is_raw:
-            found.append(Verdict(result, "raw scores", (_of_raw(result),)))
-    return found
+            of_results.append(Verdict(result, "raw scores", (_of_raw(result),)))
+    return of_results
 
 
 def verdict_table(verdicts: Sequence[Verdict]) -> Grid:
