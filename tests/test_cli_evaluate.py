@@ -233,7 +233,7 @@ def test_speakers_of_a_table():
         succeed(*run, "--resample", scheme, "--json", "t.json")
         assert strict_json("t.json")["intervals"]["resampling"] == scheme
     for scheme, words in (("speaker --ci bca", "--ci must not be bca"),
-                          ("nested:speaker", "must name one column")):  # fmt: skip
+                          ("nested:speaker", "has no column 'speaker'")):  # fmt: skip
         check_refusal({}, [*run, "--resample", *scheme.split()], [words])
 
 

@@ -12,7 +12,7 @@ from fastpsr.bootstrap.bootstrap import check_same_samples
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import CrossFit
 from fastpsr.cli.options.evaluation import EvaluationOptions
-from fastpsr.cli.options.intervals import check_method, drawn_name
+from fastpsr.cli.options.intervals import drawn_name
 from fastpsr.cli.options.measures import parse_priors
 from fastpsr.cli.options.sources import OF_POSTERIORS
 from fastpsr.cli.results import show_evaluation, shown_names
@@ -64,8 +64,6 @@ def evaluate_tables(
                 read = _read(options, systems, scales, intervals, in_parts, begin)
                 name, *others = read
                 first = next((each for each in read.values() if each.table.ids), read[name])
-                if intervals is not None:
-                    check_method(intervals, first.drawn)
                 data = {each: _predictions(options, each, read[each], folds) for each in read}
             for other in others if columns is None else ():
                 _check_same(name, other, read, data)

@@ -70,7 +70,7 @@ def evaluate_trials(
                         sets, metrics, scores_are=own, prior=_prior(options),
                         **options.conditions.arguments, equalize=options.measures.equalized,
                         differences=pairs, group_differences=options.differences.group_pairs,
-                        progress=begin, **arguments(intervals, options.drawn, made),
+                        progress=begin, **arguments(intervals, options.drawn.of_trials(made)),
                     )  # fmt: skip
                 found.append(evaluation)
                 if options.outputs.reports:

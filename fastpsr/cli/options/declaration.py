@@ -1,6 +1,6 @@
 """Declaration of options: each has its panel of the help, and the arguments that it stands for."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import typer
@@ -11,7 +11,7 @@ METRICS, FILES = "Metrics and calibration", "Files"
 #: How an argument of the library is given, where it is not "--" and its name with hyphens. "{}" is
 #: the value, and "{column}" the column that an error is about.
 USAGE: dict[str, str] = {}
-#: The options of the commands that are loaded.
+#: The options of the command that runs, before that of all that are loaded.
 KNOWN: set[str] = set()
 
 
@@ -29,3 +29,14 @@ def option(
     """
     USAGE.update(arguments or {})
     return typer.Option(*names, help=help, rich_help_panel=panel, **more)
+
+
+def words_of(name: str, text: str | None, known: Iterable[str]) -> list[str]:
+    """Return the words of an option, with commas between; raise unless each is known, and once."""
+    words = [] if text is None else [word.strip() for word in text.split(",")]
+    for place, word in enumerate(words):
+        if word not in known:
+            raise ValueError(f"{name} must be among {', '.join(known)}, not {word!r}")
+        if word in words[:place]:
+            raise ValueError(f"{name} must not name {word} twice")
+    return words

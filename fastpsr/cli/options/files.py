@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -124,6 +124,15 @@ def to_stdout(path: Path) -> Iterator[Path]:
         sys.stdout.flush()
         sys.stdout.buffer.write(Path(folder, "output").read_bytes())
         sys.stdout.buffer.flush()
+
+
+def write_fitted(fitted: Any, path: Path, scales: Sequence[str]) -> None:
+    """Save a calibrator with what the scores of its systems were, and print so."""
+    from fastpsr.calibration.files import write_calibrator
+
+    with to_stdout(path) as target:
+        write_calibrator(fitted, target, scales)
+    console.print(f"{path}: fitted {type(fitted).__name__}")
 
 
 def named_files(paths: Sequence[Path], what: str = "--scores") -> dict[Path, str | None]:

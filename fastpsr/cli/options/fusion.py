@@ -1,6 +1,7 @@
 """Options of a fusion: its systems, its quality measures, and where it is written."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,30 +29,47 @@ from fastpsr.exports import QUALITY_TERMS
 if TYPE_CHECKING:
     from fastpsr.trials import TrialSet
 
-_TREATED = "[:log][:cap=N]"
+_TREATED = re.compile(r"(.+?)((?::log|:cap=[^:]*)*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Measure:
     """A quality measure: where its values are, and what is done to them."""
 
+    name: str
     source: Path | tuple[str, str]
     log: bool
     cap: float | None
 
-    @property
-    def treatment(self) -> str:
-        """What is done, as in the option: a part of the name, so that it is never another."""
-        return ":log" * self.log + (f":cap={self.cap:g}" if self.cap is not None else "")
+    @classmethod
+    def parse(cls, text: str) -> "Measure":
+        """Return the measure of --quality; its name ends in the treatment."""
+        matched = _TREATED.fullmatch(text)
+        where, treatment = matched.groups() if matched else (text, "")
+        name, _, place = ("", "", where) if Path(where).is_file() else where.rpartition("=")
+        enroll, _, test = place.partition(",")
+        try:
+            caps = [float(part[4:]) for part in treatment.split(":") if part.startswith("cap")]
+            if not Path(place).is_file() and not (enroll and test):
+                raise ValueError
+        except ValueError:
+            raise ValueError(
+                "--quality must be [NAME=]FILE or [NAME=]ENROLL,TEST, then perhaps :log, and "
+                f":cap=N with a number, not {text!r}"
+            ) from None
+        log, cap = ":log" in treatment, caps[-1] if caps else None
+        shown = ":log" * log + (f":cap={cap:g}" if caps else "")
+        if Path(place).is_file():
+            return cls((name or Path(place).name) + shown, Path(place), log, cap)
+        return cls((name or place) + shown, (enroll, test), log, cap)
 
     def of(self, made: "TrialSet") -> "fp.Quality":
         """Return the measure of trials."""
-        treatment: dict[str, Any] = {"cap": self.cap, "log": self.log}
         is_file = isinstance(self.source, Path)
         where: dict[str, Any] = {"values" if is_file else "column": self.source}
         name = f"--quality {self.source}:" if is_file else "--quality"
         with worded(values=name, column=name, cap=f"{name} cap"):
-            return made.quality(**where, **treatment)
+            return made.quality(**where, cap=self.cap, log=self.log)
 
 
 @dataclass(frozen=True)
@@ -65,7 +83,7 @@ class QualityOptions:
             "the ids of both sides, and of the lists of --apply; or two columns of the files, for "
             "the two sides. log takes logarithms, after values above N count as N. May be "
             "repeated.",
-            metavar=f"[NAME=]FILE|ENROLL,TEST{_TREATED}",
+            metavar="[NAME=]FILE|ENROLL,TEST[:log][:cap=N]",
         ),
     ] = None
     quality_terms: Annotated[
@@ -74,6 +92,7 @@ class QualityOptions:
             "Columns that each measure makes of both sides: the smaller and the larger value; "
             "product and sum; or the first, also times each score.",
             metavar=f"[{'|'.join(QUALITY_TERMS)}]",
+            arguments={"quality": "--quality-terms {}"},
         ),
     ] = QUALITY_TERMS[0]
 
@@ -82,27 +101,11 @@ class QualityOptions:
         if not self.quality:
             refuse(context, ["--quality-terms"], "is for --quality")
         measures: dict[str, Measure] = {}
-        for name, measure in self._named():
-            if name + measure.treatment in measures:
+        for measure in map(Measure.parse, self.quality or []):
+            if measures.setdefault(measure.name, measure) is not measure:
+                name = measure.name
                 raise ValueError(f"--quality must give each measure a name of its own, not {name}")
-            measures[name + measure.treatment] = measure
         return measures
-
-    def _named(self) -> Iterator[tuple[str, Measure]]:
-        from fastpsr.cli.results import short_names
-
-        treated = [_treated(text) for text in self.quality or []]
-        files = [(text, log, cap) for text, log, cap in treated if not _columns(text)]
-        named = named_files([Path(text) for text, _, _ in files], "--quality")
-        short = short_names([str(path) for path in named])
-        for (path, name), (_, log, cap) in zip(named.items(), files, strict=True):
-            if not path.is_file():
-                form = f"[NAME=]FILE{_TREATED} or [NAME=]ENROLL,TEST{_TREATED}"
-                raise ValueError(f"--quality must be {form}: {path} is no file")
-            yield name or short[str(path)], Measure(path, log, cap)
-        for text, log, cap in treated:
-            if sides := _columns(text):
-                yield text.rpartition("=")[0] or ",".join(sides), Measure(sides, log, cap)
 
 
 @dataclass(frozen=True)
@@ -161,14 +164,17 @@ class FusionOptions:
     @property
     def fusion(self) -> "fp.LinearFusion | fp.ByCondition":
         """The fusion, not fitted yet."""
-        with worded(prior="--prior", quality="--quality-terms"):
-            one = fp.LinearFusion(self.prior, self.measures.quality_terms)
+        one = fp.LinearFusion(self.prior, self.measures.quality_terms)
         return self.conditions.of(one) if self.conditions.columns else one
 
     @property
     def detection(self) -> "list[fp.MinDCF] | None":
         """The detection costs of --dcf."""
-        return [parse_dcf(text) for text in self.dcf] if self.dcf else None
+        costs = [parse_dcf(text) for text in self.dcf or []]
+        detection = [each for each in costs if isinstance(each, fp.MinDCF)]
+        if len(detection) < len(costs):
+            raise ValueError("--dcf of spoofed trials is for fastpsr evaluate")
+        return detection or None
 
     @property
     def applied(self) -> dict[Path, str | None]:
@@ -187,56 +193,17 @@ class FusionOptions:
 
     def names_of_applied(self, systems: Sequence[str]) -> Mapping[Path, str]:
         """Return the files of --apply with the names of the systems that they are of."""
-        applied = self.applied
-        if len(applied) != len(systems):
+        named = [name for name in self.applied.values() if name is not None]
+        if len(self.applied) != len(systems) or (named and {*named} != {*systems}):
             raise ValueError(
-                f"--apply must name a file for each of {', '.join(systems)}: "
-                f"{counted(len(systems), 'file')}, not {len(applied)}"
+                f"--apply must name {counted(len(systems), 'file')}, one for each of "
+                f"{', '.join(systems)}, in this order or by these names"
             )
-        own = [name for name in applied.values() if name is not None]
-        if not own:
-            return dict(zip(applied, systems, strict=True))
-        if {*own} != {*systems}:
-            raise ValueError(
-                f"--apply must name files as the systems are named, {', '.join(systems)}, not "
-                f"{', '.join(own)}; or none, in their order"
-            )
-        return {path: str(name) for path, name in applied.items()}
+        names = self.applied.values() if named else systems
+        return {path: str(name) for path, name in zip(self.applied, names, strict=True)}
 
 
 class _Tables(OutputOptions):
     """Files of tables beside that of the fused scores."""
 
     named_by = "--table"
-
-
-def _columns(text: str) -> tuple[str, str] | None:
-    """Return the two columns that a text names, unless it is a file."""
-    sides = text.rpartition("=")[2].split(",")
-    if _is_file(text) or len(sides) != 2 or not all(sides):
-        return None
-    return sides[0], sides[1]
-
-
-def _treated(text: str) -> tuple[str, bool, float | None]:
-    """Return what is treated, whether logarithms are taken, and the largest value."""
-    log, cap, rest = False, None, text
-    while ":" in rest and not _is_file(rest):
-        rest, _, last = rest.rpartition(":")
-        if last == "log" and not log:
-            log = True
-        elif last.startswith("cap=") and cap is None:
-            try:
-                cap = float(last.removeprefix("cap="))
-            except ValueError:
-                message = f"--quality must have a number as cap=N, not {text!r}"
-                raise ValueError(message) from None
-        else:
-            raise ValueError(f"--quality must end in {_TREATED}, not {text!r}")
-    return rest, log, cap
-
-
-def _is_file(text: str) -> bool:
-    """Whether FILE or NAME=FILE names a file as it is; a name has no colon."""
-    name, _, path = text.partition("=")
-    return Path(text).is_file() or (":" not in name and Path(path).is_file())
