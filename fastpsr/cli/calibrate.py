@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -40,33 +40,22 @@ _WITH_LOAD = {
 class _Files:
     """What is calibrated, at which prior, and where results go."""
 
-    apply: Annotated[
-        Path | None,
-        option(
-            "File of other scores to calibrate, of the same kind as the training scores; by "
-            "default the training scores are calibrated by cross-fitting. With --load, a file that "
-            "ends in .npz, .npy, .csv or .parquet is read as a table unless --format is given."
-        ),
-    ] = None
-    output: Annotated[
-        Path | None,
-        option(
-            "File for the calibrated scores: .npz, .csv or .parquet; for trials, the format that "
-            "was read; - for standard output."
-        ),
-    ] = None
-    prior: Annotated[
-        float | None,
-        option(
-            "Probability of class 1, the targets, at which a smooth map of two classes is fitted: "
-            "it is best for decisions around this prior. By default that of the data.",
-            metavar="P",
-        ),
-    ] = None
-    save: Annotated[
-        Path | None, option("Save the fitted calibrator as JSON; - for standard output.")
-    ] = None
-    load: Annotated[Path | None, option("Use a saved calibrator.")] = None
+    apply: Path | None = option(
+        "File of other scores to calibrate, of the same kind as the training scores; by "
+        "default the training scores are calibrated by cross-fitting. With --load, a file that "
+        "ends in .npz, .npy, .csv or .parquet is read as a table unless --format is given."
+    )
+    output: Path | None = option(
+        "File for the calibrated scores: .npz, .csv or .parquet; for trials, the format that "
+        "was read; - for standard output."
+    )
+    prior: float | None = option(
+        "Probability of class 1, the targets, at which a smooth map of two classes is fitted: "
+        "it is best for decisions around this prior. By default that of the data.",
+        metavar="P",
+    )
+    save: Path | None = option("Save the fitted calibrator as JSON; - for standard output.")
+    load: Path | None = option("Use a saved calibrator.")
 
     @property
     def others(self) -> Path | None:

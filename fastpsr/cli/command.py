@@ -2,9 +2,9 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import wraps
-from typing import Any, cast, get_type_hints
+from typing import Annotated, Any, cast, get_type_hints
 
 from typer.core import TyperCommand
 
@@ -87,8 +87,10 @@ def in_groups(function: Callable[..., None]) -> Callable[..., None]:
 
     def add(name: str, hint: Any, default: Any) -> None:
         if is_dataclass(hint):
-            for field, field_hint in get_type_hints(hint, include_extras=True).items():
-                add(field, field_hint, getattr(hint, field, None))
+            field_hints = get_type_hints(hint, include_extras=True)
+            for field in fields(hint):
+                option, of = field.metadata.get("option"), field_hints[field.name]
+                add(field.name, of if option is None else Annotated[of, option], field.default)
         else:
             kind = inspect.Parameter.KEYWORD_ONLY
             parameters.append(inspect.Parameter(name, kind, default=default, annotation=hint))
@@ -96,8 +98,8 @@ def in_groups(function: Callable[..., None]) -> Callable[..., None]:
     def value(name: str, hint: Any, options: dict[str, Any]) -> Any:
         if not is_dataclass(hint):
             return options[name]
-        fields = get_type_hints(hint).items()
-        return cast("Any", hint)(**{field: value(field, of, options) for field, of in fields})
+        parts = get_type_hints(hint).items()
+        return cast("Any", hint)(**{part: value(part, of, options) for part, of in parts})
 
     arguments = inspect.signature(function).parameters
     for name, parameter in arguments.items():

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fastpsr.cli.options.declaration import option
+from fastpsr.cli.options.declaration import declared
 from fastpsr.cli.options.files import check_outputs
 from fastpsr.cli.show import console
 
@@ -58,7 +58,7 @@ def demo(
     seed: Annotated[
         int, typer.Option(help="Seed of the simulation; the same seed gives the same table.")
     ] = 0,
-    output: Annotated[Path | None, option("Also write an HTML report to this file.")] = None,
+    output: Annotated[Path | None, declared("Also write an HTML report to this file.")] = None,
 ) -> None:
     """Simulate a speaker-verification test the size of SITW, evaluate it, and explain the table."""
     if output is not None and output.suffix != ".html":

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -30,38 +30,29 @@ _FOLDS, _FOLDS_OF_SPEAKERS = 5, 10  # an inner fit leaves out the speakers of up
 class _Choice:
     """Among what is chosen, how, and where the result is written."""
 
-    calibrators: Annotated[
-        str | None,
-        option(
-            f"Candidates: none, {', '.join(CALIBRATORS)}. By default {','.join(_FEW)}, and for "
-            f"more than two classes {','.join(_OF_CLASSES)}, without those that the scores are not "
-            "for.",
-            metavar="NAME,NAME...",
-            arguments={"candidates": "--calibrators {}"},
-        ),
-    ] = None
-    rule: Annotated[
-        str, option("Proper scoring rule that is minimized.", metavar="[log|brier]")
-    ] = "log"
-    folds: Annotated[
-        int | None,
-        option(
-            f"Number of folds; by default {_FOLDS}, if speakers are known {_FOLDS_OF_SPEAKERS}.",
-            min=3,
-        ),
-    ] = None
-    simplest: Annotated[
-        bool,
-        option(
-            "Save the one of the fewest parameters among those that intervals do not distinguish "
-            "from the best.",
-            "--simplest",
-        ),
-    ] = False
-    save: Annotated[
-        Path | None,
-        option("Save the calibrator, fitted to all scores, as JSON; - for standard output."),
-    ] = None
+    calibrators: str | None = option(
+        f"Candidates: none, {', '.join(CALIBRATORS)}. By default {','.join(_FEW)}, and for "
+        f"more than two classes {','.join(_OF_CLASSES)}, without those that the scores are not "
+        "for.",
+        metavar="NAME,NAME...",
+        arguments={"candidates": "--calibrators {}"},
+    )
+    rule: str = option(
+        "Proper scoring rule that is minimized.", metavar="[log|brier]", default="log"
+    )
+    folds: int | None = option(
+        f"Number of folds; by default {_FOLDS}, if speakers are known {_FOLDS_OF_SPEAKERS}.",
+        min=3,
+    )
+    simplest: bool = option(
+        "Save the one of the fewest parameters among those that intervals do not distinguish "
+        "from the best.",
+        "--simplest",
+        default=False,
+    )
+    save: Path | None = option(
+        "Save the calibrator, fitted to all scores, as JSON; - for standard output."
+    )
     to_json: Json = None
 
     @property

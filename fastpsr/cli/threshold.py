@@ -1,7 +1,7 @@
 """`fastpsr threshold`."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -27,25 +27,17 @@ if TYPE_CHECKING:
 class _Point:
     """The operating point."""
 
-    dcf: Annotated[
-        str | None, option("Target prior, P:CMISS:CFA, or a preset with one operating point.")
-    ] = None
-    fa: Annotated[
-        float | None,
-        option(
-            "Limit of the false-alarm rate: the lowest threshold.",
-            metavar="P_FA",
-            arguments={"p_fa": "--fa {}"},
-        ),
-    ] = None
-    miss: Annotated[
-        float | None,
-        option(
-            "Limit of the miss rate: the highest threshold.",
-            metavar="P_MISS",
-            arguments={"p_miss": "--miss {}"},
-        ),
-    ] = None
+    dcf: str | None = option("Target prior, P:CMISS:CFA, or a preset with one operating point.")
+    fa: float | None = option(
+        "Limit of the false-alarm rate: the lowest threshold.",
+        metavar="P_FA",
+        arguments={"p_fa": "--fa {}"},
+    )
+    miss: float | None = option(
+        "Limit of the miss rate: the highest threshold.",
+        metavar="P_MISS",
+        arguments={"p_miss": "--miss {}"},
+    )
 
     @property
     def metric(self) -> "Metric":

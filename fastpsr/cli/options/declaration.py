@@ -1,6 +1,7 @@
 """Declaration of options: each has its panel of the help, and the arguments that it stands for."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import field
 from typing import Any
 
 import typer
@@ -15,7 +16,7 @@ USAGE: dict[str, str] = {}
 KNOWN: set[str] = set()
 
 
-def option(
+def declared(
     help: str,
     *names: str,
     panel: str | None = None,
@@ -29,6 +30,11 @@ def option(
     """
     USAGE.update(arguments or {})
     return typer.Option(*names, help=help, rich_help_panel=panel, **more)
+
+
+def option(help: str, *names: str, default: Any = None, **more: Any) -> Any:
+    """Return a field of a dataclass that is an option of a command, declared likewise."""
+    return field(default=default, metadata={"option": declared(help, *names, **more)})
 
 
 def words_of(name: str, text: str | None, known: Iterable[str]) -> list[str]:

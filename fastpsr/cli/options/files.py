@@ -36,13 +36,10 @@ class OutputOptions:
 
     named_by = "--output"
     to_json: Json = None
-    output: Annotated[
-        list[Path] | None,
-        option(
-            "Also write the table to this file, by its ending: .csv, .json, .md (Markdown), .tex "
-            "(LaTeX), or .html: a report with tables and figures. May be repeated."
-        ),
-    ] = None
+    output: list[Path] | None = option(
+        "Also write the table to this file, by its ending: .csv, .json, .md (Markdown), .tex "
+        "(LaTeX), or .html: a report with tables and figures. May be repeated."
+    )
 
     def __post_init__(self) -> None:
         for path in self.output or []:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -76,25 +76,20 @@ class Measure:
 class QualityOptions:
     """Quality measures of recordings."""
 
-    quality: Annotated[
-        list[str] | None,
-        option(
-            "Quality measure of recordings, such as durations: a file with lines `id value`, for "
-            "the ids of both sides, and of the lists of --apply; or two columns of the files, for "
-            "the two sides. log takes logarithms, after values above N count as N. May be "
-            "repeated.",
-            metavar="[NAME=]FILE|ENROLL,TEST[:log][:cap=N]",
-        ),
-    ] = None
-    quality_terms: Annotated[
-        str,
-        option(
-            "Columns that each measure makes of both sides: the smaller and the larger value; "
-            "product and sum; or the first, also times each score.",
-            metavar=f"[{'|'.join(QUALITY_TERMS)}]",
-            arguments={"quality": "--quality-terms {}"},
-        ),
-    ] = QUALITY_TERMS[0]
+    quality: list[str] | None = option(
+        "Quality measure of recordings, such as durations: a file with lines `id value`, for "
+        "the ids of both sides, and of the lists of --apply; or two columns of the files, for "
+        "the two sides. log takes logarithms, after values above N count as N. May be "
+        "repeated.",
+        metavar="[NAME=]FILE|ENROLL,TEST[:log][:cap=N]",
+    )
+    quality_terms: str = option(
+        "Columns that each measure makes of both sides: the smaller and the larger value; "
+        "product and sum; or the first, also times each score.",
+        metavar=f"[{'|'.join(QUALITY_TERMS)}]",
+        arguments={"quality": "--quality-terms {}"},
+        default=QUALITY_TERMS[0],
+    )
 
     def parse(self, context: typer.Context) -> dict[str, Measure]:
         """Return the measures by name; raise where one cannot be meant."""
@@ -114,49 +109,38 @@ class FusionOptions:
 
     keys: KeyOptions = field(default_factory=KeyOptions)
     scores_are: KindsOfScores = None
-    prior: Annotated[
-        float,
-        option(
-            "Probability of targets at which the fusion is fitted: it is best for decisions "
-            "around this prior.",
-            metavar="P",
-        ),
-    ] = 0.5
+    prior: float = option(
+        "Probability of targets at which the fusion is fitted: it is best for decisions "
+        "around this prior.",
+        metavar="P",
+        default=0.5,
+    )
     measures: QualityOptions = field(default_factory=QualityOptions)
     conditions: ConditionOptions = field(default_factory=ConditionOptions)
-    output: Annotated[
-        Path | None,
-        option(
-            "File for the fused scores, which are LLRs, in the format of the first score file: "
-            "those of --apply; without, cross-fitted ones; - for standard output."
-        ),
-    ] = None
-    table: Annotated[
-        list[Path] | None,
-        option(
-            "Also write the table to this file, by its ending: .csv, .json, .md (Markdown), .tex "
-            "(LaTeX), or .html: a report with tables and figures. May be repeated."
-        ),
-    ] = None
-    apply: Annotated[
-        list[Path] | None,
-        option("Score file of other trials, without labels: of each system in turn, or NAME=FILE."),
-    ] = None
-    save: Annotated[Path | None, option("Save the fusion as JSON; - for standard output.")] = None
-    load: Annotated[Path | None, option("Use a saved fusion, with --apply and --output.")] = None
+    output: Path | None = option(
+        "File for the fused scores, which are LLRs, in the format of the first score file: "
+        "those of --apply; without, cross-fitted ones; - for standard output."
+    )
+    table: list[Path] | None = option(
+        "Also write the table to this file, by its ending: .csv, .json, .md (Markdown), .tex "
+        "(LaTeX), or .html: a report with tables and figures. May be repeated."
+    )
+    apply: list[Path] | None = option(
+        "Score file of other trials, without labels: of each system in turn, or NAME=FILE."
+    )
+    save: Path | None = option("Save the fusion as JSON; - for standard output.")
+    load: Path | None = option("Use a saved fusion, with --apply and --output.")
     dcf: Costs = None
     metrics: Names = None
     drawn: IntervalOptions = field(default_factory=IntervalOptions)
     speakers: SpeakerOptions = field(default_factory=SpeakerOptions)
     to_json: Json = None
-    refits: Annotated[
-        bool,
-        option(
-            "Fit the fusions again in each replicate, so that intervals contain what other "
-            "training data would change; slower; the default method of --ci is percentile then.",
-            "--refits",
-        ),
-    ] = False
+    refits: bool = option(
+        "Fit the fusions again in each replicate, so that intervals contain what other "
+        "training data would change; slower; the default method of --ci is percentile then.",
+        "--refits",
+        default=False,
+    )
     folds: Folds = 5
     trials: TrialOptions = field(default_factory=TrialOptions)
     allowed: AllowOptions = field(default_factory=AllowOptions)

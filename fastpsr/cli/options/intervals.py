@@ -1,7 +1,7 @@
 """Settings of confidence intervals."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -26,42 +26,34 @@ _METHODS = ("auto", "percentile", "basic", "bca", "normal", "subsampling")
 class IntervalOptions:
     """Settings of confidence intervals."""
 
-    ci: Annotated[
-        str | None,
-        option(
-            "Compute confidence intervals: at this level (default 0.95), by this method "
-            f"({', '.join(_METHODS)}; default auto, chosen for each metric). Differences of "
-            "systems and fusions always have intervals.",
-            metavar="LEVEL|METHOD|LEVEL:METHOD",
-            arguments={"confidence_level": "--ci {}", "method": "--ci {}"},
+    ci: str | None = option(
+        "Compute confidence intervals: at this level (default 0.95), by this method "
+        f"({', '.join(_METHODS)}; default auto, chosen for each metric). Differences of "
+        "systems and fusions always have intervals.",
+        metavar="LEVEL|METHOD|LEVEL:METHOD",
+        arguments={"confidence_level": "--ci {}", "method": "--ci {}"},
+    )
+    resamples: int | None = option(
+        "Number of bootstrap replicates; by default 1000.",
+        panel=INTERVALS,
+        arguments={"n_resamples": "--resamples {}"},
+    )
+    resample: str | None = option(
+        "What is resampled: samples (iid), samples within each class (stratified), speakers "
+        "of both sides of trials (speaker), or clusters: the name of a column of cluster ids "
+        "(for .npy tables, a .npy file); after nested:, clusters, then samples within each. By "
+        "default speakers if they are known, else samples.",
+        panel=INTERVALS,
+        metavar="iid|stratified|speaker|[nested:]COLUMN",
+        arguments=dict.fromkeys(
+            ("cluster_ids", "enroll_speakers", "ids", "resampling"), "--resample {}"
         ),
-    ] = None
-    resamples: Annotated[
-        int | None,
-        option(
-            "Number of bootstrap replicates; by default 1000.",
-            panel=INTERVALS,
-            arguments={"n_resamples": "--resamples {}"},
-        ),
-    ] = None
-    resample: Annotated[
-        str | None,
-        option(
-            "What is resampled: samples (iid), samples within each class (stratified), speakers "
-            "of both sides of trials (speaker), or clusters: the name of a column of cluster ids "
-            "(for .npy tables, a .npy file); after nested:, clusters, then samples within each. By "
-            "default speakers if they are known, else samples.",
-            panel=INTERVALS,
-            metavar="iid|stratified|speaker|[nested:]COLUMN",
-            arguments=dict.fromkeys(
-                ("cluster_ids", "enroll_speakers", "ids", "resampling"), "--resample {}"
-            ),
-        ),
-    ] = None
-    seed: Annotated[
-        int,
-        option("Seed of the replicates; the same seed gives the same intervals.", panel=INTERVALS),
-    ] = 0
+    )
+    seed: int = option(
+        "Seed of the replicates; the same seed gives the same intervals.",
+        panel=INTERVALS,
+        default=0,
+    )
 
     @property
     def level_and_method(self) -> tuple[float, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import fastpsr as fp
 from fastpsr.caching import cached_property
-from fastpsr.cli.options.declaration import METRICS, TABLES, TRIALS, option
+from fastpsr.cli.options.declaration import METRICS, TABLES, TRIALS, declared, option
 from fastpsr.cli.options.sources import OF_POSTERIORS
 from fastpsr.exports import CALIBRATORS, PRESETS
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Metrics = Mapping[str, Any]
 Costs = Annotated[
     list[str] | None,
-    option(
+    declared(
         f"Detection cost: {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA; of lists with "
         "spoofed trials asvspoof5 (there the default), or PNON:PSPOOF:CMISS:CFA:CFASPOOF. May be "
         "repeated. By default 0.01 for LLRs and raw scores, none for posteriors.",
@@ -28,53 +28,41 @@ Costs = Annotated[
 ]
 Names = Annotated[
     str | None,
-    option("Metrics of the table by name, with commas between, in this order.", "--metrics"),
+    declared("Metrics of the table by name, with commas between, in this order.", "--metrics"),
 ]
 
 
-Folds = Annotated[int, option("Number of folds of the cross-fitting.", panel=METRICS, min=2)]
+Folds = Annotated[int, declared("Number of folds of the cross-fitting.", panel=METRICS, min=2)]
 
 
 @dataclass(frozen=True)
 class MeasureOptions:
     """Settings of the metrics."""
 
-    priors: Annotated[
-        str | None,
-        option(
-            "Class priors of the evaluation, which sum to 1, in the order of the classes: "
-            "0.99,0.01 for non-target and target. By default the class frequencies.",
-            panel=METRICS,
-            arguments={"prior": "--priors {}"},
-        ),
-    ] = None
+    priors: str | None = option(
+        "Class priors of the evaluation, which sum to 1, in the order of the classes: "
+        "0.99,0.01 for non-target and target. By default the class frequencies.",
+        panel=METRICS,
+        arguments={"prior": "--priors {}"},
+    )
     dcf: Costs = None
-    eer: Annotated[
-        str | None,
-        option(
-            "Definition of the EER: on the convex hull of the ROC (hull, the default), or on its "
-            "steps, by interpolation (crossing) or at the nearest threshold (nearest).",
-            panel=METRICS,
-            metavar="[hull|crossing|nearest]",
-            arguments={"definition": "--eer {}"},
-        ),
-    ] = None
+    eer: str | None = option(
+        "Definition of the EER: on the convex hull of the ROC (hull, the default), or on its "
+        "steps, by interpolation (crossing) or at the nearest threshold (nearest).",
+        panel=METRICS,
+        metavar="[hull|crossing|nearest]",
+        arguments={"definition": "--eer {}"},
+    )
     metrics: Names = None
-    costs: Annotated[
-        Path | None,
-        option(
-            "Cost matrix with a row per true class: .json or .csv.",
-            panel=TABLES,
-            arguments={"costs": "costs"},  # in messages they are numbers of the file
-        ),
-    ] = None
-    equalize: Annotated[
-        str | None,
-        option(
-            "Columns of the key whose partitions get equal weight in the pooled result.",
-            panel=TRIALS,
-        ),
-    ] = None
+    costs: Path | None = option(
+        "Cost matrix with a row per true class: .json or .csv.",
+        panel=TABLES,
+        arguments={"costs": "costs"},  # in messages they are numbers of the file
+    )
+    equalize: str | None = option(
+        "Columns of the key whose partitions get equal weight in the pooled result.",
+        panel=TRIALS,
+    )
 
     @property
     def detection(self) -> "list[fp.MinDCF] | None":
@@ -130,25 +118,20 @@ class MeasureOptions:
 class CalibratorOptions:
     """The calibrator, and its training."""
 
-    calibrator: Annotated[
-        str,
-        option(
-            f"Calibrator of the scores, or of the calibration loss: {', '.join(CALIBRATORS)}.",
-            panel=METRICS,
-            metavar="NAME",
-        ),
-    ] = "dp"
-    floor: Annotated[
-        float | None,
-        option(
-            "Keep posteriors within P and 1 - P. Of a table that is evaluated, these are its "
-            "posteriors; of pav, venn-abers and histogram, those that they return; of other "
-            "calibrators, those that they are given. By default posteriors may be 0 and 1, which "
-            "makes infinite losses and LLRs.",
-            panel=METRICS,
-            metavar="P",
-        ),
-    ] = None
+    calibrator: str = option(
+        f"Calibrator of the scores, or of the calibration loss: {', '.join(CALIBRATORS)}.",
+        panel=METRICS,
+        metavar="NAME",
+        default="dp",
+    )
+    floor: float | None = option(
+        "Keep posteriors within P and 1 - P. Of a table that is evaluated, these are its "
+        "posteriors; of pav, venn-abers and histogram, those that they return; of other "
+        "calibrators, those that they are given. By default posteriors may be 0 and 1, which "
+        "makes infinite losses and LLRs.",
+        panel=METRICS,
+        metavar="P",
+    )
     folds: Folds = 5
 
     def floor_of(self, scale: str) -> float:

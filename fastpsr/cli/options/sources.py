@@ -13,6 +13,7 @@ from fastpsr.cli.options.declaration import (
     METRICS,
     TABLES,
     TRIALS,
+    declared,
     option,
     words_of,
 )
@@ -42,7 +43,7 @@ _OF_KINDS: dict[str, Any] = {"metavar": "KIND", "arguments": {"kind": "--scores-
 _KINDS = f"What scores are: {', '.join(ScoresAre)}. By default posteriors, of trials llr (natural "
 Scores = Annotated[
     list[Path] | None,
-    option(
+    declared(
         "Score file of a system, or NAME=FILE; without --key it must contain labels. Text may come "
         "from a pipe, - for standard input.",
         arguments={"scores": "scores"},  # in messages they are the scores of a file
@@ -50,12 +51,12 @@ Scores = Annotated[
 ]
 KindsOfScores = Annotated[
     list[ScoresAre] | None,
-    option(
+    declared(
         f"{_KINDS}logarithms). Several times: of each system in turn.", "--scores-are", **_OF_KINDS
     ),
 ]
 KindOfScores = Annotated[
-    ScoresAre | None, option(f"{_KINDS}logarithms).", "--scores-are", **_OF_KINDS)
+    ScoresAre | None, declared(f"{_KINDS}logarithms).", "--scores-are", **_OF_KINDS)
 ]
 
 
@@ -95,11 +96,11 @@ def kinds_of(scores_are: list[ScoresAre] | None, n_systems: int) -> list[ScoresA
 
 Columns = Annotated[
     str | None,
-    option("Columns of scores in the order of the classes, with commas between.", panel=TABLES),
+    declared("Columns of scores in the order of the classes, with commas between.", panel=TABLES),
 ]
 SystemColumns = Annotated[
     list[str] | None,
-    option(
+    declared(
         "Column of scores, of several classes their columns in order. Several times, or with a "
         "name: of each system of one table, by default named after its column.",
         "--columns",
@@ -133,26 +134,18 @@ def parse_systems(texts: Sequence[str] | None) -> dict[str, list[str]] | None:
 class TableOptions:
     """Columns of tables."""
 
-    labels: Annotated[
-        str | None,
-        option(
-            "Column or array of class numbers 0 to K-1, or of --classes; a .npy file for .npy "
-            "scores.",
-            panel=TABLES,
-        ),
-    ] = None
-    classes: Annotated[
-        str | None,
-        option(
-            "Labels in the order of the columns of scores, with commas between; of two classes the "
-            "negative one first.",
-            panel=TABLES,
-        ),
-    ] = None
-    weights: Annotated[
-        str | None,
-        option("Column or array of sample weights; a .npy file for .npy scores.", panel=TABLES),
-    ] = None
+    labels: str | None = option(
+        "Column or array of class numbers 0 to K-1, or of --classes; a .npy file for .npy scores.",
+        panel=TABLES,
+    )
+    classes: str | None = option(
+        "Labels in the order of the columns of scores, with commas between; of two classes the "
+        "negative one first.",
+        panel=TABLES,
+    )
+    weights: str | None = option(
+        "Column or array of sample weights; a .npy file for .npy scores.", panel=TABLES
+    )
 
     def of_scores(self, allowed: "AllowOptions") -> dict[str, Any]:
         """Return what labels and scores are, as arguments of the library; numbers are no words."""
@@ -175,21 +168,18 @@ _POLICIES = {"missing": "drop", "extra": "ignore", "duplicates": "first", "nan":
 class AllowOptions:
     """What is allowed although it is an error by default."""
 
-    allow: Annotated[
-        str | None,
-        option(
-            "Leave out trials without a score (missing), scores of trials that are not in the key "
-            "(extra), scores that are nan (nan), and trials or scores that occur twice, but for "
-            "the first (duplicates); divide the posteriors of each row of a table by their sum "
-            f"({UNNORMALIZED}). With commas between.",
-            panel=FILES,
-            metavar="WORD,...",
-            arguments={
-                **{name: f"--allow {name}" for name in _POLICIES},
-                "normalize": f"--allow {UNNORMALIZED}",
-            },
-        ),
-    ] = None
+    allow: str | None = option(
+        "Leave out trials without a score (missing), scores of trials that are not in the key "
+        "(extra), scores that are nan (nan), and trials or scores that occur twice, but for "
+        "the first (duplicates); divide the posteriors of each row of a table by their sum "
+        f"({UNNORMALIZED}). With commas between.",
+        panel=FILES,
+        metavar="WORD,...",
+        arguments={
+            **{name: f"--allow {name}" for name in _POLICIES},
+            "normalize": f"--allow {UNNORMALIZED}",
+        },
+    )
 
     def __post_init__(self) -> None:
         _ = self.words  # which may be refused
@@ -221,14 +211,11 @@ _CLASSES = ("target", "nontarget")
 class KeyOptions:
     """Where the labels of trials are; `-` is standard input."""
 
-    key: Annotated[
-        list[Path] | None,
-        option(
-            "Trial list with labels; several make one. Or the ids of each class, target=FILE and "
-            "nontarget=FILE, which may be the scores of each class (then without --scores).",
-            metavar="[CLASS=]FILE",
-        ),
-    ] = None
+    key: list[Path] | None = option(
+        "Trial list with labels; several make one. Or the ids of each class, target=FILE and "
+        "nontarget=FILE, which may be the scores of each class (then without --scores).",
+        metavar="[CLASS=]FILE",
+    )
 
     def __post_init__(self) -> None:
         names = [name for name, _ in self._by_class]
@@ -284,21 +271,18 @@ _COLUMNS, _PATTERN = "columns:", "pattern:"
 class SpeakerOptions:
     """Source of the speakers of models and segments."""
 
-    speakers: Annotated[
-        str | None,
-        option(
-            "Speakers of both sides of trials: a file with lines `id speaker`; two columns of the "
-            "key; or a regular expression that is searched in each id, whose first group, or else "
-            "the whole match, is the speaker.",
-            metavar=f"FILE|{_COLUMNS}ENROLL,TEST|{_PATTERN}REGEX",
-            arguments={
-                "mapping": "--speakers",
-                "pattern": f"--speakers {_PATTERN}{{}}",
-                "speaker_columns": f"--speakers {_COLUMNS}{{}}",
-                "speaker_pattern": f"--speakers {_PATTERN}{{}}",
-            },
-        ),
-    ] = None
+    speakers: str | None = option(
+        "Speakers of both sides of trials: a file with lines `id speaker`; two columns of the "
+        "key; or a regular expression that is searched in each id, whose first group, or else "
+        "the whole match, is the speaker.",
+        metavar=f"FILE|{_COLUMNS}ENROLL,TEST|{_PATTERN}REGEX",
+        arguments={
+            "mapping": "--speakers",
+            "pattern": f"--speakers {_PATTERN}{{}}",
+            "speaker_columns": f"--speakers {_COLUMNS}{{}}",
+            "speaker_pattern": f"--speakers {_PATTERN}{{}}",
+        },
+    )
 
     def __post_init__(self) -> None:
         columns = self._after(_COLUMNS)
@@ -370,33 +354,27 @@ class Layout:
 class TrialOptions:
     """How keys and score files are read."""
 
-    key_format: Annotated[
-        str | None,
-        option(
-            f"How the key is read, by default detected from the content: {', '.join(FORMATS)}; "
-            "names of its columns, ROLE=COLUMN, with the roles enroll, test, label, side; and "
-            "whether the columns of a square HDF5 matrix are models, transpose or no-transpose. "
-            "With commas between.",
-            panel=TRIALS,
-            metavar="FORMAT,ROLE=COLUMN,...",
-            arguments={"key_columns": "--key-format {}"},
-        ),
-    ] = None
-    format: Annotated[
-        str | None,
-        option(
-            "The same of score files, with the role score; and in-order: they have no ids, and are "
-            "those of the trials of the key, in its order.",
-            panel=TRIALS,
-            metavar="FORMAT,ROLE=COLUMN,...",
-            arguments={
-                "score_columns": "--format {}",
-                "score_format": "--format {}",
-                "transpose": "--format transpose or no-transpose",
-                "in_order": "--format in-order",
-            },
-        ),
-    ] = None
+    key_format: str | None = option(
+        f"How the key is read, by default detected from the content: {', '.join(FORMATS)}; "
+        "names of its columns, ROLE=COLUMN, with the roles enroll, test, label, side; and "
+        "whether the columns of a square HDF5 matrix are models, transpose or no-transpose. "
+        "With commas between.",
+        panel=TRIALS,
+        metavar="FORMAT,ROLE=COLUMN,...",
+        arguments={"key_columns": "--key-format {}"},
+    )
+    format: str | None = option(
+        "The same of score files, with the role score; and in-order: they have no ids, and are "
+        "those of the trials of the key, in its order.",
+        panel=TRIALS,
+        metavar="FORMAT,ROLE=COLUMN,...",
+        arguments={
+            "score_columns": "--format {}",
+            "score_format": "--format {}",
+            "transpose": "--format transpose or no-transpose",
+            "in_order": "--format in-order",
+        },
+    )
 
     def __post_init__(self) -> None:
         _ = self.of_key, self.of_scores  # which may be refused
@@ -414,7 +392,7 @@ class TrialOptions:
 
 By = Annotated[
     list[str] | None,
-    option(
+    declared(
         "Column of the key or table: conditions, one for each of its values; of several columns, "
         "for each combination. Numbers may be put into N bins of about the same number of samples, "
         "or into bins with these edges; each is a condition for each value. May be repeated.",
@@ -475,15 +453,12 @@ class ConditionOptions:
     """Conditions that have a calibrator each, and how many samples each needs."""
 
     by: By = None
-    min_per_class: Annotated[
-        int | None,
-        option(
-            "With --by, number of samples of each class that a condition needs to have a "
-            "calibrator of its own; others use that of all samples. By default 100.",
-            min=1,
-            metavar="N",
-        ),
-    ] = None
+    min_per_class: int | None = option(
+        "With --by, number of samples of each class that a condition needs to have a "
+        "calibrator of its own; others use that of all samples. By default 100.",
+        min=1,
+        metavar="N",
+    )
 
     def __post_init__(self) -> None:
         _ = self.conditions  # which may be refused
@@ -517,18 +492,15 @@ _GROUP_PAIRS: "dict[str, GroupPairs]" = {"pooled": "pooled", "conditions": "all"
 class DifferenceOptions:
     """Which systems and which conditions are compared."""
 
-    differences: Annotated[
-        str | None,
-        option(
-            "Also differences: of the first system and each other (first) or of all pairs of "
-            "systems (pairs), with intervals; of each condition of --by and all samples (pooled) "
-            "or between all conditions (conditions). With commas between. Files other than JSON "
-            "hold only these.",
-            panel=METRICS,
-            metavar="WORD,...",
-            arguments={"group_differences": "--differences"},
-        ),
-    ] = None
+    differences: str | None = option(
+        "Also differences: of the first system and each other (first) or of all pairs of "
+        "systems (pairs), with intervals; of each condition of --by and all samples (pooled) "
+        "or between all conditions (conditions). With commas between. Files other than JSON "
+        "hold only these.",
+        panel=METRICS,
+        metavar="WORD,...",
+        arguments={"group_differences": "--differences"},
+    )
 
     def __post_init__(self) -> None:
         for alternatives in (_SYSTEM_PAIRS, _GROUP_PAIRS):

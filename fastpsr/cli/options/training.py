@@ -39,13 +39,10 @@ class TrainingOptions:
             help="Table of scores with labels, or a score file of trials that holds labels.",
         ),
     ] = None
-    scores: Annotated[
-        Path | None,
-        option(
-            "Score file of trials, - for standard input; without --key it must contain labels.",
-            arguments={"scores": "scores"},  # in messages they are the scores of a file
-        ),
-    ] = None
+    scores: Path | None = option(
+        "Score file of trials, - for standard input; without --key it must contain labels.",
+        arguments={"scores": "scores"},  # in messages they are the scores of a file
+    )
     keys: KeyOptions = field(default_factory=KeyOptions)
     scores_are: KindOfScores = None
     columns: Columns = None
