@@ -203,14 +203,8 @@ REFUSED = {
     "posteriors": ([*RUN, "--scores-are", "posteriors"], "--scores-are must be llr, log10-llr or"),
     "name of a row": (["fuse", "--key", "key", "--scores", "fused=a.txt", "b.txt"], "--scores"),
     "no output": ([*RUN, "--apply", "a.txt"], "--apply needs --output"),
-    "names to apply": (
-        [*RUN, "--output", "o", "--apply", "a.txt=a.txt", "--apply", "c=b.txt"],
-        "--apply must name 2 files, one for each of a.txt, b.txt, in this order or by these names",
-    ),
     "load and scores": ([*LOAD, "--scores", "a.txt"], "and no others"),
     "load and key": ([*LOAD, "--key", "key"], "--key has no use with --load"),
-    "load without apply": (["fuse", "--load", "m", "--output", "o"], "--load needs --apply"),
-    "cap": ([*RUN, "--quality", "durations.txt:cap=a"], ":cap=N with a number, not"),
     "measure twice": (
         [*RUN, "--quality", "q=durations.txt", "--quality", "q=a,b"],
         "--quality must give each measure a name of its own, not q",

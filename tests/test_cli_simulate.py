@@ -68,8 +68,8 @@ def test_challenge():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("challenge none/c", "No such folder for the folder: none/c"),
-        ("challenge file", "Not a directory: file"),
+        ("challenge none/c", "No such file or directory: none/c"),
+        ("challenge file", "File exists: file"),
         ("challenge c --targets 10000000000", "--targets must be at most 1e9, not 10000000000"),
         ("challenge c --nontargets 0", "--nontargets must be an integer of at least 1, not 0"),
         ("trials o.npz --nontargets 1000000000000000", "memory"),

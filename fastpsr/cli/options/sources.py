@@ -67,12 +67,12 @@ def table_scale(scores_are: ScoresAre | None) -> str:
 
 def trial_scale(scores_are: ScoresAre | None) -> "Scale":
     """Return the kind of the scores of trials."""
+    from fastpsr import checks
     from fastpsr.data import KINDS_OF_SCALES
 
     scale = (scores_are or ScoresAre.LLR).value
-    if scale not in KINDS_OF_SCALES:
-        allowed = "llr, log10-llr, posteriors or raw"
-        raise ValueError(f"--scores-are must be {allowed} for trials, not {scale}")
+    known = tuple(each.value for each in ScoresAre if each in KINDS_OF_SCALES)
+    checks.check_choice("scores_are", scale, known)
     return cast("Scale", scale)
 
 
@@ -218,20 +218,18 @@ class KeyOptions:
     )
 
     def __post_init__(self) -> None:
-        names = [name for name, _ in self._by_class]
-        if names and (sorted(names) != sorted(_CLASSES) or len(names) < len(self.key or [])):
+        n_classes = len(self._by_class)
+        if n_classes == 1 or 0 < n_classes < len(self.key or []):
             raise ValueError(
                 "--key target=FILE and --key nontarget=FILE go together, without other keys"
             )
 
     @property
-    def _by_class(self) -> list[tuple[str, Path]]:
-        pairs = [(path, str(path).partition("=")) for path in self.key or []]
-        return [
-            (name, from_stdin(Path(file)))
-            for path, (name, _, file) in pairs
-            if file and name in _CLASSES and not path.exists()
-        ]
+    def _by_class(self) -> dict[str, Path]:
+        named = [str(path).partition("=") for path in self.key or [] if not path.exists()]
+        return {
+            name: from_stdin(Path(file)) for name, _, file in named if file and name in _CLASSES
+        }
 
     @property
     def keys(self) -> list[Path]:
@@ -241,7 +239,7 @@ class KeyOptions:
     @property
     def classes(self) -> tuple[Path, Path] | None:
         """The files of targets and of non-targets."""
-        files = dict(self._by_class)
+        files = self._by_class
         return (files["target"], files["nontarget"]) if files else None
 
     @property
