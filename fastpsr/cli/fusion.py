@@ -16,6 +16,7 @@ from fastpsr.calibration.files import scales_in
 from fastpsr.cli.options.files import write_fitted, written
 from fastpsr.cli.options.fusion import FusionOptions, Measure
 from fastpsr.cli.options.intervals import arguments, drawn_name
+from fastpsr.cli.options.measures import MetricOptions
 from fastpsr.cli.options.sources import kinds_of, trial_scale
 from fastpsr.cli.results import (
     print_evaluation,
@@ -81,7 +82,7 @@ def train_fusion(
     """Fit a fusion, print it and what each system adds, and write what is asked for."""
     names = {Path(path): name for path, name in shown_names(systems).items()}
     applied = options.names_of_applied([*names.values()]) if options.apply else {}
-    fusion, metrics, reader = options.fusion, _metrics(options), _reader(options)
+    fusion, metrics, reader = options.fusion, _metrics(options.metrics), _reader(options)
     scales, others = _scales(options, [*names.values()]), None
     with steps() as begin, recorded_lines() as lines:
         reader.progress = begin
@@ -107,7 +108,7 @@ def train_fusion(
                 title=f"Fusion of {', '.join(scales)}",
                 text=[] if options.refits else [f"The {_FIXED}."],
                 predictions=cross_fitted_rows(read.given, fusion, train, **cases),
-                operating_points=options.detection or operating_points(2, "likelihoods"),
+                operating_points=options.metrics.detection or operating_points(2, "likelihoods"),
             )  # fmt: skip
     if others is not None:
         _write(options, fitted, others)
@@ -124,12 +125,12 @@ def _reader(options: FusionOptions) -> TrialReader:
     return TrialReader(options.keys, options.trials, options.allowed, options.speakers)
 
 
-def _metrics(options: FusionOptions) -> Mapping[str, Any]:
+def _metrics(options: MetricOptions) -> Mapping[str, Any]:
     """Return the metrics that are asked for, by default those of a fusion."""
-    if options.metrics is None:
+    options.spoofing(has_spoof=False)  # which may be refused
+    if options.names is None:
         return metrics_of_fusion(2, detection=options.detection)
-    names = options.metrics.split(",")
-    return named_metrics(names, 2, ["likelihoods"], detection=options.detection)
+    return named_metrics(options.names, 2, ["likelihoods"], detection=options.detection)
 
 
 def _scales(options: FusionOptions, names: Sequence[str]) -> dict[str, Scale]:

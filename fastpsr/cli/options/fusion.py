@@ -12,7 +12,7 @@ import fastpsr as fp
 from fastpsr.cli.options.declaration import option
 from fastpsr.cli.options.files import Json, OutputOptions, Outputs, named_files
 from fastpsr.cli.options.intervals import IntervalOptions
-from fastpsr.cli.options.measures import Costs, Folds, Names, parse_dcf
+from fastpsr.cli.options.measures import Folds, MetricOptions
 from fastpsr.cli.options.modes import refuse
 from fastpsr.cli.options.sources import (
     AllowOptions,
@@ -130,8 +130,7 @@ class FusionOptions:
     )
     save: Path | None = option("Save the fusion as JSON; - for standard output.")
     load: Path | None = option("Use a saved fusion, with --apply and --output.")
-    dcf: Costs = None
-    metrics: Names = None
+    metrics: MetricOptions = field(default_factory=MetricOptions)
     drawn: IntervalOptions = field(default_factory=IntervalOptions)
     speakers: SpeakerOptions = field(default_factory=SpeakerOptions)
     to_json: Json = None
@@ -150,15 +149,6 @@ class FusionOptions:
         """The fusion, not fitted yet."""
         one = fp.LinearFusion(self.prior, self.measures.quality_terms)
         return self.conditions.of(one) if self.conditions.columns else one
-
-    @property
-    def detection(self) -> "list[fp.MinDCF] | None":
-        """The detection costs of --dcf."""
-        costs = [parse_dcf(text) for text in self.dcf or []]
-        detection = [each for each in costs if isinstance(each, fp.MinDCF)]
-        if len(detection) < len(costs):
-            raise ValueError("--dcf of spoofed trials is for fastpsr evaluate")
-        return detection or None
 
     @property
     def applied(self) -> dict[Path, str | None]:

@@ -17,52 +17,26 @@ if TYPE_CHECKING:
     from fastpsr.data import Kind
 
 Metrics = Mapping[str, Any]
-Costs = Annotated[
-    list[str] | None,
-    declared(
-        f"Detection cost: {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA; of lists with "
-        "spoofed trials asvspoof5 (there the default), or PNON:PSPOOF:CMISS:CFA:CFASPOOF. May be "
-        "repeated. By default 0.01 for LLRs and raw scores, none for posteriors.",
-        "--dcf",
-    ),
-]
-Names = Annotated[
-    str | None,
-    declared("Metrics of the table by name, with commas between, in this order.", "--metrics"),
-]
-
-
 Folds = Annotated[int, declared("Number of folds of the cross-fitting.", panel=METRICS, min=2)]
 
 
 @dataclass(frozen=True)
-class MeasureOptions:
-    """Settings of the metrics."""
+class MetricOptions:
+    """Which metrics there are in the table."""
 
-    priors: str | None = option(
-        "Class priors of the evaluation, which sum to 1, in the order of the classes: "
-        "0.99,0.01 for non-target and target. By default the class frequencies.",
-        panel=METRICS,
-        arguments={"prior": "--priors {}"},
+    dcf: list[str] | None = option(
+        f"Detection cost: {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA; of lists with "
+        "spoofed trials asvspoof5 (there the default), or PNON:PSPOOF:CMISS:CFA:CFASPOOF. May be "
+        "repeated. By default 0.01 for LLRs and raw scores, none for posteriors."
     )
-    dcf: Costs = None
-    eer: str | None = option(
-        "Definition of the EER: on the convex hull of the ROC (hull, the default), or on its "
-        "steps, by interpolation (crossing) or at the nearest threshold (nearest).",
-        panel=METRICS,
-        metavar="[hull|crossing|nearest]",
-        arguments={"definition": "--eer {}"},
+    metrics: str | None = option(
+        "Metrics of the table by name, with commas between, in this order."
     )
-    metrics: Names = None
-    costs: Path | None = option(
-        "Cost matrix with a row per true class: .json or .csv.",
-        panel=TABLES,
-        arguments={"costs": "costs"},  # in messages they are numbers of the file
-    )
-    equalize: str | None = option(
-        "Columns of the key whose partitions get equal weight in the pooled result.",
-        panel=TRIALS,
-    )
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of --metrics."""
+        return None if self.metrics is None else self.metrics.split(",")
 
     @property
     def detection(self) -> "list[fp.MinDCF] | None":
@@ -72,18 +46,43 @@ class MeasureOptions:
     def spoofing(self, *, has_spoof: bool) -> "list[fp.MinADCF]":
         """Return the requested detection costs of a list with spoofed trials, or without."""
         costs = [each for each in self._detection if isinstance(each, fp.MinADCF)]
-        if has_spoof:
-            return costs or [fp.MinADCF("spoof")]
-        if costs:
+        if costs and not has_spoof:
             raise ValueError(
                 "--dcf PNON:PSPOOF:CMISS:CFA:CFASPOOF is for lists with labels target, nontarget "
                 "and spoof; this one has no spoofed trials"
             )
-        return []
+        return costs or [fp.MinADCF("spoof")] * has_spoof
 
     @property
     def _detection(self) -> "list[fp.MinDCF | fp.MinADCF]":
         return [parse_dcf(text) for text in self.dcf or []]
+
+
+@dataclass(frozen=True)
+class MeasureOptions(MetricOptions):
+    """Settings of the metrics."""
+
+    priors: str | None = option(
+        "Class priors of the evaluation, which sum to 1, in the order of the classes: "
+        "0.99,0.01 for non-target and target. By default the class frequencies.",
+        panel=METRICS,
+        arguments={"prior": "--priors {}"},
+    )
+    eer: str | None = option(
+        "Definition of the EER: on the convex hull of the ROC (hull, the default), or on its "
+        "steps, by interpolation (crossing) or at the nearest threshold (nearest).",
+        panel=METRICS,
+        metavar="[hull|crossing|nearest]",
+        arguments={"definition": "--eer {}"},
+    )
+    costs: Path | None = option(
+        "Cost matrix with a row per true class: .json or .csv.",
+        panel=TABLES,
+        arguments={"costs": "costs"},  # in messages they are numbers of the file
+    )
+    equalize: str | None = option(
+        "Columns of the key whose partitions get equal weight in the pooled result.", panel=TRIALS
+    )
 
     @property
     def equalized(self) -> list[str] | None:
@@ -99,11 +98,10 @@ class MeasureOptions:
         """Return the requested metrics by name, by default those of scores of these kinds."""
         from fastpsr.evaluation.specification import named_metrics
 
-        names = None if self.metrics is None else self.metrics.split(",")
         definition: Any = self.eer or "hull"  # which EER checks
         eer = fp.EER(definition)
         metrics = named_metrics(
-            names, n_classes, kinds, eer=eer, detection=self.detection, costs=self.cost_matrix,
+            self.names, n_classes, kinds, eer=eer, detection=self.detection, costs=self.cost_matrix,
             **options,
         )  # fmt: skip
         if self.eer is not None and eer.label not in metrics:
