@@ -156,7 +156,7 @@ USAGE = {
     "evaluate s.npz --differences all": "--differences must be among first, pairs, pooled",
     "evaluate s.npz --output o.txt": "--output must end in .csv, .json, .md, .tex or .html, as o.t",
     "evaluate s.npz --output -": "--json - writes to standard output",
-    "evaluate --scores a --columns score=x": "those of trials are named by --format ROLE=COLUMN",
+    "evaluate --scores a --columns score=x": "--columns is for a table of scores, not for",
     "evaluate --key target=a --scores b": "--key target=FILE and --key nontarget=FILE go together",
     "evaluate s.npz --dcf .01,.05": "give --dcf once for each operating point",
 }

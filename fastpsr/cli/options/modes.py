@@ -20,8 +20,6 @@ def refuse_for_mode(
     `allowed` and `trials` are the groups of options with what is allowed, and with formats.
     """
     if of_trials:
-        reason = "is for a table of scores: those of trials are named by --format ROLE=COLUMN,..."
-        refuse(context, ("--columns",), reason)
         refuse(context, _in_panel(context, TABLES), NOT_OF_TRIALS)
     else:
         refuse(context, [*_in_panel(context, TRIALS), "--speakers"], NOT_OF_TABLES)
