@@ -1,5 +1,6 @@
 """Ids of samples (groups, clusters, speakers), encoded as integers from 0."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,48 @@ SPEAKER_COLUMNS = ("enroll_speaker", "test_speaker")
 
 _ROOMY = 4  # range of integer ids, relative to their number, up to which a table beats sorting
 _MOST = int(np.iinfo(np.int64).max)
+
+
+class CodedIds:
+    """Strings of N samples as places in a table of the distinct ones.
+
+    Where there are few distinct ones, they are compared and sorted in place of the rows.
+
+    Attributes
+    ----------
+    codes : ndarray of int, shape (N,)
+    words : ndarray of str
+        In ascending order; rows need not use all of them.
+    """
+
+    def __init__(self, codes: NDArray[Any], words: NDArray[np.str_]) -> None:
+        self.codes, self.words = codes, words
+
+    dtype = property(lambda self: self.words.dtype)
+    size = property(lambda self: self.codes.size)
+
+    def __len__(self) -> int:
+        return int(self.codes.size)
+
+    def __getitem__(self, index: Any) -> "CodedIds":
+        return CodedIds(self.codes[index], self.words)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.asarray(self.words.astype(object)[self.codes])
+
+    def __ne__(self, other: object) -> Any:
+        return np.asarray(self) != np.asarray(other)
+
+    @staticmethod
+    def numbered(sides: "Sequence[CodedIds]") -> tuple[NDArray[Any], list[NDArray[Any]]]:
+        """Return the distinct ids, and indices of these, as :func:`numbered` does."""
+        words = np.unique(np.concatenate([side.words for side in sides]))
+        places = [np.searchsorted(words, side.words)[side.codes] for side in sides]
+        present = np.zeros(words.size, bool)
+        for side in places:
+            present[side] = True
+        number = np.cumsum(present, dtype=index_type(sum(map(len, sides)))) - 1
+        return words[present], [number[side] for side in places]
 
 
 def as_ids(name: str, ids: ArrayLike, n_samples: int, order: RowOrder = None) -> NDArray[Any]:
@@ -38,8 +81,12 @@ def as_ids(name: str, ids: ArrayLike, n_samples: int, order: RowOrder = None) ->
     return array
 
 
-def numbered(*sides: NDArray[Any]) -> tuple[NDArray[Any], list[NDArray[Any]]]:
+def numbered(*sides: Any) -> tuple[NDArray[Any], list[NDArray[Any]]]:
     """Return the distinct ids in ascending order, and the ids of each side as indices of these."""
+    coded = [side for side in sides if isinstance(side, CodedIds)]
+    if len(coded) == len(sides):
+        return CodedIds.numbered(coded)
+    sides = tuple(np.asarray(side) for side in sides)
     n = sum(side.size for side in sides)
     wide = index_type(n)
     kinds = {side.dtype.kind for side in sides}

@@ -211,7 +211,7 @@ REFUSED = {
     ),
     "name of a system": ([*RUN, "--quality", "a.txt=durations.txt"], "name that no system has"),
     "measure of few": ([*RUN, "--quality", "few.dur"], "few.dur gives none to 11 enroll ids"),
-    "no column": ([*RUN, "--quality", "by,x"], "--quality must be one of"),
+    "no column": ([*RUN, "--quality", "by,x"], "--quality must name a column of the files"),
     "terms of nothing": ([*RUN, "--quality-terms", "bilinear"], "--quality-terms is for --quality"),
 }
 

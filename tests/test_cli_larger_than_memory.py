@@ -69,7 +69,7 @@ def test_values_are_those_of_memory(options, monkeypatch, tmp_path):
     assert "read in 1 part" in said
     assert [*(tmp_path / "temporary").iterdir()] == []
     monkeypatch.setenv("FASTPSR_MEMORY", "1GB")
-    succeed(*EVALUATE, "a=a.txt", *options, "--json", "memory.json")
+    succeed(*EVALUATE, "a.txt", *options, "--json", "memory.json")
     check_alike()
 
 
@@ -83,20 +83,19 @@ def test_several_systems_are_columns_of_one_file(command, monkeypatch):
     assert SAID in succeed(*given, *systems, *more, "--json", "parts.json")
     assert list(Path().glob("*.parquet")) == []
     monkeypatch.setenv("FASTPSR_MEMORY", "1GB")
-    succeed(*given, "x=a.txt", "b=b.txt", *more, "--json", "memory.json")
+    succeed(*given, *systems, *more, "--json", "memory.json")
     check_alike()
 
 
-def check_alike(but=()):
-    """Compare the values of both files; all but those of some metrics must be equal."""
+def check_alike():
+    """Compare the values of both files."""
     ours, theirs = (
         {(r["system"], r["metric"], r["group"]): r["value"] for r in strict_json(path)["rows"]}
         for path in ("memory.json", "parts.json")
     )
     assert set(ours) == set(theirs)
     for name, value in ours.items():
-        if name[1] not in but:
-            assert theirs[name] == pytest.approx(value, rel=1e-12)
+        assert theirs[name] == pytest.approx(value, rel=1e-12)
 
 
 def test_where_values_would_differ_it_is_refused():
@@ -120,16 +119,15 @@ def test_what_takes_all_trials_is_refused():
         )
 
 
-def systems_of(*scores):
-    found = succeed(*EVALUATE, *scores, "--metrics", "EER", "--json", "t.json")
-    assert found.startswith(SAID)
-    return {row["system"] for row in strict_json("t.json")["rows"]}
-
-
-def test_systems_of_one_name_are_numbered():
+def test_systems_have_the_names_of_memory():
+    """Files may be called as columns of the joined file are, or as each other."""
+    names = ("a.txt", "c/a.txt", "weight.txt", "target", "x,b.txt", "enroll.csv", "channel")
     Path("c").mkdir()
-    Path("c/a.txt").write_bytes(Path("a.txt").read_bytes())
-    assert systems_of("a.txt", "c/a.txt") == {"system1", "system2"}
+    for name in names[1:]:
+        Path(name).write_bytes(Path("a.txt").read_bytes())
+    run = succeed(*EVALUATE, *names, "--by", "channel", "--metrics", "EER", "--json", "t.json")
+    assert run.startswith(SAID)
+    assert {row["system"] for row in strict_json("t.json")["rows"]} == {*names}
 
 
 def test_the_estimate(monkeypatch):
@@ -160,12 +158,6 @@ def test_a_damaged_key_is_what_reading_says(monkeypatch):
     Path("k.gz").write_bytes(packed)
     message = refused("evaluate", "--key", "k.gz", "--scores", "a.txt")
     assert message.startswith("error: k.gz: the gzip file is cut short or damaged")
-
-
-@pytest.mark.parametrize("name", ["weight.txt", "target", "a,b.txt", "enroll.csv", "channel.txt"])
-def test_names_that_columns_cannot_have(name):
-    Path(name).write_bytes(Path("a.txt").read_bytes())
-    assert systems_of(name) == {"system1"}
 
 
 @pytest.mark.parametrize("line", [1, N])

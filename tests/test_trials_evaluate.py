@@ -196,7 +196,7 @@ def test_bins_tell_which_conditions_share_targets():
     [
         ({"by": "nope"}, "by"),
         ({"equalize": ["session", "nope"]}, "equalize"),
-        ({"resampling": fp.Clusters("nope"), **FEW}, "resampling"),
+        ({"resampling": fp.Clusters("nope"), **FEW}, "ids"),
         ({"metrics": [fp.MinADCF("spoof")]}, "metrics"),
         ({"differences": "none"}, "differences"),
         ({"differences": "first"}, "differences"),  # of one system

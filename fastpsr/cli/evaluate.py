@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -44,40 +44,10 @@ def evaluate_systems(
     files: Sequence[Path] | None,
     scores: Sequence[Path] | None,
 ) -> None:
-    """Evaluate or compare the systems that files and --scores name."""
-    from fastpsr.tables import is_table
-
+    """Check options, and evaluate or compare the systems that files and --scores name."""
     keys, named = options.keys, [*(scores or []), *(files or [])]
-    of_trials = bool(keys.files) or scores is not None
-    systems: Mapping[Path, str | None] = dict.fromkeys(named)
-    if options.differences.pairs is not None:
-        what = "FILE" if scores is None else "--scores"
-        systems = named_files(named, what)
-        if len(systems) < 2 and options.system_columns is None:
-            remedy = "" if keys.files else ": give --columns for each system of one table"
-            alone = f"{named[0]} alone{remedy}" if named else "none"
-            raise ValueError(f"{what} must name two systems or more, not {alone}")
-        are_tables = any(is_table(path) or path.is_dir() for path in systems)
-        of_trials = of_trials or (bool(systems) and not are_tables)
-    elif of_trials:
-        systems = keys.systems(named)
-    _evaluate(context, options, systems, of_trials=of_trials, has_scores=bool(named))
-
-
-def _evaluate(
-    context: typer.Context,
-    options: EvaluationOptions,
-    systems: Mapping[Path, str | None],
-    *,
-    of_trials: bool,
-    has_scores: bool,
-) -> None:
-    """Check options, and evaluate systems by path, some with names.
-
-    Without `has_scores`, the files of the classes are the scores.
-    """
-    tables, keys = options.tables, options.keys
-    has_key = keys.has_key([*systems] if has_scores else [])
+    paths, of_trials = _paths(options, named, scores)
+    has_key = keys.has_key([*paths] if named else [])
     refuse_for_mode(
         context, of_trials=of_trials, has_key=has_key, allowed=options.allowed,
         trials=options.trials,
@@ -86,60 +56,72 @@ def _evaluate(
         context, of_trials=of_trials, speakers=options.speakers,
         always=options.differences.pairs is not None,
     )  # fmt: skip
-    inputs = [*systems, *keys.files, options.measures.costs, options.speakers.file]
+    # without score files, those of the classes are the scores
+    inputs = [*(paths if named else []), *keys.files, options.measures.costs, options.speakers.file]
     if not of_trials:
         clusters = options.drawn.column if intervals is not None else None
-        inputs += arrays_beside(tables.labels, tables.weights, clusters)
-    inputs = [path for k, path in enumerate(inputs) if has_scores or path not in inputs[:k]]
+        inputs += arrays_beside(options.tables.labels, options.tables.weights, clusters)
     check_outputs(options.outputs.files, inputs)
     if not of_trials:
-        _check_tables(options, systems)
-    scales = _scales(context, options, systems, of_trials=of_trials)
-    folds = options.loss.folds if "--folds" in given(context) else None
+        _check_tables(options, paths)
+    scales = _scales(context, options, paths, of_trials=of_trials)
     check_inputs(inputs)
-    if not of_trials:
-        from fastpsr.cli.evaluate_tables import evaluate_tables
-
-        evaluate_tables(options, systems, scales, intervals, inputs, folds=folds)
-        return
-    from fastpsr.cli.evaluate_trials import evaluate_trials
+    from fastpsr.cli.evaluate_scores import Plan, evaluate_scores
     from fastpsr.cli.larger_than_memory import joined_in_parts
     from fastpsr.cli.trial_files import TrialReader
 
-    reader = TrialReader(
-        keys, options.trials, options.allowed, options.speakers, has_scores=has_scores
-    )
-    with joined_in_parts(context, options, systems, scales, has_key=has_key) as joined:
-        if joined is not None:
-            from fastpsr.cli.evaluate_tables import evaluate_tables
+    reader = None
+    if of_trials:
+        reader = TrialReader(
+            keys, options.trials, options.allowed, options.speakers, has_scores=bool(named)
+        )
+    folds = options.loss.folds if "--folds" in given(context) else None
+    plan = Plan(options, paths, scales, intervals, folds, inputs, reader)
+    with joined_in_parts(context, options, paths, has_key=has_key) as joined:
+        evaluate_scores(plan, joined)
 
-            of_table, files, kinds = joined
-            evaluate_tables(of_table, files, kinds, intervals, inputs, folds=folds)
-        else:
-            evaluate_trials(options, systems, scales, reader, intervals, inputs, folds=folds)
+
+def _paths(
+    options: EvaluationOptions, named: Sequence[Path], scores: Sequence[Path] | None
+) -> tuple[Mapping[Path, str | None], bool]:
+    """Return the files of systems with their names, and whether they are of trials."""
+    from fastpsr.tables import is_table
+
+    keys = options.keys
+    of_trials = bool(keys.files) or scores is not None
+    if options.differences.pairs is None:
+        return (keys.systems(named) if of_trials else dict.fromkeys(named)), of_trials
+    what = "FILE" if scores is None else "--scores"
+    paths = named_files(named, what)
+    if len(paths) < 2 and options.system_columns is None:
+        remedy = "" if keys.files else ": give --columns for each system of one table"
+        alone = f"{named[0]} alone{remedy}" if named else "none"
+        raise ValueError(f"{what} must name two systems or more, not {alone}")
+    are_tables = any(is_table(path) or path.is_dir() for path in paths)
+    return paths, of_trials or (bool(paths) and not are_tables)
 
 
 def _scales(
     context: typer.Context,
     options: EvaluationOptions,
-    systems: Mapping[Path, str | None],
+    paths: Mapping[Path, str | None],
     *,
     of_trials: bool,
-) -> dict[Any, Any]:
+) -> dict[str, str]:
     """Return the kinds of the scores of systems; raise if other options are not for these."""
-    names, pairs = options.system_columns or systems, options.differences.pairs
+    names, pairs = options.system_columns or paths, options.differences.pairs
     kinds = kinds_of(options.scores_are, len(names))
     are_raw = [kind is ScoresAre.RAW for kind in kinds]
     if any(are_raw) if pairs else all(are_raw):
         refuse(context, [*FOR_RCL, "--costs"], "has no use for raw scores, which only rank")
     scale_of = trial_scale if of_trials else table_scale
-    scales: dict[Any, Any] = {name: scale_of(kind) for name, kind in zip(names, kinds, strict=True)}
+    scales = {str(name): scale_of(kind) for name, kind in zip(names, kinds, strict=True)}
     _ = options.conditions  # which may be refused
     for scale in scales.values():
         parse_priors(options.measures.priors, scale, of_trials=of_trials)
-    for some in [[*scales.values()]] if pairs else [[scale] for scale in scales.values()]:
+    for together in [[*scales.values()]] if pairs else [[scale] for scale in scales.values()]:
         # raises before a file is read
-        options.metrics(some, of_table=not of_trials, has_spoof=of_trials)
+        options.metrics(together, of_table=not of_trials, has_spoof=of_trials)
     return scales
 
 

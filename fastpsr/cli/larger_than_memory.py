@@ -1,30 +1,27 @@
 """Trials that memory cannot hold: joined into a temporary file, which is read part by part."""
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import typer
 
 from fastpsr.cli.join import join_files
 from fastpsr.cli.options.evaluation import EvaluationOptions
 from fastpsr.cli.options.modes import given
-from fastpsr.cli.options.sources import TableOptions
 from fastpsr.cli.show import print_line, size_of
-from fastpsr.data import Scale
 from fastpsr.data.budget import memory_of_data
 from fastpsr.files import can_be_read_again
-from fastpsr.ids import SPEAKER_COLUMNS
-from fastpsr.tables.table import LABELS, WEIGHTS
-from fastpsr.trials.detect import first_look
 from fastpsr.trials.labels import VOCABULARIES
 from fastpsr.trials.names import KIND, WITH_SPOOF
 from fastpsr.trials.optional import polars
 from fastpsr.trials.size import least_memory
+
+
+def column_of(number: int) -> str:
+    """Return the column of a system in the joined file, which no file of trials has."""
+    return f"scores of system {number}"
 
 
 @contextmanager
@@ -32,11 +29,10 @@ def joined_in_parts(
     context: typer.Context,
     options: EvaluationOptions,
     systems: Mapping[Path, str | None],
-    scales: Mapping[Path, Scale],
     *,
     has_key: bool,
-) -> Iterator[tuple[Any, ...] | None]:
-    """Yield options, systems and scales of a joined file, or None for trials that memory can hold.
+) -> Iterator[Path | None]:
+    """Yield a file of the joined trials of systems, or None for trials that memory can hold.
 
     The file is there in the block. Raises where trials in parts would have other values.
     """
@@ -51,35 +47,29 @@ def joined_in_parts(
     )
     _check_options(context, options, needed)
     print_line(f"{needed}: the trials are joined into a temporary file, and read part by part")
-    columns = _names(systems, keys)
     with TemporaryDirectory(prefix="fastpsr-") as folder:
         path = Path(folder, "joined.parquet")
-        files = dict(zip(columns, systems, strict=True))
+        files = {column_of(number): file for number, file in enumerate(systems)}
         join_files(options.keys, files, path, options.trials, options.allowed, options.speakers)
         if _has_spoofed(path):
             raise _refused(needed, "spoofed trials are then non-targets like all others")
-        of_table = replace(
-            options,
-            systems=[f"{name}={name}" for name in columns],
-            tables=TableOptions(labels="target"),
-        )
-        yield of_table, {path: None}, dict(zip(columns, scales.values(), strict=True))
+        yield path
 
 
 def _check_options(context: typer.Context, options: EvaluationOptions, needed: str) -> None:
     """Raise if options need all trials in memory."""
-    layouts = {"--format": options.trials.of_scores, "--key-format": options.trials.of_key}
     in_memory = [f"--output {path}" for path in options.outputs.reports]
     in_memory += ["--equalize"] * ("--equalize" in given(context))
+    layouts = {"--format": options.trials.of_scores, "--key-format": options.trials.of_key}
     in_memory += [
         f"{name} transpose or no-transpose"
-        for name, own in layouts.items()
-        if own.transpose is not None
+        for name, layout in layouts.items()
+        if layout.transpose is not None
     ]
-    for name in in_memory:
+    if in_memory:
         raise ValueError(
-            f"{needed}: set FASTPSR_MEMORY to more if they fit; {name} needs all trials in memory: "
-            "leave it out"
+            f"{needed}: set FASTPSR_MEMORY to more if they fit; {in_memory[0]} needs all trials in "
+            "memory: leave it out"
         )
     if options.speakers.are_known:
         raise _refused(needed, "RCL then has folds of trials, not of speakers")
@@ -90,21 +80,6 @@ def _refused(needed: str, why: str) -> ValueError:
         f"{needed}: set FASTPSR_MEMORY to more if they fit, or have them joined by fastpsr join, "
         f"and evaluate that file, with --labels target, part by part ({why})"
     )
-
-
-def _names(systems: Mapping[Path, str | None], keys: Sequence[Path]) -> list[str]:
-    """Return names of the columns of systems in a joined file."""
-    names = [name or path.stem for path, name in systems.items()]
-    if len(set(names)) < len(names) or any(_is_taken(name, keys) for name in names):
-        return [f"system{number}" for number in range(1, len(names) + 1)]
-    return names
-
-
-def _is_taken(column: str, keys: Sequence[Path]) -> bool:
-    """Whether a column of scores cannot have this name in a joined file."""
-    words = {word for key in keys for word in re.split(r"[\s,]+", first_look(key).lines[0])}
-    known = (*LABELS, *WEIGHTS, *SPEAKER_COLUMNS, "enroll", "test", KIND)
-    return "," in column or column in known or column in words
 
 
 def _has_spoofed(joined: Path) -> bool:

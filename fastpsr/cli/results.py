@@ -25,62 +25,60 @@ from fastpsr.tables import parquet_files
 from fastpsr.version import __version__
 
 if TYPE_CHECKING:
-    from fastpsr.cli.trial_files import Clock
+    from fastpsr.cli.evaluate_scores import Plan
 
 #: What figures show: arguments of a report, by name of the system.
-Figures = Mapping[str, Mapping[str, Any]]
+Figures = dict[str, dict[str, Any]]
 
 
-def shown_names(systems: Mapping[Path, str | None]) -> dict[str, str]:
-    """Return the names of systems by path: their own, or short ones."""
-    own = {str(path): name for path, name in systems.items() if name is not None}
-    return short_names([str(path) for path in systems]) | own
+def shown_names(systems: Mapping[Any, str | None]) -> dict[str, str]:
+    """Return the names of systems by path: those they were given, or short ones."""
+    short = short_names([str(path) for path in systems])
+    return short | {str(path): name for path, name in systems.items() if name}
 
 
 def show_evaluation(
+    plan: "Plan",
     evaluation: Evaluation,
-    systems: Mapping[Path, str | None],
-    scales: Mapping[Path, str],
-    options: EvaluationOptions,
-    inputs: Sequence[Path | None],
     figures: Figures,
     lines: Sequence[str],
+    seconds: Mapping[str, float] | None,
     begin: Steps,
-    *,
-    clock: "Clock | None" = None,
-    drawn: str | None = None,
-    caution: str = "",
 ) -> None:
-    """Print an evaluation of systems by path, and write it to files and a report.
+    """Print an evaluation, and write it to files and a report.
 
-    Systems have their own names or short ones, unless the one system of the evaluation has none;
-    `scales` are the kinds of their scores, and `lines` is what was printed when they were read.
-    Trials have a `clock`, and `drawn` is what the command calls what is drawn of them.
+    Systems have the names that they were given or short ones, unless the one system of the
+    evaluation has none; `lines` is what was printed when they were read, and `seconds` what that
+    and the metrics took, for trials.
     """
-    evaluation = in_words(evaluation, drawn)
-    kinds = dict.fromkeys(scales.values())
+    options = plan.options
+    evaluation = in_words(evaluation)
+    kinds = dict.fromkeys(plan.scales.values())
     taken = f"scores taken as {' and '.join(kinds)}"
     if len(kinds) > 1:
         taken = "scores taken as " + ", ".join(
-            f"{scale} in {path}" for path, scale in scales.items()
+            f"{scale} in {path}" for path, scale in plan.scales.items()
         )
-    if clock is not None:
-        print_line(f"{taken}; {clock}")
+    if seconds is not None:
+        spent = ", ".join(f"{what} {time:.1f} s" for what, time in seconds.items())
+        print_line(f"{taken}; {spent}")
     shown = written = evaluation
     if evaluation.all_samples.system is None:
         taken = str(evaluation.all_samples)
     else:
-        shown = evaluation.renamed(shown_names(systems))
-        written = evaluation.renamed(
-            {str(path): name or str(path) for path, name in systems.items()}
-        )
+        shown = evaluation.renamed(shown_names(plan.systems))
+        names = {path: name or path for path, name in plan.systems.items()}
+        written = evaluation.renamed(names)
+    caution = ""
+    if plan.reader is not None:
+        caution = options.drawn.caution(plan.intervals, options.speakers)
     with recorded_lines() as warnings:
         _warn_of_unlike_trials(shown)
         if caution:
             print_error(caution)
     with off_the_bar():
         print_evaluation(shown)
-        write_evaluation(written, ", ".join(kinds), options.outputs.tables, inputs)
+        write_evaluation(written, ", ".join(kinds), options.outputs.tables, plan.inputs)
     for path in options.outputs.reports:
         write_report(
             path, shown, begin, **figures, read=[*lines, taken, *warnings],

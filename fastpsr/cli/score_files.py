@@ -1,24 +1,33 @@
-"""Labeled scores of tables and of trials: how they are read by options, and written."""
+"""Scores of a system, whatever file they come from: predictions with columns; and their writing."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.bootstrap import IID, Resampling
-from fastpsr.bootstrap.schemes import names_of_ids, with_ids
+from fastpsr.bootstrap.schemes import names_of_ids
 from fastpsr.cli.options.files import check_written_ending
 from fastpsr.cli.options.intervals import IntervalOptions
-from fastpsr.cli.options.sources import kind_of, parse_columns
+from fastpsr.cli.options.measures import parse_priors
+from fastpsr.cli.options.sources import (
+    OF_POSTERIORS,
+    AllowOptions,
+    TableOptions,
+    kind_of,
+    parse_columns,
+)
 from fastpsr.cli.options.training import TrainingOptions
-from fastpsr.cli.show import console
+from fastpsr.cli.show import console, print_line
 from fastpsr.cli.wording import in_options
 from fastpsr.data import Predictions, Scale
+from fastpsr.data.columns import Columns
 from fastpsr.errors import ArgumentError
 from fastpsr.files import whole_file
+from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.tables import Table, open_table
 
 if TYPE_CHECKING:  # which loads trials
@@ -27,96 +36,141 @@ if TYPE_CHECKING:  # which loads trials
 
 
 @dataclass(frozen=True, eq=False)
-class ReadTable:
-    """A table, the kind of its scores, and what is drawn of it, with names of columns as ids."""
+class LabeledScores:
+    """Scores of a system as they were read; columns of the predictions have the names of options.
 
-    table: Table
-    scale: str
-    drawn: Resampling
+    Attributes
+    ----------
+    predictions : Predictions or PartitionedPredictions
+        In parts where a table is read so.
+    raw : callable
+        Returns the same scores as raw scores in the unit of the file.
+    write : callable
+        Writes calibrated scores, and returns a message.
+    resampling : Resampling
+        What is drawn of these scores, with names of columns.
+    groups : pair of str, or None
+        Columns of speakers that cross-fitting keeps apart.
+    by : list of str, or None
+        Columns of conditions.
+    table : Table, or None
+    trials : TrialSet, or None
+    format : str, or None
+        For trials, which are written in the format that was read.
+    unweighted : Predictions, or None
+        Those of conditions, if weights make these count alike in all trials.
+    """
+
+    predictions: Any
+    raw: Callable[[], Predictions]
+    write: Callable[[Predictions, Path], str]
+    resampling: Resampling = field(default_factory=IID)
+    groups: tuple[str, str] | None = None
+    by: list[str] | None = None
+    table: Table | None = None
+    trials: "TrialSet | None" = None
+    format: str | None = None
+    unweighted: Predictions | None = None
 
     @property
-    def units(self) -> Resampling:
-        """What is drawn, with ids, or their names if the table is read part by part."""
-        ids = dict(zip(self.table.ids, self.table.clusters, strict=True))
-        return with_ids(self.drawn, ids.__getitem__)
-
-
-def read_scores(
-    path: Path,
-    scales: Mapping[str, str],
-    columns: Mapping[str, Sequence[str] | None],
-    labels: str | None,
-    weights: str | None,
-    drawn: IntervalOptions | None = None,
-    conditions: Sequence[str] = (),
-    *,
-    in_parts: bool | None = False,
-) -> dict[str, ReadTable]:
-    """Read a table with the scores of systems by name, or open one that is read part by part.
-
-    `labels`, `columns` and `weights` name columns or arrays; for .npy files, all except the scores
-    are separate files. Ids are read if `drawn` is given, and columns of `conditions`.
-    """
-    try:
-        table = open_table(path)
-    except ArgumentError as error:
-        is_other = error.rule.startswith("must end in")
-        more = "; score files of trials follow --scores" * is_other
-        raise ValueError(f"{in_options(error)}{more}") from None
-    scheme = IID() if drawn is None else drawn.of_table(table)
-    ids = tuple(names_of_ids(scheme).values())
-    kinds = {name: kind_of(scales[name]) for name in columns}
-    by = {"by": conditions}
-    chosen = table.choose(kinds, columns, labels, weights, ids, by, in_parts=in_parts)
-    return {name: ReadTable(each, scales[name], scheme) for name, each in chosen.items()}
+    def has_spoof(self) -> bool:
+        """Whether some trials are spoofed."""
+        return self.trials is not None and self.trials.is_spoof is not None
 
 
 @dataclass(frozen=True, eq=False)
-class LabeledScores:
-    """What was read; `write` writes the calibrated scores and returns a message."""
+class TableReader:
+    """Reads the scores of systems from tables.
 
-    predictions: Any  # Predictions, in parts where a table is read so
-    write: Callable[[Predictions, Path], str]
-    format: str | None = None  # for trials, which are written in the format that was read
-    groups: Any = None  # groups that cross-fitting keeps apart
-    resampling: Resampling = field(default_factory=IID)  # what is drawn of these scores
-    by: Mapping[str, Any] | None = None  # columns of conditions, if there are any
+    `drawn` says what is resampled, if anything is, and `conditions` are columns that are read too.
+    """
+
+    tables: TableOptions
+    allowed: AllowOptions
+    drawn: IntervalOptions | None = None
+    conditions: Sequence[str] = ()
+    priors: str | None = None
+    floor: float | None = None
+
+    def read(
+        self,
+        path: Path,
+        scales: Mapping[str, str],
+        columns: Mapping[str, Sequence[str] | None],
+        *,
+        labeled: bool = True,
+        in_parts: bool | None = False,
+        prefix: str = "",
+    ) -> dict[str, LabeledScores]:
+        """Read the scores of systems by name, or open a table that is read part by part.
+
+        How the columns were interpreted is printed after `prefix`, in which {} is the name.
+        """
+        try:
+            opened = open_table(path)
+        except ArgumentError as error:
+            is_other = error.rule.startswith("must end in")
+            more = "; score files of trials follow --scores" * is_other
+            raise ValueError(f"{in_options(error)}{more}") from None
+        drawn = IID() if self.drawn is None else self.drawn.of_table(opened)
+        tables = opened.choose(
+            {name: kind_of(scales[name]) for name in columns},
+            columns,
+            self.tables.labels,
+            self.tables.weights,
+            tuple(names_of_ids(drawn).values()),
+            {"by": self.conditions},
+            in_parts=in_parts,
+        )
+        systems = {}
+        for name, table in tables.items():
+            print_line(f"{prefix.format(name)}{table.notes}; taken as {scales[name]}")
+            if labeled:
+                table.require_labels()
+            systems[name] = self._scores(table, scales[name], drawn)
+        return systems
+
+    def _scores(self, table: Table, scale: str, drawn: Resampling) -> LabeledScores:
+        of_scores = self.tables.of_scores(self.allowed)
+        columns = Columns(dict(zip(table.ids, table.clusters, strict=True)) | table.others)
+
+        def predictions(table: Table, **options: Any) -> Any:
+            data = table.predictions(**options, **of_scores)
+            return data.with_columns(columns) if isinstance(data, Predictions) else data
+
+        floor = (self.floor or 0.0) if scale in OF_POSTERIORS else 0.0
+        return LabeledScores(
+            predictions(table, priors=parse_priors(self.priors, scale), floor=floor),
+            lambda: predictions(replace(table, kind="raw scores"), priors=None),
+            _write_table,
+            drawn,
+            (table.ids[0], table.ids[1]) if len(table.ids) == 2 else None,
+            [*table.others] or None,
+            table,
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class TableScores:
-    """Reads tables."""
+    """Reads the table of one system."""
 
     scale: str
     options: TrainingOptions
     drawn: IntervalOptions | None = None
     conditions: Sequence[str] = ()
 
-    def read(self, path: Path, *, in_parts: bool | None = False) -> LabeledScores:
+    def read(
+        self, path: Path, *, labeled: bool = True, in_parts: bool | None = False
+    ) -> LabeledScores:
         """Read a table; with None, part by part where it is large or of several files."""
-        read = self._read(path, in_parts)
-        table = read.table
-        table.require_labels()
-        groups = table.clusters if len(table.clusters) == 2 else None
-        return LabeledScores(
-            self._predictions(table), _write_table, groups=groups, resampling=read.units,
-            by=table.others or None,
-        )  # fmt: skip
+        reader = TableReader(self.options.tables, self.options.allowed, self.drawn, self.conditions)
+        columns = {"": parse_columns(self.options.columns)}
+        options: Any = {"labeled": labeled, "in_parts": in_parts, "prefix": f"{path}: "}
+        return reader.read(path, {"": self.scale}, columns, **options)[""]
 
     def read_others(self, path: Path, training: Predictions | None) -> LabeledScores:
-        table = self._read(path).table
-        return LabeledScores(self._predictions(table), _write_table, by=table.others or None)
-
-    def _predictions(self, table: Table) -> Any:
-        return table.predictions(None, **self.options.of_scores)
-
-    def _read(self, path: Path, in_parts: bool | None = False) -> ReadTable:
-        tables = self.options.tables
-        where = (tables.labels, tables.weights, self.drawn, self.conditions)
-        names = {"": parse_columns(self.options.columns)}
-        read = read_scores(path, {"": self.scale}, names, *where, in_parts=in_parts)[""]
-        console.print(f"{path}: {read.table.notes}; taken as {self.scale}")
-        return read
+        """Read scores that need no labels."""
+        return self.read(path, labeled=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,17 +178,18 @@ class TrialScores:
     """Reads score files of trials."""
 
     reader: "TrialReader"
-    scale: Scale
+    scale: str
     drawn: IntervalOptions | None = None
     conditions: Sequence[str] = ()
 
     def read(self, path: Path, *, in_parts: bool | None = False) -> LabeledScores:
         """Read labeled trials, which are all in memory."""
-        made = self.reader.read(path)
-        groups = made.speakers if self.reader.speakers.are_known else None
-        return self._scores(path, made, None, groups)
+        trials = self.reader.read(path)
+        console.print(f"scores taken as {self.scale}")
+        return self.of(trials, path)
 
     def read_others(self, path: Path, training: Predictions | None) -> LabeledScores:
+        """Read scores that need no labels."""
         prior = None
         if self.scale == "posteriors":  # calibrated posteriors are at the training priors
             if training is None:
@@ -143,29 +198,48 @@ class TrialScores:
                     "trials are posteriors without the prior that the calibrator was trained at"
                 )
             prior = float(training.priors[1])
-        return self._scores(path, self.reader.read_unlabeled(path), prior)
+        trials = self.reader.read_unlabeled(path)
+        console.print(f"scores taken as {self.scale}")
+        return self.of(trials, path, prior)
 
-    def _scores(
-        self, path: Path, made: "TrialSet", prior: float | None, groups: Any = None
+    def of(
+        self,
+        trials: "TrialSet",
+        name: object,
+        prior: float | None = None,
+        weights: NDArray[np.float64] | None = None,
     ) -> LabeledScores:
-        from fastpsr import trials
-        from fastpsr.trials.conditions import grouping
+        """Return the scores of trials; errors name the system."""
+        from fastpsr.trials import write_scores
         from fastpsr.trials.evaluate import predictions_of, units_of
 
-        console.print(f"scores taken as {self.scale}")
-        by = {name: grouping(made, name) for name in self.conditions}
-        predictions = predictions_of(made, path, self.scale, prior=prior)
-        format = self.reader.options.of_scores.format or made.source.format
+        trials.check_columns("by", self.conditions)
+        scale = cast("Scale", self.scale)
+        data = predictions_of(trials, name, scale, prior=prior, weights=weights)
+        unweighted = None
+        if weights is not None:
+            unweighted = predictions_of(trials, name, scale, prior=prior)
+        format = self.reader.options.of_scores.format or trials.source.format
 
         def write(result: Predictions, target: Path) -> str:
             llrs = result.llrs
-            trials.write_scores(target, made, llrs, format=format)
+            write_scores(target, trials, llrs, format=format)
             alone = self.reader.keys.classes is not None and not self.reader.has_scores
             order = "; first those of targets" * alone
             return f"{len(result):,} trials with LLRs (natural logarithms){order}{_infinite(llrs)}"
 
-        resampling = units_of(made, None if self.drawn is None else self.drawn.of_trials(made))
-        return LabeledScores(predictions, write, format, groups, resampling, by or None)
+        return LabeledScores(
+            data,
+            lambda: trials.predictions("raw", weights=weights),
+            write,
+            units_of(trials, None if self.drawn is None else self.drawn.of_trials(trials)),
+            SPEAKER_COLUMNS if trials.has_speakers else None,
+            [*self.conditions] or None,
+            None,
+            trials,
+            format,
+            unweighted,
+        )
 
 
 def _write_table(result: Predictions, path: Path) -> str:

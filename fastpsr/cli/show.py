@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -149,28 +149,36 @@ def size_of(n_bytes: int) -> str:
 
 
 class Steps:
-    """A progress bar over the steps of a command, where there is a bar to show them."""
+    """The steps of a command: the time that each kind takes, and a bar where it can be shown.
 
-    def __init__(self, bar: "Progress | None", total: int | None) -> None:
+    The first word of the name of a step is its kind.
+    """
+
+    def __init__(self, bar: "Progress | None" = None, total: int | None = None) -> None:
         self._bar = bar
         self._task = None if bar is None else bar.add_task("", total=total, within="")
         self._total, self._n_begun = total, 0
-        self._part, self._begun = "", 0.0
+        self._part, self._part_begun = "", 0.0
+        self._kind, self._begun = "", time.perf_counter()
+        self._seconds: dict[str, float] = {}
 
     def __call__(self, name: str, done: int | None = None, out_of: int | None = None) -> None:
         """Begin a step, or show how much is done of a part of the step that was begun.
 
         A part may be the step itself.
         """
+        now = time.perf_counter()
+        if done is None:
+            self._seconds[self._kind] = self.seconds(self._kind)
+            self._kind, self._begun = name.partition(" ")[0], now
+            self._n_begun += 1
         if self._bar is None or self._task is None:
             return
-        now = time.monotonic()
         if name != self._part or done is None:
-            self._part, self._begun = name, now
-        self._n_begun += done is None
+            self._part, self._part_begun = name, now
         place, within = "", ""
         if done is not None and out_of is not None and out_of > 1:
-            left = (now - self._begun) * (out_of - done) / max(done, 1)
+            left = (now - self._part_begun) * (out_of - done) / max(done, 1)
             within = f"{done:,} of {out_of:,}" + f", {left:.0f} s left" * (done > 0)
         elif done:
             within = f"{done:,}"
@@ -183,12 +191,44 @@ class Steps:
             self._task, description=name, completed=completed, total=total, within=within
         )
 
+    def seconds(self, kind: str) -> float:
+        """Return how long the steps of a kind took so far."""
+        current = time.perf_counter() - self._begun if kind == self._kind else 0.0
+        return self._seconds.get(kind, 0.0) + current
+
+    @contextmanager
+    def of_rows(self, data: "Data") -> Iterator[Callable[[str, int, int], object]]:
+        """Yield what shows metrics and replicates; of data in parts, show the rows read as well."""
+        from fastpsr.data import PartitionedPredictions
+        from fastpsr.data.reading import watched
+
+        if not isinstance(data, PartitionedPredictions):
+            yield self
+            return
+        n_rows = data.source.n_rows
+        read, n_done, replicates = -1, 0, ""
+
+        def tell(step: str, done: int, total: int) -> None:
+            nonlocal replicates
+            replicates = f", {done:,} of {total:,} {step}" if "replicates" in step else ""
+
+        def see(progress: Any) -> None:
+            nonlocal read, n_done
+            if progress.read != read:
+                read, n_done = progress.read, 0
+            n_done += progress.n_rows
+            out_of = None if progress.is_sample else n_rows
+            self(f"rows, read {read + 1}{replicates}", n_done, out_of)
+
+        with watched(see):
+            yield tell
+
 
 @contextmanager
 def steps(total: int | None = None) -> Iterator[Steps]:
     """Show on a terminal a bar of `total` steps, if known, with the time that has elapsed."""
     if not errors.is_terminal:
-        yield Steps(None, total)
+        yield Steps()
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

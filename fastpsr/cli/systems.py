@@ -16,7 +16,6 @@ from fastpsr.cli.trial_files import TrialReader, check_ending
 from fastpsr.data import Predictions, Scale
 from fastpsr.trials import TrialSet
 from fastpsr.trials.common import common_trials, lacking_trial
-from fastpsr.trials.conditions import grouping
 from fastpsr.trials.evaluate import predictions_of, trial_of
 
 
@@ -32,14 +31,14 @@ class Systems:
         What is fused.
     format : str
         In which fused scores are written.
-    by : dict of str to array-like, or None
+    by : list of str, or None
         Columns of conditions, if there are any.
     """
 
     first: TrialSet
     given: Mapping[str, Predictions | Quality]
     format: str
-    by: Mapping[str, Any] | None
+    by: list[str] | None
 
     @property
     def conditions(self) -> dict[str, Any]:
@@ -89,8 +88,8 @@ def read_systems(
         if name in given:
             raise ValueError(f"--quality must have a name that no system has, not {name}")
         given[name] = measure.of(first)
-    by = {name: grouping(first, name) for name in conditions}
-    return Systems(first, given, format, by or None)
+    first.check_columns("by", conditions)
+    return Systems(first, given, format, [*conditions] or None)
 
 
 def _common(sets: dict[str, TrialSet], *, drop: bool) -> dict[str, TrialSet]:

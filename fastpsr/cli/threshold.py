@@ -12,7 +12,6 @@ from fastpsr.cli.options.files import Json, check_inputs, check_outputs, written
 from fastpsr.cli.options.intervals import IntervalOptions, drawn_name
 from fastpsr.cli.options.measures import parse_dcf
 from fastpsr.cli.options.modes import given, refuse
-from fastpsr.cli.options.sources import parse_columns
 from fastpsr.cli.options.training import TrainingOptions
 from fastpsr.cli.show import console, print_error, print_suspicions, print_written
 from fastpsr.cli.wording import in_words
@@ -118,24 +117,11 @@ def _read(
 
     Thresholds of posteriors are posteriors; they have their log-odds beside.
     """
-    from fastpsr.cli.score_files import read_scores
-    from fastpsr.trials.evaluate import predictions_of, units_of
-
     source: Any = options.source(of_trials=options.of_trials, drawn=drawn)
-    path, scale = options.path, source.scale
-    if options.of_trials:
-        made = source.reader.read(path)
-        predictions, ranks = predictions_of(made, path, scale), made.predictions("raw")
-        units: Any = None if drawn is None else units_of(made, drawn.of_trials(made))
-    else:
-        read = source.read(path)
-        predictions, units, ranks = read.predictions, read.resampling, read.predictions
-        if scale in ("llr", "log10-llr"):
-            names = {"": parse_columns(options.columns)}
-            of_samples = options.tables.labels, options.tables.weights
-            table = read_scores(path, {"": "raw"}, names, *of_samples)[""].table
-            ranks = table.predictions(None, **options.of_scores)
-    return predictions, predictions if predictions.kind == "posteriors" else ranks, units, scale
+    path = options.path
+    scores = source.of(source.reader.read(path), path) if options.of_trials else source.read(path)
+    in_units = scores.raw() if source.scale in ("llr", "log10-llr") else scores.predictions
+    return scores.predictions, in_units, scores.resampling, source.scale
 
 
 def _described(metric: "Metric", point: "fp.OperatingPoint", rows: str) -> str:

@@ -160,7 +160,7 @@ class _Column:
         """What is read of a part besides the labels."""
         return frozenset([self.ids] if isinstance(self.ids, str) else [])
 
-    def of_rows(self, part: Part) -> NDArray[Any]:
+    def of_rows(self, part: Part) -> Any:
         """Return the ids of the rows of a part of data in parts, (n,)."""
         return part.ids(f"by[{self.name!r}]", self.ids)
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.frames import RowOrder, require_same_order
+from fastpsr.ids import CodedIds
 
 #: What constructors take: an array-like of shape (N,) by name.
 GivenColumns = Mapping[str, Any]
@@ -58,6 +59,14 @@ class Columns(Mapping[str, NDArray[Any]]):
                 self._arrays[name] = values[self._index]
         return self._arrays[name]
 
+    def coded(self, name: str) -> CodedIds | None:
+        """Return the ids of a column, if its source has strings as codes."""
+        if not isinstance(self._source, Columns):
+            values = self._source[name]
+            return values.coded_ids() if hasattr(values, "coded_ids") else None
+        ids = self._source.coded(name)
+        return None if ids is None else ids[self._index]
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._source)
 
@@ -85,6 +94,8 @@ def _as_array(name: str, values: Any) -> NDArray[Any]:
     """Return a column as an array: of strings where all entries are, else of objects."""
     if isinstance(values, _Joined):
         return values.array()
+    if hasattr(values, "coded_ids"):
+        return np.asarray(values.coded_ids())
     array = checks.as_array(f"columns[{name!r}]", values, "ids")
     if isinstance(values, (list, tuple)) and all(isinstance(value, str) for value in values):
         return array

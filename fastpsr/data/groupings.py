@@ -76,7 +76,7 @@ class Grouping:
     places: NDArray[Any]
 
     @classmethod
-    def of(cls, ids: NDArray[Any], *, is_binned: bool = False) -> "Grouping":
+    def of(cls, ids: Any, *, is_binned: bool = False) -> "Grouping":
         """Return the grouping by an id per sample; of numbers to be binned each is a value."""
         if not ids.size:
             return cls((), np.empty(0, np.int64))

@@ -187,18 +187,20 @@ class ScoredLabels(LabeledData):
     def check_column(self, argument: str, name: str) -> None:
         check_column(argument, name, self.columns)
 
-    def ids(self, argument: str, ids: Any) -> NDArray[Any]:
-        """Return one id per sample: those given, or those in the column of this name.
+    def ids(self, argument: str, ids: Any) -> Any:
+        """Return one id per sample, an array or `CodedIds`: those given, or those of a column.
 
         Errors are of the `argument` that gave them.
         """
         if not isinstance(ids, str):
             return as_ids(argument, ids, len(self), self.row_order)
         self.check_column(argument, ids)
-        found: NDArray[Any] = self.remember(
-            ("ids", ids), lambda: as_ids(argument, self.columns[ids], len(self))
-        )
-        return found
+
+        def of_column() -> Any:
+            coded = self.columns.coded(ids)
+            return as_ids(argument, self.columns[ids], len(self)) if coded is None else coded
+
+        return self.remember(("ids", ids), of_column)
 
     @property
     def labels(self) -> NDArray[Any]:

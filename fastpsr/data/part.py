@@ -79,8 +79,8 @@ class Part:
         weights = self.predictions.weights
         return len(self.predictions) > 0 and (not weights.size or bool(weights.any()))
 
-    def ids(self, argument: str, ids: Any) -> NDArray[Any]:
-        """Return one id per row: of the column of this name, or of those given for the whole.
+    def ids(self, argument: str, ids: Any) -> Any:
+        """Return one id per row, an array or `CodedIds`: of a column, or given for the whole.
 
         Errors are of the `argument` that gave them.
         """

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.ids import CodedIds
 from fastpsr.trials.optional import polars
 
 if TYPE_CHECKING:
@@ -82,6 +83,10 @@ class Coded:
             held[1].gather(held[0][places]) if isinstance(held, tuple) else held.gather(places)
         )
         return some
+
+    def coded_ids(self) -> CodedIds:
+        """Return the strings as ids of samples, by which these are grouped."""
+        return CodedIds(self.codes, np.array(self.names.to_list(), dtype=np.str_))
 
     def strings(self) -> NDArray[np.object_]:
         """Return the strings themselves: an object array, 8 bytes per row."""
@@ -164,3 +169,9 @@ def recode(column: Coded, names: "Series") -> NDArray[np.int64]:
     look_up = np.full(len(column.names), -1, np.int64)
     look_up[both["code"].to_numpy()] = both["place"].to_numpy()
     return look_up[column.codes]
+
+
+def is_used(column: Coded) -> "Series":
+    """Return which of the names some row has."""
+    used: Series = polars().Series(np.bincount(column.codes, minlength=len(column.names)) > 0)
+    return used

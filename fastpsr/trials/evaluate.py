@@ -1,4 +1,4 @@
-"""`trials.evaluate`: the metrics of systems on trial lists."""
+"""`trials.evaluate`: the metrics of systems on trial lists, their conditions and spoofed trials."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,26 +7,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr import checks
 from fastpsr.bootstrap import IID, Resampling, TwoWay
 from fastpsr.bootstrap.intervals import Method
-from fastpsr.bootstrap.schemes import names_of_ids, with_ids
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import CrossFit
-from fastpsr.data import Bins, Kind, Predictions, Scale, SharedTargets
+from fastpsr.counts.groups import groups_of
+from fastpsr.data import Bins, Data, Kind, Predictions, Scale, SharedTargets
+from fastpsr.data.groupings import columns_by_name
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.evaluation import Evaluation, GroupPairs, Pairs, evaluate_systems
 from fastpsr.evaluation.evaluate import as_steps
 from fastpsr.evaluation.specification import Metrics, Specification, named_metrics
 from fastpsr.evaluation.task import Progress
+from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.metrics import ActADCF, CalibrationLoss, MinADCF
 from fastpsr.metrics.base import AnyMetric
-from fastpsr.trials.coded import Coded
 from fastpsr.trials.common import common_trials
-from fastpsr.trials.conditions import Conditions, conditions, known_column, spoofed_trials
-from fastpsr.trials.trial_set import TrialSet
+from fastpsr.trials.names import KIND
+from fastpsr.trials.trial_set import SPOOF, TrialSet
 
-_SPOOF = "spoof"  # the column of costs of spoofed trials that every list with such trials has
+#: Columns of conditions; those of a tuple are combined.
+Conditions = str | Sequence[str | tuple[str, ...]]
 
 
 def evaluate(
@@ -49,8 +50,8 @@ def evaluate(
 ) -> Evaluation:
     r"""Compute a table of metrics of trials, as ``fastpsr evaluate`` and ``compare`` do.
 
-    What `metrics`, `resampling` and the folds of `CrossFit` need to know of each trial may be given
-    as the name of a column of the trials.
+    What `metrics`, `resampling` and the folds of `CrossFit` need to know of each trial may be the
+    name of a column of the predictions (:meth:`TrialSet.predictions`).
 
     Parameters
     ----------
@@ -124,139 +125,136 @@ def evaluate(
     EER          25.000 %     50.000 %       0.000 %
     Cllr           0.6906       1.2893        0.0920
     """
-    checks.check_choice("differences", differences, (None, "first", "all"))
-    checks.check_choice("group_differences", group_differences, (None, "pooled", "all"))
-    intervals = Intervals.if_any(n_resamples, confidence_level, method, resampling, seed)
-    systems: Mapping[Any, TrialSet] = sets if isinstance(sets, Mapping) else {None: sets}
-    for name, made in systems.items():
-        if not isinstance(made, TrialSet):
-            raise ArgumentError("sets", f"must be trials, or a dict of these, not {made!r}")
-        if made.y_true is None:
+    if not isinstance(sets, Mapping):
+        sets = {None: sets}  # type: ignore[dict-item]
+    for name, trials in sets.items():
+        if not isinstance(trials, TrialSet):
+            raise ArgumentError("sets", f"must be trials, or a dict of these, not {trials!r}")
+        if trials.y_true is None:
             raise ArgumentError("sets", "must have labels", name=_place(name, "sets"))
+    if not sets:
+        raise ArgumentError("sets", "must not be empty")
+    intervals = Intervals.if_any(n_resamples, confidence_level, method, resampling, seed)
+    specification = Specification(metrics, intervals, by, bins, differences, group_differences)
+    batches: list[Mapping[Any, TrialSet]] = [{name: trials} for name, trials in sets.items()]
     if differences is not None:
-        systems, left_out = common_trials(systems)
+        common, left_out = common_trials(sets)
+        batches = [common]
         if left_out:
             warn(left_out)
-    kinds = {
-        name: scores_are[name] if isinstance(scores_are, Mapping) else scores_are
-        for name in systems
-    }
-    together = [systems] if differences is not None else [{n: s} for n, s in systems.items()]
-    found = [
-        _evaluate(
-            some, metrics, {name: kinds[name] for name in some}, prior, by, bins, equalize,
-            differences, group_differences, intervals, as_steps(progress),
-            resampling,
+    evaluations = []
+    for batch in batches:
+        first, *_ = batch.values()
+        first.check_columns("by", columns_by_name(by or []).values())
+        weights = weights_of(first, equalize)
+        kinds = {n: scores_are[n] if isinstance(scores_are, Mapping) else scores_are for n in batch}
+        systems = _predictions(batch, kinds, prior, weights)
+        alike, *_ = systems.values()
+        own = replace(
+            specification,
+            by=by if first.is_spoof is None else by_kind(alike, by, bins),
+            metrics=metrics_of(first, metrics, [data.kind for data in systems.values()]),
+            intervals=intervals and intervals.drawing(units_of(first, resampling)),
         )
-        for some in together
-    ]  # fmt: skip
-    if not found:
-        raise ArgumentError("sets", "must not be empty")
-    return Evaluation.joined(found)
+        evaluation = evaluate_conditions(
+            systems, own, as_steps(progress), always_named=None not in sets,
+            unweighted=None if weights is None else _predictions(batch, kinds, prior, None),
+        )  # fmt: skip
+        evaluations.append(evaluation)
+    return Evaluation.joined(evaluations)
 
 
-def _evaluate(
-    systems: Mapping[Any, TrialSet],
-    metrics: Metrics | None,
-    kinds: Mapping[Any, Scale],
-    prior: float | None,
-    by: Conditions | None,
-    bins: Bins | None,
-    equalize: str | Sequence[str] | None,
-    differences: Pairs | None,
-    group_differences: GroupPairs | None,
-    intervals: Intervals | None,
-    progress: Progress | None,
-    resampling: Resampling | None,
+def evaluate_conditions(
+    systems: Mapping[Any, Data],
+    specification: Specification,
+    progress: Progress | None = None,
+    *,
+    unweighted: Mapping[Any, Data] | None = None,
+    always_named: bool = False,
 ) -> Evaluation:
-    """Evaluate systems on the same trials, all trials before the conditions."""
-    (first, made), *_ = systems.items()
-    weights, groups = weights_of(made, equalize), conditions(made, by, bins)
+    """Compute a table of metrics of systems on the same samples, as `evaluate_systems` does.
 
-    def predictions(weights: NDArray[np.float64] | None) -> dict[Any, Predictions]:
-        return {
-            name: predictions_of(each, name, kinds[name], prior=prior, weights=weights)
-            for name, each in systems.items()
-        }
-
-    weighted = predictions(weights)
-    named = metrics_of(made, metrics, [each.kind for each in weighted.values()])
-    if intervals is not None:
-        intervals = intervals.drawing(units_of(made, resampling))
-        _check_units(intervals.resampling, first, weighted[first])
-
-    def table(
-        predictions: Mapping[Any, Predictions], metrics: Mapping[str, AnyMetric], by: Any,
-        group_differences: GroupPairs | None = None, *, with_all: bool = True,
-    ) -> Evaluation:  # fmt: skip
-        specification = Specification(
-            metrics, intervals, by, bins if by else None, differences, group_differences
-        )
-        return evaluate_systems(
-            predictions, specification, progress, with_all=with_all, always_named=first is not None
-        )
-
-    of_groups = named
-    if groups is not None and any(isinstance(each, SharedTargets) for each in groups.values()):
-        costs = (MinADCF, ActADCF)  # of all three kinds of trials
-        of_groups = {name: each for name, each in named.items() if not isinstance(each, costs)}
-    if groups is None or (weights is None and len(of_groups) == len(named)):
-        return table(weighted, named, groups, group_differences)
-    if group_differences == "pooled":
+    Where conditions share the targets, a-DCF, which needs all kinds of trials, is computed of all
+    trials alone. Conditions are of the `unweighted` samples, where there are some: weights that
+    make conditions count alike in the whole have no meaning within them.
+    """
+    (name, first), *_ = systems.items()
+    if specification.intervals is not None and isinstance(first, Predictions):
+        _check_units(specification.intervals.resampling, name if always_named else None, first)
+    by, of_all = specification.by, specification.metrics
+    assert isinstance(of_all, Mapping)
+    metrics = of_all
+    if any(isinstance(column, SharedTargets) for column in columns_by_name(by or []).values()):
+        costs = (MinADCF, ActADCF)
+        metrics = {name: each for name, each in of_all.items() if not isinstance(each, costs)}
+    if by is None or (unweighted is None and len(metrics) == len(of_all)):
+        return evaluate_systems(systems, specification, progress, always_named=always_named)
+    if specification.group_differences == "pooled":
         why = "spoofed trials, where conditions have other metrics"
-        if weights is not None:
+        if unweighted is not None:
             why = "equalize=..., where conditions have other weights"
         raise ArgumentError(
             "group_differences", f"must not be pooled with {why} than all trials: use all"
         )
-    found = [table(weighted, named, None)]
-    if of_groups:
-        # weights make conditions count alike in the pooled result, and nowhere else
-        alike = weighted if weights is None else predictions(None)
-        found.append(table(alike, of_groups, groups, group_differences, with_all=False))
-    return Evaluation.joined(found)
+    pooled = replace(specification, by=None, bins=None, group_differences=None)
+    parts = [evaluate_systems(systems, pooled, progress, always_named=always_named)]
+    if metrics:
+        systems, specification = unweighted or systems, replace(specification, metrics=metrics)
+        of_conditions = evaluate_systems(
+            systems, specification, progress, with_all=False, always_named=always_named
+        )
+        parts.append(of_conditions)
+    return Evaluation.joined(parts)
+
+
+def by_kind(data: Predictions, by: Any, bins: Bins | None) -> dict[Any, Any]:
+    """Return the conditions of a list with spoofed trials, by default the kinds of trials.
+
+    All conditions of a column share the targets, if trials of a value are spoofed and none are
+    targets.
+    """
+    columns = columns_by_name([KIND] if by is None else by)
+    is_spoof, is_target = data.columns[SPOOF], data.labels == 1
+    for name, column in columns.items():
+        names = [name] if isinstance(name, str) else name
+        own = {k: v for k, v in bins.items() if k in names} if isinstance(bins, Mapping) else bins
+        rows = [np.asarray(group.rows) for group in groups_of(data, {name: column}, own or None)]
+        if any(is_spoof[each].any() and not is_target[each].any() for each in rows):
+            columns[name] = SharedTargets(column)
+    return columns
 
 
 def metrics_of(
-    made: TrialSet, metrics: Metrics | None, kinds: Sequence[Kind]
+    trials: TrialSet, metrics: Metrics | None, kinds: Sequence[Kind]
 ) -> dict[str, AnyMetric]:
-    """Return metrics by name, with what they need to know of these trials."""
-    is_spoof = spoofed_trials(made)
-    spoofing = [] if is_spoof is None else [MinADCF(_SPOOF)]
-    named = named_metrics(metrics, 2, kinds, spoofing=spoofing)
-    return {name: _of_trials(each, made, is_spoof) for name, each in named.items()}
-
-
-def _of_trials(metric: Any, made: TrialSet, is_spoof: NDArray[np.bool_] | None) -> Any:
-    """Return a metric with the values of columns in place of their names."""
-    if isinstance(metric, MinADCF | ActADCF) and isinstance(metric.spoof, str):
-        if metric.spoof != _SPOOF:
-            return replace(metric, spoof=made.column(metric.spoof))
-        if is_spoof is None:
+    """Return metrics by name, whose cross-fitting keeps known speakers apart."""
+    has_spoof = trials.is_spoof is not None
+    named = named_metrics(metrics, 2, kinds, spoofing=[MinADCF(SPOOF)] if has_spoof else [])
+    for metric in [] if has_spoof else named.values():
+        if isinstance(metric, MinADCF | ActADCF) and str(metric.spoof) == SPOOF:
             raise ArgumentError("metrics", f"must not be {metric.label}: no trials are spoofed")
-        return replace(metric, spoof=is_spoof)
-    if isinstance(metric, CalibrationLoss) and isinstance(metric.train, CrossFit):
-        train = metric.train
-        if train.groups is None and isinstance(train.folds, int) and made.has_speakers:
-            return replace(metric, train=replace(train, groups=made.speakers))
-        changes: dict[str, Any] = {
-            name: _ids(made, value, "metrics")
-            for name, value in (("folds", train.folds), ("groups", train.groups))
-            if isinstance(value, str)
-        }
-        return replace(metric, train=replace(train, **changes)) if changes else metric
-    return metric
+    return speakers_apart(named) if trials.has_speakers else dict(named)
 
 
-def units_of(made: TrialSet, resampling: Resampling | None) -> Resampling:
-    """Return a scheme that draws units of these trials, by default their speakers if known."""
-    if resampling is None:
-        return TwoWay(*made.speakers) if made.has_speakers else IID()
-    names = names_of_ids(resampling)
-    if isinstance(resampling, TwoWay) and len(names) == 2:  # one population of both columns
-        enroll, test = (known_column(made, name, "resampling") for name in names.values())
-        return TwoWay(*made.with_speakers(column=(enroll, test)).speakers)
-    return with_ids(resampling, lambda name: _ids(made, name, "resampling"))
+def speakers_apart(metrics: Mapping[str, AnyMetric]) -> dict[str, AnyMetric]:
+    """Return metrics whose cross-fitting keeps the speakers of both sides apart, by default."""
+
+    def with_groups(metric: Any) -> Any:
+        train = getattr(metric, "train", None)
+        if not (isinstance(metric, CalibrationLoss) and isinstance(train, CrossFit)):
+            return metric
+        if train.groups is not None or not isinstance(train.folds, int):
+            return metric
+        return replace(metric, train=replace(train, groups=SPEAKER_COLUMNS))
+
+    return {name: with_groups(metric) for name, metric in metrics.items()}
+
+
+def units_of(trials: TrialSet, resampling: Resampling | None) -> Resampling:
+    """Return what is drawn of trials, by default their speakers if known."""
+    if resampling is not None:
+        return resampling
+    return TwoWay(*SPEAKER_COLUMNS) if trials.has_speakers else IID()
 
 
 def _check_units(resampling: Resampling, name: Any, predictions: Predictions) -> None:
@@ -269,19 +267,12 @@ def _check_units(resampling: Resampling, name: Any, predictions: Predictions) ->
         raise ValueError(_place(name, str(error))) from None
 
 
-def _ids(made: TrialSet, name: str, argument: str) -> NDArray[Any]:
-    """Return the values of a column, as numbers if it has text."""
-    column = made.columns[known_column(made, name, argument)]
-    return column.codes if isinstance(column, Coded) else column
-
-
 def weights_of(made: TrialSet, equalize: str | Sequence[str] | None) -> NDArray[np.float64] | None:
     """Return the weights of the trials that give partitions by these columns equal weight."""
     if equalize is None:
         return None
     names = [equalize] if isinstance(equalize, str) else [*equalize]
-    for name in names:
-        known_column(made, name, "equalize")
+    made.check_columns("equalize", names)
     try:
         return made.equalized_weights(names)
     except ArgumentError as error:
@@ -306,6 +297,18 @@ def predictions_of(
         if row is not None and made.enroll_ids is not None:
             said = f"score {error.rule}, but that of {trial_of(made, row)} is {error.value}"
         raise ValueError(f"{_place(name, said)} (taken as {scores_are})") from None
+
+
+def _predictions(
+    sets: Mapping[Any, TrialSet],
+    kinds: Mapping[Any, Scale],
+    prior: float | None,
+    weights: NDArray[np.float64] | None,
+) -> dict[Any, Predictions]:
+    return {
+        name: predictions_of(trials, name, kinds[name], prior=prior, weights=weights)
+        for name, trials in sets.items()
+    }
 
 
 def trial_of(made: TrialSet, row: int) -> str:

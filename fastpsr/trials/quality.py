@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from fastpsr import checks
 from fastpsr.calibration import Quality
 from fastpsr.errors import ArgumentError
 from fastpsr.trials.by_id import ById, check_none_lacks
-from fastpsr.trials.coded import Coded, Column
+from fastpsr.trials.coded import Coded, Column, is_used
 from fastpsr.trials.optional import polars
 
 if TYPE_CHECKING:
@@ -31,12 +31,12 @@ def quality_of_ids(
     by_id = ById.of(values, "value")
     found = [by_id.of_ids(ids.names) for ids in sides]
     lacking = [
-        ids.names.filter(polars().Series(_used(ids)) & own.is_null()).to_list()
+        ids.names.filter(is_used(ids) & own.is_null()).to_list()
         for ids, own in zip(sides, found, strict=True)
     ]
     check_none_lacks("values", "value", by_id.source, lacking)
     enroll, test = (
-        _treated("values", own, ids.names, cap, log, _used(ids))[ids.codes]
+        _treated("values", own, ids.names, is_used(ids), cap, log)[ids.codes]
         for ids, own in zip(sides, found, strict=True)
     )
     return Quality(enroll, test)
@@ -46,45 +46,34 @@ def quality_of_columns(
     names: tuple[str, str], columns: tuple[Column, Column], *, cap: float | None, log: bool
 ) -> Quality:
     """Return the measure of both sides of trials, given a column of each."""
-    enroll, test = (
-        _of_column(name, column, cap, log) for name, column in zip(names, columns, strict=True)
-    )
-    return Quality(enroll, test)
-
-
-def _of_column(name: str, column: Column, cap: float | None, log: bool) -> NDArray[np.float64]:
-    if isinstance(column, Coded):
-        return _treated("column", column.names, name, cap, log, _used(column))[column.codes]
-    return _treated("column", column, name, cap, log)
-
-
-def _used(ids: Coded) -> NDArray[np.bool_]:
-    """Return which of the names some row has."""
-    return np.bincount(ids.codes, minlength=len(ids.names)) > 0
+    values = []
+    for name, column in zip(names, columns, strict=True):
+        if isinstance(column, Coded):
+            of_names = _treated("column", column.names, name, is_used(column), cap, log)
+            values.append(of_names[column.codes])
+        else:
+            values.append(_treated("column", polars().Series(column), name, None, cap, log))
+    return Quality(*values)
 
 
 def _treated(
     argument: str,
-    values: Any,
+    values: "Series",
     source: "str | Series",
+    used: "Series | None",
     cap: float | None,
     log: bool,
-    used: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float64]:
     """Return numbers after `cap` and `log`; the source is a column, or the ids of the values."""
-    if isinstance(values, np.ndarray):
-        numbers = values.astype(np.float64)
-    else:
-        numbers = values.cast(polars().Float64, strict=False).to_numpy()
+    numbers: NDArray[np.float64] = values.cast(polars().Float64, strict=False).to_numpy()
     if used is not None:
-        numbers = np.where(used, numbers, 1.0)
+        numbers = np.where(used.to_numpy(), numbers, 1.0)
     wrong = np.flatnonzero(~(np.isfinite(numbers) & (numbers > (0.0 if log else -np.inf))))
     if wrong.size:
         at = int(wrong[0])
         rule = "must be finite numbers" + " above 0, whose logarithms are taken" * log
-        shown = values[at] if used is not None else float(values[at])
         whose = f"in column {source}" if isinstance(source, str) else f"of {source[at]!r}"
-        raise ArgumentError(argument, f"{rule}, not {shown!r} {whose}")
+        raise ArgumentError(argument, f"{rule}, not {values[at]!r} {whose}")
     if cap is not None:
         rule = "be a finite number" + " above 0, whose logarithm is taken" * log
         least, most = (5e-324 if log else -_MOST), _MOST

@@ -3,16 +3,14 @@
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.trials.by_id import ById, check_none_lacks
-from fastpsr.trials.coded import Coded, Column, encode, recode
+from fastpsr.trials.coded import Coded, Column, encode, is_used, recode
 from fastpsr.trials.optional import polars
 
 if TYPE_CHECKING:
@@ -23,39 +21,15 @@ AS_SPEAKERS = "with_speakers(column={})"
 _MANY = 0.02  # of the target trials, of two speakers: more than a few wrong labels
 
 
-@dataclass(frozen=True, eq=False)
-class Speakers:
-    """Speakers of both sides of N trials, as places in a list of names."""
-
-    enroll: NDArray[np.int64]
-    test: NDArray[np.int64]
-    names: list[str]
-
-    @classmethod
-    def of_columns(cls, enroll: Column, test: Column) -> "Speakers":
-        """Make speakers of two columns that name them."""
-        pl = polars()
-        sides = [
-            c if isinstance(c, Coded) else encode(pl.Series(c).cast(pl.String))
-            for c in (enroll, test)
-        ]
-        names = (
-            pl.concat(
-                [
-                    side.names.filter(
-                        (np.bincount(side.codes, minlength=len(side.names)) > 0).tolist()
-                    )
-                    for side in sides
-                ]
-            )
-            .unique()
-            .sort()
-        )
-        return cls(recode(sides[0], names), recode(sides[1], names), names.to_list())
-
-    def pick(self, index: Any) -> "Speakers":
-        """Return the speakers of the trials that a mask or row numbers pick."""
-        return Speakers(self.enroll[index], self.test[index], self.names)
+def of_one_population(enroll: Column, test: Column) -> tuple[Coded, Coded]:
+    """Return columns that name the speakers of both sides, coded by the same table of names."""
+    pl = polars()
+    sides = [
+        c if isinstance(c, Coded) else encode(pl.Series(c).cast(pl.String)) for c in (enroll, test)
+    ]
+    names = pl.concat([side.names.filter(is_used(side)) for side in sides]).unique().sort()
+    coded = [Coded(recode(side, names).astype(np.int32), names) for side in sides]
+    return coded[0], coded[1]
 
 
 def taken_as_conditions(columns: Iterable[str], remedy: str) -> tuple[str, ...]:
@@ -215,7 +189,7 @@ class SpeakerFinder:
 
     def find(self, ids: Coded, side: int) -> Coded:
         """Return the speaker of each id; "" where none is found, which :meth:`check` raises."""
-        used = polars().Series(np.bincount(ids.codes, minlength=len(ids.names)) > 0)
+        used = is_used(ids)
         assert self._of_names is not None
         found = self._of_names(ids.names, side).fill_null("")
         without = ids.names.filter(used & (found == ""))

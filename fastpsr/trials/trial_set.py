@@ -1,7 +1,7 @@
 """Trials with scores: labels, conditions and speakers, and the predictions they make."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,18 +12,23 @@ from fastpsr import checks
 from fastpsr.calibration import Quality
 from fastpsr.data import KINDS_OF_SCALES, Predictions, Scale
 from fastpsr.data.columns import Columns
+from fastpsr.data.groupings import Grouping, combined, rows_of_each
 from fastpsr.errors import ArgumentError
 from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.trials.coded import Coded, Column, pick
+from fastpsr.trials.labels import VOCABULARIES
+from fastpsr.trials.names import KIND, WITH_SPOOF
 from fastpsr.trials.quality import quality_of_columns, quality_of_ids
 from fastpsr.trials.speakers import (
     AS_SPEAKERS,
     Agreement,
     SpeakerFinder,
-    Speakers,
+    of_one_population,
     taken_as_conditions,
 )
-from fastpsr.trials.weights import equalized_weights
+
+#: The column of predictions that says which trials are spoofed, of lists that have such trials.
+SPOOF = "spoof"
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,7 @@ class TrialSet:
     columns: dict[str, Column]
     notes: tuple[str, ...]
     source: Source
-    _speakers: Speakers | None = field(default=None, repr=False)
+    _speakers: tuple[Coded, Coded] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return int(self.score.size)
@@ -111,7 +116,8 @@ class TrialSet:
     @property
     def speakers(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Speakers of the enrollment and of the test side, as numbers, each of shape (N,)."""
-        return self._known_speakers().enroll, self._known_speakers().test
+        enroll, test = self._known_speakers()
+        return enroll.codes.astype(np.int64), test.codes.astype(np.int64)
 
     @property
     def has_speakers(self) -> bool:
@@ -121,7 +127,20 @@ class TrialSet:
     @property
     def speaker_names(self) -> list[str]:
         """Names of the speakers: `speakers` are places in this list."""
-        return self._known_speakers().names
+        names: list[str] = self._known_speakers()[0].names.to_list()
+        return names
+
+    @property
+    def is_spoof(self) -> NDArray[np.bool_] | None:
+        """Which trials are spoofed, shape (N,); None if the list does not say so of any."""
+        kinds = self.columns.get(KIND)
+        if not isinstance(kinds, Coded):
+            return None
+        words = [word.lower() for word in kinds.names.to_list()]
+        if not set(words) <= set(VOCABULARIES[WITH_SPOOF]):
+            return None
+        is_spoof = np.array([word == SPOOF for word in words], bool)[kinds.codes]
+        return is_spoof if is_spoof.any() else None
 
     def column(self, name: str) -> NDArray[Any]:
         """Return the values of a column, shape (N,): strings as objects, numbers as they are."""
@@ -150,8 +169,9 @@ class TrialSet:
         Returns
         -------
         Predictions
-            Their ``columns`` are ``enroll`` and ``test``, the others of the files, and
-            ``enroll_speaker`` and ``test_speaker`` where the speakers are known.
+            Their ``columns`` are ``enroll`` and ``test``, the others of the files,
+            ``enroll_speaker`` and ``test_speaker`` where the speakers are known, and ``spoof``,
+            whether a trial is spoofed, where some are.
 
         Raises
         ------
@@ -173,7 +193,15 @@ class TrialSet:
             checks.check_number("prior", prior, 0.0, 1.0, "lie in 0 to 1")
             priors = [1.0 - prior, prior]
         data = Predictions.of(kind, self.y_true, self.score, priors=priors, sample_weight=weights)
-        return data.with_columns(Columns(_NamedColumns(self)))
+        columns: dict[str, Any] = {}
+        if self.enroll_ids is not None and self.test_ids is not None:
+            columns |= {"enroll": self.enroll_ids, "test": self.test_ids}
+        columns |= self.columns
+        columns |= dict(zip(SPEAKER_COLUMNS, self._speakers or (), strict=False))
+        is_spoof = self.is_spoof
+        if is_spoof is not None:
+            columns[SPOOF] = is_spoof
+        return data.with_columns(Columns(columns))
 
     def select(self, index: Any) -> "TrialSet":
         """Return the trials selected by a boolean mask, a slice or an array of row numbers.
@@ -196,7 +224,7 @@ class TrialSet:
             y_true=None if self.y_true is None else np.ascontiguousarray(self.y_true[index]),
             score=score,
             columns={name: pick(column, index) for name, column in self.columns.items()},
-            _speakers=None if speakers is None else speakers.pick(index),
+            _speakers=speakers and (speakers[0].pick(index), speakers[1].pick(index)),
         )
 
     def split(self, column: str) -> dict[str, "TrialSet"]:
@@ -210,12 +238,11 @@ class TrialSet:
         >>> {snr: part.score.tolist() for snr, part in made.split("snr").items()}
         {'10': [2.0, 0.5], '20': [-1.0]}
         """
-        values, places = _values(self._column(column))
-        order = np.argsort(places, kind="stable")
-        ends = np.cumsum(np.bincount(places, minlength=len(values)))
-        parts = np.split(order, ends[:-1])
+        grouping = self._grouping(column)
+        rows = rows_of_each(grouping.places, len(grouping.values))
         return {
-            value: self.select(rows) for value, rows in zip(values, parts, strict=True) if rows.size
+            str(value): self.select(of_value)
+            for value, of_value in zip(grouping.values, rows, strict=True)
         }
 
     def with_speakers(
@@ -277,16 +304,16 @@ class TrialSet:
         else:
             sides = [finder.find(ids, side) for side, ids in enumerate(self.ids)]
         finder.check_found()
-        speakers = Speakers.of_columns(*sides)
-        agreement = Agreement()
+        enroll, test = of_one_population(*sides)
+        agreement, names = Agreement(), enroll.names.to_list()
         is_target = None if self.y_true is None else self.y_true == 1
         ids = () if self.enroll_ids is None or self.test_ids is None else self.ids
-        agreement.see(speakers.enroll, speakers.test, is_target, ids)
-        agreement.check(speakers.names, lambda one: speakers.names[one])
-        said = agreement.note(len(speakers.names), has_labels=is_target is not None)
+        agreement.see(enroll.codes, test.codes, is_target, ids)
+        agreement.check(names, names.__getitem__)
+        note = agreement.note(len(names), has_labels=is_target is not None)
         untrue = taken_as_conditions(self.columns, AS_SPEAKERS)
-        taken = [line for line in self.notes if line not in untrue]
-        return replace(self, _speakers=speakers, notes=(*taken, said))
+        notes = [line for line in self.notes if line not in untrue]
+        return replace(self, _speakers=(enroll, test), notes=(*notes, note))
 
     def quality(
         self,
@@ -346,7 +373,8 @@ class TrialSet:
         """Return weights that give all partitions equal weight, as NIST's scoring tools do.
 
         Partitions are the combinations of values of `columns` that occur. In each class, each
-        partition has the same total weight, and the mean weight is 1.
+        partition has the same total weight, and the mean weight is 1: a trial of class c and
+        partition p weighs N_c / (P n_cp), with P partitions of n_cp of the N_c trials of the class.
 
         Parameters
         ----------
@@ -373,7 +401,23 @@ class TrialSet:
         names = [columns] if isinstance(columns, str) else list(columns)
         if self.y_true is None:
             raise ValueError("equalized weights need labels")
-        return equalized_weights(self.y_true, {name: _values(self._column(name)) for name in names})
+        if not names:
+            raise ArgumentError("columns", "must name at least one column")
+        partitions, places = combined([self._grouping(name) for name in names])
+        counts = np.bincount(places * 2 + self.y_true, minlength=2 * len(partitions))
+        counts = counts.reshape(-1, 2)
+        lacking = [
+            ", ".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
+            + f" has no {'targets' if n_targets == 0 else 'non-targets'}"
+            for values, (n_nontargets, n_targets) in zip(partitions, counts.tolist(), strict=True)
+            if not (n_nontargets and n_targets)
+        ]
+        if lacking:
+            more = f", and {len(lacking) - 3:,} more" if len(lacking) > 3 else ""
+            rule = "must make partitions that have both classes, but "
+            raise ArgumentError("columns", f"{rule}{'; '.join(lacking[:3])}{more}")
+        per_trial = counts.sum(axis=0) / (len(partitions) * counts)
+        return np.asarray(per_trial[places, self.y_true])
 
     @property
     def ids(self) -> tuple[Coded, Coded]:
@@ -382,47 +426,24 @@ class TrialSet:
             raise ValueError(f"these trials have no ids: {self.source.format} holds none")
         return self.enroll_ids, self.test_ids
 
+    def check_columns(self, argument: str, columns: Iterable[str | Sequence[str]]) -> None:
+        """Raise unless there are columns of the names that an argument gives, some as tuples."""
+        for column in columns:
+            for name in [column] if isinstance(column, str) else column:
+                if name not in self.columns:
+                    known = ", ".join(self.columns) or "they have none"
+                    rule = f"must name a column of the files ({known}), not {name!r}"
+                    raise ArgumentError(argument, rule)
+
     def _column(self, name: str) -> Column:
-        if name not in self.columns:
-            known = ", ".join(self.columns) or "none"
-            raise ArgumentError(
-                "column", f"must be one of those of the files ({known}), not {name!r}"
-            )
+        self.check_columns("column", [name])
         return self.columns[name]
 
-    def _known_speakers(self) -> Speakers:
+    def _grouping(self, name: str) -> Grouping:
+        column = self._column(name)
+        return Grouping.of(column.coded_ids() if isinstance(column, Coded) else column)
+
+    def _known_speakers(self) -> tuple[Coded, Coded]:
         if self._speakers is None:
             raise ValueError("speakers are not known: say where to find them by with_speakers(...)")
         return self._speakers
-
-
-class _NamedColumns(Mapping[str, NDArray[Any]]):
-    """Ids, other columns and speakers of trials, which become arrays when they are accessed."""
-
-    def __init__(self, trials: TrialSet) -> None:
-        self._trials = trials
-        ids = ("enroll", "test") if trials.enroll_ids is not None else ()
-        speakers = SPEAKER_COLUMNS if trials.has_speakers else ()
-        self._names = dict.fromkeys([*ids, *trials.columns, *speakers])
-
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        if name in self._trials.columns:
-            return self._trials.column(name)
-        if name in SPEAKER_COLUMNS:
-            numbers = self._trials.speakers[SPEAKER_COLUMNS.index(name)]
-            return np.array(self._trials.speaker_names, dtype=object)[numbers]
-        return self._trials.enroll if name == "enroll" else self._trials.test
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-
-def _values(column: Column) -> tuple[list[str], NDArray[np.int64]]:
-    """Return the distinct values of a column as text, and the place of each row among them."""
-    if isinstance(column, Coded):
-        return [str(name) for name in column.names], column.codes.astype(np.int64)
-    values, places = np.unique(column, return_inverse=True)
-    return [str(value) for value in values], places
