@@ -124,9 +124,9 @@ def _read(
     source: Any = options.source(of_trials=options.of_trials, drawn=drawn)
     path, scale = options.path, source.scale
     if options.of_trials:
-        made = source.reader.read(path)
-        predictions, ranks = predictions_of(made, path, scale), made.predictions("raw")
-        units: Any = None if drawn is None else units_of(made, drawn.of_trials(made))
+        trials = source.reader.read(path)
+        predictions, ranks = predictions_of(trials, path, scale), trials.predictions("raw")
+        units: Any = None if drawn is None else units_of(trials, drawn.of_trials(trials))
     else:
         read = source.read(path)
         predictions, units, ranks = read.predictions, read.resampling, read.predictions
@@ -147,12 +147,12 @@ def _described(metric: "Metric", point: "fp.OperatingPoint", rows: str) -> str:
         what = f"highest with P_miss of at most {metric.p_miss:g} on these {rows}"
     else:
         cost = f"normalized cost {metric.costs[0].normalized(point.p_miss, point.p_fa):.4f}, "
-    shown = repr(point.threshold)
+    text = repr(point.threshold)
     if (point.p_miss, point.p_fa) == (1.0, 0.0):
-        shown = "none: accept nothing"
+        text = "none: accept nothing"
     elif point.log_odds not in (None, point.threshold):
-        shown += f" (log-odds {point.log_odds:.6g})"
-    return f"{what}: {shown}: {cost}P_miss {point.p_miss:.4f}, P_fa {point.p_fa:.6f}"
+        text += f" (log-odds {point.log_odds:.6g})"
+    return f"{what}: {text}: {cost}P_miss {point.p_miss:.4f}, P_fa {point.p_fa:.6f}"
 
 
 def _too_few(metric: "Metric", predictions: "fp.Predictions") -> str:
