@@ -58,7 +58,7 @@ class _Files:
     load: Path | None = option("Use a saved calibrator.")
 
     @property
-    def others(self) -> Path | None:
+    def applied(self) -> Path | None:
         """The file of --apply."""
         return None if self.apply is None else from_stdin(self.apply)
 
@@ -94,25 +94,25 @@ def calibrate(
     options = options.located(context)
     if files.apply is not None or files.output is None:
         refuse(context, ("--folds", "--speakers"), "is for cross-fitting: --output without --apply")
-    one = chosen.untrained(files.prior)
-    untrained: Any = conditions.of(one) if conditions.columns else one
-    files.check([*options.inputs(), files.others], of_trials=options.of_trials)
+    calibrator = chosen.untrained(files.prior)
+    untrained: Any = conditions.of(calibrator) if conditions.columns else calibrator
+    files.check([*options.inputs(), files.applied], of_trials=options.of_trials)
     source = options.source(of_trials=options.of_trials, conditions=conditions.columns)
-    training, others = source.read(options.path), None
+    training, applied = source.read(options.path), None
     print_suspicions(options.path, training.predictions)
-    if files.others is not None:  # read it before fitting
-        with worded(by=f"{files.others}: --by"):
-            others = source.read_others(files.others, training.predictions)
-    _check_format(files, others or training)
+    if files.applied is not None:  # read it before fitting
+        with worded(by=f"{files.applied}: --by"):
+            applied = source.read_others(files.applied, training.predictions)
+    _check_format(files, applied or training)
     with warnings_as_lines(), worded(predictions="scores (--scores-are)"):
         fitted = untrained.fit(training.predictions, *_by(training))
         if conditions.columns:
             console.print(str(fitted), soft_wrap=True)
-        if others is not None:
-            _write(files, others, fitted.transform(others.predictions, *_by(others)))
+        if applied is not None:
+            _write(files, applied, fitted.transform(applied.predictions, *_by(applied)))
         elif files.output is not None:
             crossed = fp.CrossFit(folds=chosen.folds, groups=training.groups)
-            calibrated = pooled = fp.cross_fit(one, training.predictions, crossed)
+            calibrated = pooled = fp.cross_fit(calibrator, training.predictions, crossed)
             if training.by is not None:
                 by = training.by
                 calibrated = fp.cross_fit(untrained, training.predictions, crossed, by=by)
@@ -130,7 +130,7 @@ def _apply_saved(
     """Calibrate the scores of --apply by a saved calibrator."""
     from fastpsr.tables import is_table
 
-    path = files.others
+    path = files.applied
     if path is None:
         raise ValueError("--load needs --apply with the scores to calibrate")
     if options.file is not None:
@@ -148,12 +148,12 @@ def _apply_saved(
     if options.scores_are is None:
         source = replace(source, scale=_scale_of(fitted, load, of_trials=of_trials))
     with worded(by=f"{path}: conditions of {load}", predictions="scores (--scores-are)"):
-        others = source.read_others(path, None)
-        _check_format(files, others)
+        applied = source.read_others(path, None)
+        _check_format(files, applied)
         if columns:
             console.print(str(fitted), soft_wrap=True)
         with warnings_as_lines():
-            _write(files, others, fitted.transform(others.predictions, *_by(others)))
+            _write(files, applied, fitted.transform(applied.predictions, *_by(applied)))
 
 
 def _by(scores: "LabeledScores") -> tuple[Any, ...]:

@@ -58,8 +58,8 @@ class Command(TyperCommand):
         self.format_help_text(ctx, formatter)
         panels: dict[str, list[Any]] = {"Arguments": [], "Options": []}
         for option in self.get_params(ctx):
-            own = getattr(option, "rich_help_panel", None)
-            name = own or ("Arguments" if option.param_type_name == "argument" else "Options")
+            title = getattr(option, "rich_help_panel", None)
+            name = title or ("Arguments" if option.param_type_name == "argument" else "Options")
             if record := option.get_help_record(ctx):
                 panels.setdefault(name, []).append(record)
         for name, records in panels.items():
@@ -110,5 +110,5 @@ def in_groups(function: Callable[..., None]) -> Callable[..., None]:
         function(**{name: value(name, hints[name], options) for name in arguments})
 
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command

@@ -49,27 +49,27 @@ _FIXED = "intervals hold the fits fixed: --refits adds what other training data 
 def apply_fusion(options: FusionOptions, load: Path, measures: Mapping[str, Measure]) -> None:
     """Fuse the scores of --apply by a saved fusion."""
     fitted = load_calibrator(load)
-    one = _of_all(fitted)
-    if not isinstance(one, LinearFusion):
-        kind = type(one).__name__
+    fusion = _of_all(fitted)
+    if not isinstance(fusion, LinearFusion):
+        kind = type(fusion).__name__
         raise ValueError(f"{load} is {kind}, of one system: use fastpsr calibrate --load")
-    needed = [name for name in one.systems_ if name not in one.columns_]
+    needed = [name for name in fusion.systems_ if name not in fusion.columns_]
     if {*needed} != {*measures}:
         raise ValueError(
             f"--quality must be as in training: {', '.join(needed) or 'none'}, not "
             f"{', '.join(measures) or 'none'}"
         )
-    systems = [name for name in one.systems_ if name in one.columns_]
+    systems = [name for name in fusion.systems_ if name in fusion.columns_]
     names, trained = options.names_of_applied(systems), scales_in(load)
     scales = _scales(options, [*names.values()])
     if options.scores_are is None and len(trained) == len(systems):  # as in training
-        scales = {name: cast("Scale", each) for name, each in zip(systems, trained, strict=True)}
+        scales = {name: cast("Scale", scale) for name, scale in zip(systems, trained, strict=True)}
     conditions = fitted.columns_ if isinstance(fitted, ByCondition) else ()
     where: Any = (names, scales, measures, options.output, conditions)
     with worded(by=f"conditions of {load}"):
-        others = read_systems(_reader(options), *where, labeled=False)
+        applied_scores = read_systems(_reader(options), *where, labeled=False)
     _print_fusion(fitted)
-    _write(options, fitted, others)
+    _write(options, fitted, applied_scores)
 
 
 def train_fusion(
@@ -83,22 +83,22 @@ def train_fusion(
     names = {Path(path): name for path, name in shown_names(systems).items()}
     applied = options.names_of_applied([*names.values()]) if options.apply else {}
     fusion, metrics, reader = options.fusion, _metrics(options.metrics), _reader(options)
-    scales, others = _scales(options, [*names.values()]), None
+    scales, applied_scores = _scales(options, [*names.values()]), None
     with steps() as begin, recorded_lines() as lines:
         reader.progress = begin
         where: Any = (scales, measures, options.output, options.conditions.columns)
         read = read_systems(reader, names, *where, labeled=True)
         if applied:  # read before fitting
             with worded(by="--apply: --by"):
-                others = read_systems(reader, applied, *where, labeled=False)
-        made, cases = read.first, read.conditions
-        train = CrossFit(options.folds, groups=made.speakers if made.has_speakers else None)
+                applied_scores = read_systems(reader, applied, *where, labeled=False)
+        trials, cases = read.first, read.conditions
+        train = CrossFit(options.folds, groups=trials.speakers if trials.has_speakers else None)
         with warnings_as_lines(), worded(systems="--scores"):
             fitted = fusion.fit(read.given, **cases)
             _print_fusion(fitted)
-            units = units_of(made, options.drawn.of_trials(made))
+            units = units_of(trials, options.drawn.of_trials(trials))
             evaluation = evaluate_fusion(
-                read.given, fusion, metrics_of(made, metrics, ["likelihoods"]), train=train,
+                read.given, fusion, metrics_of(trials, metrics, ["likelihoods"]), train=train,
                 progress=begin, refits=options.refits, **cases, **arguments(intervals, units),
             )  # fmt: skip
         evaluation = _show(options, evaluation, fitted, scales, inputs)
@@ -110,10 +110,10 @@ def train_fusion(
                 predictions=cross_fitted_rows(read.given, fusion, train, **cases),
                 operating_points=options.metrics.detection or operating_points(2, "likelihoods"),
             )  # fmt: skip
-    if others is not None:
-        _write(options, fitted, others)
+    if applied_scores is not None:
+        _write(options, fitted, applied_scores)
     elif options.output is not None:
-        how = ", cross-fitted" + ", speakers apart" * made.has_speakers
+        how = ", cross-fitted" + ", speakers apart" * trials.has_speakers
         fused: Any = cross_fit(fusion, read.given, train, **cases)
         read.write(options.output, fused, how)
     if options.save is not None:
@@ -157,9 +157,11 @@ def _print_fusion(fitted: LinearFusion | ByCondition) -> None:
     with off_the_bar():
         if isinstance(fitted, ByCondition):
             console.print(str(fitted), soft_wrap=True)
-        own = {f" of {name}": each for name, each in _of_conditions(fitted).items() if each}
+        fusions = {
+            f" of {name}": fusion for name, fusion in _of_conditions(fitted).items() if fusion
+        }
         of_all = " of all" * isinstance(fitted, ByCondition)
-        for which, fusion in (own | {of_all: _of_all(fitted)}).items():
+        for which, fusion in (fusions | {of_all: _of_all(fitted)}).items():
             content = _content(fusion)
             weights = content["weights"] | {"bias": content["bias"]}
             width = max(map(len, weights))
@@ -190,8 +192,8 @@ def _show(
         print_error(caution)
     content = _content(_of_all(fitted))
     if isinstance(fitted, ByCondition):
-        own = _of_conditions(fitted).items()
-        content["conditions"] = {name: each and _content(each) for name, each in own}
+        fusions = _of_conditions(fitted).items()
+        content["conditions"] = {name: fusion and _content(fusion) for name, fusion in fusions}
     kinds = ", ".join(dict.fromkeys(scales.values()))
     write_evaluation(evaluation, kinds, options.tables.tables, inputs, fusion=content)
     return evaluation
@@ -207,7 +209,7 @@ def _content(fitted: LinearFusion) -> dict[str, Any]:
     }
 
 
-def _write(options: FusionOptions, fitted: Any, others: Systems) -> None:
+def _write(options: FusionOptions, fitted: Any, systems: Systems) -> None:
     """Write the fused scores of other trials."""
     assert options.output is not None
-    others.write(options.output, fitted.transform(others.given, **others.conditions))
+    systems.write(options.output, fitted.transform(systems.given, **systems.conditions))

@@ -62,20 +62,20 @@ class _Choice:
 
     def candidates(self, data: "Data", conditions: ConditionOptions) -> dict[str, Any]:
         """Return calibrators by name, by default those that suit the data; also by condition."""
-        known = fp.calibration.NAMED
+        named = fp.calibration.NAMED
         names = self.names
         if not names:
             usual = _FEW if data.n_classes == 2 else _OF_CLASSES
-            names = [name for name in usual if name == "none" or known[name].suits(data)]
-            if others := [name for name in usual if name not in names]:
+            names = [name for name in usual if name == "none" or named[name].suits(data)]
+            if left_out := [name for name in usual if name not in names]:
                 what = "raw scores" if data.kind == "raw scores" else "samples with weights"
-                console.print(f"left out: {', '.join(others)}, which {what} are not for")
-        candidates: dict[str, Any] = {name: known.get(name) for name in names}
+                console.print(f"left out: {', '.join(left_out)}, which {what} are not for")
+        candidates: dict[str, Any] = {name: named.get(name) for name in names}
         if conditions.columns:
             candidates |= {
-                f"{name} by condition": conditions.of(each)
-                for name, each in candidates.items()
-                if each is not None
+                f"{name} by condition": conditions.of(calibrator)
+                for name, calibrator in candidates.items()
+                if calibrator is not None
             }
         return candidates
 

@@ -42,9 +42,9 @@ def trials(
 ) -> None:
     """Write a speaker-verification trial list: labels, LLRs, models, segments and speakers."""
     _check_output(output)
-    made = fp.simulate.trial_list(targets, nontargets, seed=seed)
+    data = fp.simulate.trial_list(targets, nontargets, seed=seed)
     names = ("y_true", "llr", "enroll", "test", "enroll_speaker", "test_speaker")
-    _write(output, {name: getattr(made, name) for name in names})
+    _write(output, {name: getattr(data, name) for name in names})
     console.print(f"{output}: {targets + nontargets:,} trials, {targets:,} of them targets")
 
 
@@ -78,21 +78,21 @@ def _texts(lists: "dict[str, fp.simulate.ChallengeList]") -> "dict[str, DataFram
     import polars
 
     texts, durations = {}, []
-    for list_name, made in lists.items():
-        sides = {"enroll": made.enroll, "test": made.test}
-        speakers = {"enroll": made.enroll_speaker, "test": made.test_speaker}
+    for list_name, data in lists.items():
+        sides = {"enroll": data.enroll, "test": data.test}
+        speakers = {"enroll": data.enroll_speaker, "test": data.test_speaker}
         trials = polars.DataFrame(sides).select(
             polars.format("id{}/{}.wav", polars.Series(speakers[side]), side).alias(side)
             for side in sides
         )
-        label = polars.when(polars.Series(made.y_true) == 1).then(polars.lit("target"))
+        label = polars.when(polars.Series(data.y_true) == 1).then(polars.lit("target"))
         texts[f"{list_name}_key.txt"] = trials.with_columns(
             label=label.otherwise(polars.lit("nontarget"))
         )
         for system in ("a", "b"):
-            scores = polars.Series(system, getattr(made, system))
+            scores = polars.Series(system, getattr(data, system))
             texts[f"{list_name}_{system}.txt"] = trials.with_columns(scores)
-        for side, seconds in (("enroll", made.enroll_seconds), ("test", made.test_seconds)):
+        for side, seconds in (("enroll", data.enroll_seconds), ("test", data.test_seconds)):
             durations.append(polars.DataFrame({"id": trials[side], "seconds": seconds}))
     texts["durations.txt"] = polars.concat(durations).unique("id", maintain_order=True)
     return texts
@@ -114,8 +114,8 @@ def classes(
 ) -> None:
     """Write labels and log-posteriors of a synthetic system (Ferrer and Ramos, 2024)."""
     _check_output(output)
-    made = fp.simulate.gaussian_classes(samples, n_classes=n_classes, variance=variance, seed=seed)
-    _write(output, {"y_true": made.y_true, "log_posterior": getattr(made, system.value)})
+    data = fp.simulate.gaussian_classes(samples, n_classes=n_classes, variance=variance, seed=seed)
+    _write(output, {"y_true": data.y_true, "log_posterior": getattr(data, system.value)})
     console.print(f"{output}: {samples:,} samples of {n_classes} classes, system {system.value}")
 
 

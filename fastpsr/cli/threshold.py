@@ -133,12 +133,12 @@ def _described(metric: "Metric", point: "fp.OperatingPoint", rows: str) -> str:
         what = f"highest with P_miss of at most {metric.p_miss:g} on these {rows}"
     else:
         cost = f"normalized cost {metric.costs[0].normalized(point.p_miss, point.p_fa):.4f}, "
-    shown = repr(point.threshold)
+    text = repr(point.threshold)
     if (point.p_miss, point.p_fa) == (1.0, 0.0):
-        shown = "none: accept nothing"
+        text = "none: accept nothing"
     elif point.log_odds not in (None, point.threshold):
-        shown += f" (log-odds {point.log_odds:.6g})"
-    return f"{what}: {shown}: {cost}P_miss {point.p_miss:.4f}, P_fa {point.p_fa:.6f}"
+        text += f" (log-odds {point.log_odds:.6g})"
+    return f"{what}: {text}: {cost}P_miss {point.p_miss:.4f}, P_fa {point.p_fa:.6f}"
 
 
 def _too_few(metric: "Metric", predictions: "fp.Predictions") -> str:

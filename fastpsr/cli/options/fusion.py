@@ -58,18 +58,18 @@ class Measure:
                 f":cap=N with a number, not {text!r}"
             ) from None
         log, cap = ":log" in treatment, caps[-1] if caps else None
-        shown = ":log" * log + (f":cap={cap:g}" if caps else "")
+        suffix = ":log" * log + (f":cap={cap:g}" if caps else "")
         if Path(place).is_file():
-            return cls((name or Path(place).name) + shown, Path(place), log, cap)
-        return cls((name or place) + shown, (enroll, test), log, cap)
+            return cls((name or Path(place).name) + suffix, Path(place), log, cap)
+        return cls((name or place) + suffix, (enroll, test), log, cap)
 
-    def of(self, made: "TrialSet") -> "fp.Quality":
+    def of(self, trials: "TrialSet") -> "fp.Quality":
         """Return the measure of trials."""
         is_file = isinstance(self.source, Path)
         where: dict[str, Any] = {"values" if is_file else "column": self.source}
         name = f"--quality {self.source}:" if is_file else "--quality"
         with worded(values=name, column=name, cap=f"{name} cap"):
-            return made.quality(**where, cap=self.cap, log=self.log)
+            return trials.quality(**where, cap=self.cap, log=self.log)
 
 
 @dataclass(frozen=True)
@@ -147,8 +147,8 @@ class FusionOptions:
     @property
     def fusion(self) -> "fp.LinearFusion | fp.ByCondition":
         """The fusion, not fitted yet."""
-        one = fp.LinearFusion(self.prior, self.measures.quality_terms)
-        return self.conditions.of(one) if self.conditions.columns else one
+        fusion = fp.LinearFusion(self.prior, self.measures.quality_terms)
+        return self.conditions.of(fusion) if self.conditions.columns else fusion
 
     @property
     def applied(self) -> dict[Path, str | None]:

@@ -101,7 +101,7 @@ class IntervalOptions:
         n_resamples = 1000 if self.resamples is None else self.resamples
         return Intervals.of(n_resamples, *self.level_and_method, scheme, self.seed)
 
-    def of_trials(self, made: "TrialSet") -> "Resampling | None":
+    def of_trials(self, trials: "TrialSet") -> "Resampling | None":
         """Return what is drawn of trials, None for their speakers, or all trials."""
         return None if isinstance(self.scheme, fp.TwoWay) else self.scheme
 
@@ -143,7 +143,7 @@ def drawn_name(scheme: "Resampling | None", *, has_speakers: bool = False) -> st
         return _NESTED + str(scheme.cluster_ids)
     if isinstance(scheme, fp.Clusters):
         return str(scheme.ids)
-    return next(name for name, each in _by_name().items() if type(each) is type(scheme))
+    return next(name for name, named in _by_name().items() if type(named) is type(scheme))
 
 
 def _by_name() -> "dict[str, Resampling]":

@@ -41,11 +41,11 @@ class MetricOptions:
     @property
     def detection(self) -> "list[fp.MinDCF] | None":
         """The requested detection costs, None for those of the kind of the scores."""
-        return [each for each in self._detection if isinstance(each, fp.MinDCF)] or None
+        return [cost for cost in self._detection if isinstance(cost, fp.MinDCF)] or None
 
     def spoofing(self, *, has_spoof: bool) -> "list[fp.MinADCF]":
         """Return the requested detection costs of a list with spoofed trials, or without."""
-        costs = [each for each in self._detection if isinstance(each, fp.MinADCF)]
+        costs = [cost for cost in self._detection if isinstance(cost, fp.MinADCF)]
         if costs and not has_spoof:
             raise ValueError(
                 "--dcf PNON:PSPOOF:CMISS:CFA:CFASPOOF is for lists with labels target, nontarget "

@@ -32,7 +32,7 @@ def refuse_for_mode(
 
 def _in_panel(context: typer.Context, panel: str) -> list[str]:
     options = context.command.params
-    return [each.opts[0] for each in options if getattr(each, "rich_help_panel", "") == panel]
+    return [option.opts[0] for option in options if getattr(option, "rich_help_panel", "") == panel]
 
 
 def given(context: typer.Context) -> list[str]:

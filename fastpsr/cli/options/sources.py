@@ -71,8 +71,8 @@ def trial_scale(scores_are: ScoresAre | None) -> "Scale":
     from fastpsr.data import KINDS_OF_SCALES
 
     scale = (scores_are or ScoresAre.LLR).value
-    known = tuple(each.value for each in ScoresAre if each in KINDS_OF_SCALES)
-    checks.check_choice("scores_are", scale, known)
+    allowed = tuple(kind.value for kind in ScoresAre if kind in KINDS_OF_SCALES)
+    checks.check_choice("scores_are", scale, allowed)
     return cast("Scale", scale)
 
 
@@ -415,9 +415,9 @@ class Conditions:
         for text in texts or []:
             names = []
             for part in text.split(","):
-                name, own = _with_bins(part)
+                name, binning = _with_bins(part)
                 names.append(name)
-                if own is not None and bins.setdefault(name, own) != own:
+                if binning is not None and bins.setdefault(name, binning) != binning:
                     raise ValueError(f"--by must give the bins of {name} once")
             by.append(tuple(names) if len(names) > 1 else names[0])
         return cls(by or None, bins or None)
@@ -436,10 +436,10 @@ class Conditions:
 
 def _with_bins(text: str) -> tuple[str, Any]:
     """Return a column and its bins: how many, their edges, "each", or None."""
-    found = _BINNED.fullmatch(text)
-    if found is None:
+    matched = _BINNED.fullmatch(text)
+    if matched is None:
         return text, None
-    name, bins = found.groups()
+    name, bins = matched.groups()
     if bins == "each":
         return name, bins
     parts = bins.split(":")
@@ -509,8 +509,8 @@ class DifferenceOptions:
 
     def of_systems(self) -> "DifferenceOptions":
         """Return these, with those of the first system and each other if there are none."""
-        others = [] if self.pairs else ["first"]
-        return DifferenceOptions(",".join([*others, *self._words]))
+        default = [] if self.pairs else ["first"]
+        return DifferenceOptions(",".join([*default, *self._words]))
 
     @property
     def pairs(self) -> "Pairs | None":

@@ -36,7 +36,8 @@ class TrainingOptions:
         Path | None,
         typer.Argument(
             metavar="FILE",
-            help="Table of scores with labels, or a score file of trials that holds labels.",
+            help="Table of scores with labels, or a score file of trials that holds labels; of "
+            "select also a folder or pattern of Parquet files.",
         ),
     ] = None
     scores: Path | None = option(
