@@ -85,29 +85,9 @@ def test_trials(scheme):
 def test_three_systems_by_condition():
     trials = write_trials(100, 500)
     write_third()
-    run = [
-        "compare",
-        "--key",
-        "key",
-        "a",
-        "second=b",
-        "c",
-        "--by",
-        "session",
-        "--differences",
-        "pairs",
-    ]
-    run += [
-        "--metrics",
-        "eer,cllr",
-        *FEW,
-        "--json",
-        "t.json",
-        "--output",
-        "t.csv",
-        "--output",
-        "t.md",
-    ]
+    run = ["compare", "--key", "key", "a", "second=b", "c", "--by", "session", *FEW]
+    run += ["--differences", "pairs", "--metrics", "eer,cllr", "--json", "t.json"]
+    run += ["--output", "t.csv", "--output", "t.md"]
     out = succeed(*run)
     y, scores = trials.made.y_true, trials.llrs
     llrs = {"a": scores["a"], "second": scores["b"], "c": 2.0 * scores["a"]}
