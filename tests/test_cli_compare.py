@@ -202,11 +202,11 @@ UNLIKE = {  # a second table of other samples than npz()
     "length": (npz(label=np.append(Y, 1), score=np.append(Q, 0.5)), (), "40 and 41"),
     "classes": (npz(score=np.full((40, 3), 1 / 3)), (), "classes: 2 and 3"),
     "weights": (npz(weight=Q), (), "weights must be the same in a.npz and b.npz"),
-    "clusters": (npz(g=1 - Y), GROUPS, "must have the same column 'g', but it differs in row 0"),
+    "clusters": (npz(g=1 - Y), GROUPS, "a.npz and b.npz must have the same column 'g', but"),
     "conditions": (
         npz(g=1 - Y),
         CONDITIONS,
-        "must have the same column 'g', but it differs in row 0",
+        "a.npz and b.npz must have the same column 'g', but",
     ),
     "column": (npz(), CONDITIONS, "b.npz has no column 'g'"),
 }

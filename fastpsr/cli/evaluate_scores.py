@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastpsr.bootstrap.bootstrap import check_same_samples
+from fastpsr.bootstrap.bootstrap import check_same_columns, check_same_samples
 from fastpsr.bootstrap.schemes import names_of_ids
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import CrossFit
@@ -187,6 +187,7 @@ def _of_same_samples(systems: Systems) -> Systems:
         files = f"{first} and {name}"
         try:
             check_same_samples(scores.predictions, other.predictions)
+            check_same_columns(scores.predictions, other.predictions, scores.predictions.columns)
         except ArgumentError as error:
             raise error.renamed(files) from None
         if not np.array_equal(scores.predictions.weights, other.predictions.weights):
