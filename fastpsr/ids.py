@@ -51,7 +51,9 @@ class CodedIds:
     @staticmethod
     def numbered(sides: "Sequence[CodedIds]") -> tuple[NDArray[Any], list[NDArray[Any]]]:
         """Return the distinct ids, and indices of these, as :func:`numbered` does."""
-        words = np.unique(np.concatenate([side.words for side in sides]))
+        words = sides[0].words
+        if not all(np.array_equal(words, side.words) for side in sides):
+            words = np.unique(np.concatenate([side.words for side in sides]))
         places = [np.searchsorted(words, side.words)[side.codes] for side in sides]
         present = np.zeros(words.size, bool)
         for side in places:

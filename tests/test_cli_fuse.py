@@ -203,15 +203,8 @@ REFUSED = {
     "posteriors": ([*RUN, "--scores-are", "posteriors"], "--scores-are must be llr, log10-llr or"),
     "name of a row": (["fuse", "--key", "key", "--scores", "fused=a.txt", "b.txt"], "--scores"),
     "no output": ([*RUN, "--apply", "a.txt"], "--apply needs --output"),
-    "names to apply": (
-        [*RUN, "--output", "o", "--apply", "a.txt=a.txt", "--apply", "c=b.txt"],
-        "--apply must name files as the systems are named, a.txt, b.txt, not a.txt, c",
-    ),
-    "load and scores": ([*LOAD, "--scores", "a.txt"], "--load leaves nothing to train"),
+    "load and scores": ([*LOAD, "--scores", "a.txt"], "and no others"),
     "load and key": ([*LOAD, "--key", "key"], "--key has no use with --load"),
-    "load without apply": (["fuse", "--load", "m", "--output", "o"], "--load needs --apply"),
-    "log twice": ([*RUN, "--quality", "durations.txt:log:log"], "'durations.txt:log:log'"),
-    "cap": ([*RUN, "--quality", "durations.txt:cap=a"], "--quality must have a number as cap=N"),
     "measure twice": (
         [*RUN, "--quality", "q=durations.txt", "--quality", "q=a,b"],
         "--quality must give each measure a name of its own, not q",

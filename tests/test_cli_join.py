@@ -176,7 +176,7 @@ def test_patterns_and_folders_give_the_table_of_memory(path, options, monkeypatc
         ("*", "must mean Parquet files alone"),
         ("parts --columns nope", "parts has no column 'nope'; it has target, llr"),
         ("parts --labels nope", "parts has no column 'nope'"),
-        ("parts --scores-are llr --resample x --ci 0.9", "a column of parts"),
+        ("parts --scores-are llr --resample x --ci 0.9", "parts has no column 'x'"),
         ("parts --scores-are llr --output r.html", "a report draws all scores"),
         ("parts/0.parquet parts/1.parquet", "quote a pattern"),
     ],

@@ -77,9 +77,9 @@ def test_speakers_that_are_drawn_of_a_table_are_kept_apart():
         ("unweighted.csv --columns q",
          "none,temperature,dp,beta,spline,pav-laplace,venn-abers", ""),
         ("t.csv --columns q", "none,temperature,dp,beta,spline,pav-laplace",
-         "venn-abers, since samples have weights"),
+         "venn-abers, which samples with weights are not for"),
         ("unweighted.csv --columns z --scores-are raw", "temperature,dp,pav-laplace,venn-abers",
-         "none, beta, spline, since raw scores have no posteriors"),
+         "beta, spline, which raw scores are not for"),
         ("t.npz --scores-are logits", "none,temperature,dp,vector,matrix", ""),
     ],
 )  # fmt: skip
@@ -110,7 +110,7 @@ def test_no_calibration_is_not_saved():
     write("s.npz", y_true=rng.random(x.size) < 1 / (1 + np.exp(-x)), s=x)
     run = ["select", "s.npz", "--scores-are", "logits", "--calibrators", "none,histogram"]
     assert "chosen: none" in succeed(*run)
-    check_refusal({}, [*run, "--save", "m.json"], ["the best is none, which is no map"])
+    check_refusal({}, [*run, "--save", "m.json"], ["none is chosen, which is no map"])
 
 
 def test_folders_are_read_in_parts():

@@ -84,15 +84,6 @@ def test_the_kind_of_the_scores_decides_the_default_table(scale):
     values = {row.metric: row.value for row in fp.evaluate(trials.predictions(scale)).rows}
     rows = fp.trials.evaluate(trials, scores_are=scale).rows
     assert {row.metric: row.value for row in rows} == values
-    columns = zip(trials.enroll, trials.test, trials.y_true, trials.score.tolist(), strict=True)
-    lines = "".join(",".join(map(str, row)) + "\n" for row in columns)
-    Path("list.csv").write_text("enroll,test,label,score\n" + lines, "utf-8")
-    if scale == "posteriors":  # which have no detection costs by default
-        costs = fp.evaluate(trials.predictions(scale), ["minDCF", "actDCF"]).rows
-        values |= {row.metric: row.value for row in costs}
-    arguments = ["--scores", "list.csv", "--scores-are", scale, "--dcf", "0.01"]
-    content = of_command("evaluate", *arguments)
-    assert {row["metric"]: row["value"] for row in content["rows"]} == values
 
 
 @pytest.mark.parametrize(("scale", "n_metrics"), [("llr", 9), ("raw", 4)])
@@ -156,6 +147,7 @@ def test_spoofed_trials():
     trials = read("a")
     require_same(fp.trials.evaluate(trials), content)
     assert {row["group"] for row in content["rows"]} == {None, "kind=nontarget", "kind=spoof"}
+    assert trials["a"].predictions().columns["spoof"].tolist() == is_spoof
     cost = fp.trials.evaluate(trials["a"], [fp.MinADCF("spoof", c_fa_spoof=5.0)]).rows[0].value
     assert cost == fp.MinADCF(is_spoof, c_fa_spoof=5.0)(trials["a"].predictions())
     with pytest.raises(fp.ArgumentError) as caught:

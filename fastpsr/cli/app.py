@@ -122,11 +122,11 @@ def run() -> int:
 
 def _refused(error: Any) -> str:
     """Return what typer has to say of an argument, with the value, which pydantic leaves out."""
-    own = error.message.removeprefix("Value error, ")
-    found = error.__cause__.errors() if hasattr(error.__cause__, "errors") else []
-    if own == error.message and found:
-        own = f"{own}, not {found[0]['input']!r}"
-    error.message = own
+    message = error.message.removeprefix("Value error, ")
+    problems = error.__cause__.errors() if hasattr(error.__cause__, "errors") else []
+    if message == error.message and problems:
+        message = f"{message}, not {problems[0]['input']!r}"
+    error.message = message
     return str(error.format_message())
 
 

@@ -4,75 +4,75 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 import fastpsr as fp
 from fastpsr.cli.command import in_groups
+from fastpsr.cli.options.declaration import option
 from fastpsr.cli.options.files import (
     check_inputs,
     check_outputs,
     check_written_ending,
     from_stdin,
     to_stdout,
+    write_fitted,
 )
 from fastpsr.cli.options.measures import CalibratorOptions
-from fastpsr.cli.options.modes import FOR_RCL, refuse, refuse_for_mode
-from fastpsr.cli.options.sources import ConditionOptions, KeyOptions, ScoresAre
+from fastpsr.cli.options.modes import given, refuse
+from fastpsr.cli.options.sources import ConditionOptions, ScoresAre
 from fastpsr.cli.options.training import TrainingOptions
 from fastpsr.cli.show import console, print_suspicions, warnings_as_lines
 from fastpsr.cli.wording import worded
 
 if TYPE_CHECKING:
-    from fastpsr.calibration.base import Calibrator
     from fastpsr.cli.score_files import LabeledScores
+
+#: Options that are of use with a saved calibrator.
+_WITH_LOAD = {
+    "--load", "--apply", "--output", "--scores-are", "--columns", "--labels", "--classes",
+    "--weights", "--format", "--allow",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class _Files:
     """What is calibrated, at which prior, and where results go."""
 
-    apply: Annotated[
-        Path | None,
-        typer.Option(
-            help="File of other scores to calibrate, of the same kind as the training scores; by "
-            "default the training scores are calibrated by cross-fitting. With --load, a file that "
-            "ends in .npz, .npy, .csv or .parquet is read as a table unless --format is given."
-        ),
-    ] = None
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            help="File for the calibrated scores: .npz, .csv or .parquet; for trials, the format "
-            "that was read; - for standard output."
-        ),
-    ] = None
-    prior: Annotated[
-        float | None,
-        typer.Option(
-            help="Probability of class 1, the targets, at which a smooth map of two classes is "
-            "fitted: it is best for decisions around this prior. By default that of the data.",
-            metavar="P",
-        ),
-    ] = None
-    save: Annotated[
-        Path | None, typer.Option(help="Save the fitted calibrator as JSON; - for standard output.")
-    ] = None
-    load: Annotated[Path | None, typer.Option(help="Use a saved calibrator.")] = None
+    apply: Path | None = option(
+        "File of other scores to calibrate, of the same kind as the training scores; by "
+        "default the training scores are calibrated by cross-fitting. With --load, a file that "
+        "ends in .npz, .npy, .csv or .parquet is read as a table unless --format is given."
+    )
+    output: Path | None = option(
+        "File for the calibrated scores: .npz, .csv or .parquet; for trials, the format that "
+        "was read; - for standard output."
+    )
+    prior: float | None = option(
+        "Probability of class 1, the targets, at which a smooth map of two classes is fitted: "
+        "it is best for decisions around this prior. By default that of the data.",
+        metavar="P",
+    )
+    save: Path | None = option("Save the fitted calibrator as JSON; - for standard output.")
+    load: Path | None = option("Use a saved calibrator.")
 
     @property
-    def others(self) -> Path | None:
+    def applied(self) -> Path | None:
         """The file of --apply."""
         return None if self.apply is None else from_stdin(self.apply)
+
+    def check(self, inputs: list[Path | None], *, of_trials: bool) -> None:
+        """Raise if files cannot be read or written."""
+        check_outputs([("--output", self.output), ("--save", self.save)], inputs)
+        if self.output is not None and not of_trials:
+            check_written_ending(self.output)
+        check_inputs(inputs)
 
 
 @in_groups
 def calibrate(
     context: typer.Context,
-    train: Annotated[
-        Path | None, typer.Argument(help="Table of scores with labels to train on.")
-    ] = None,
     options: TrainingOptions = TrainingOptions(),  # noqa: B008
     files: _Files = _Files(),
     chosen: CalibratorOptions = CalibratorOptions(),  # noqa: B008
@@ -84,65 +84,76 @@ def calibrate(
     on trials keeps the speakers of both sides apart. With --by each condition has a calibrator of
     its own; scores of --apply must have the columns of conditions beside them.
     """
-    from fastpsr.calibration.files import write_calibrator
-    from fastpsr.cli.trial_files import check_ending
-
-    if files.load is None:
-        train, options = options.with_trials(train)
-    of_trials = _check_options(context, train, options, files)
-    one = _untrained(chosen, options.scores_are, files.prior)
-    untrained: Any = conditions.of(one) if conditions.columns else one
-    inputs = [train, *options.files, files.others, files.load]
-    check_outputs([("--output", files.output), ("--save", files.save)], inputs)
-    source = options.source(of_trials=of_trials, conditions=conditions.columns)
-    if not of_trials and files.output is not None:
-        check_written_ending(files.output)
-    check_inputs(inputs)
-    fitted: Any = None if files.load is None else _loaded(files.load)
-    if files.load is not None and options.scores_are is None:
-        source = replace(source, scale=_scale_of(fitted, files.load, of_trials=of_trials))
-    if isinstance(fitted, fp.ByCondition):
-        source = replace(source, conditions=fitted.columns_)
-    path = options.path(train)
-    training = None if path is None else source.read(path)
-    if training is not None and path is not None:
-        print_suspicions(path, training.predictions)
-    others = None
-    if files.others is not None:  # read it before fitting
-        known = None if training is None else training.predictions
-        of = "--by" if files.load is None else f"conditions of {files.load}"
-        with worded(by=f"{files.others}: {of}"):
-            others = source.read_others(files.others, known)
-    written = others or training
-    if files.output is not None and written is not None and written.format is not None:
-        check_ending("--output", files.output, written.format)
-    with warnings_as_lines(), worded(prior="--prior"):
-        if training is not None:
-            fitted = untrained.fit(training.predictions, *_by(training))
-        if isinstance(fitted, fp.ByCondition):
+    if files.apply is not None and files.output is None:
+        raise ValueError("--apply needs --output FILE for the calibrated scores")
+    if files.output is None and files.save is None:
+        raise ValueError("nothing to do: give --output, --save or both")
+    if files.load is not None:
+        _apply_saved(context, options, files, files.load)
+        return
+    options = options.located(context)
+    if files.apply is not None or files.output is None:
+        refuse(context, ("--folds", "--speakers"), "is for cross-fitting: --output without --apply")
+    calibrator = chosen.untrained(files.prior)
+    untrained: Any = conditions.of(calibrator) if conditions.columns else calibrator
+    files.check([*options.inputs(), files.applied], of_trials=options.of_trials)
+    source = options.source(of_trials=options.of_trials, conditions=conditions.columns)
+    training, applied = source.read(options.path), None
+    print_suspicions(options.path, training.predictions)
+    if files.applied is not None:  # read it before fitting
+        with worded(by=f"{files.applied}: --by"):
+            applied = source.read_others(files.applied, training.predictions)
+    _check_format(files, applied or training)
+    with warnings_as_lines(), worded(predictions="scores (--scores-are)"):
+        fitted = untrained.fit(training.predictions, *_by(training))
+        if conditions.columns:
             console.print(str(fitted), soft_wrap=True)
-        if files.output is not None and written is not None:
-            if others is not None:
-                with worded(predictions="scores (--scores-are)"):
-                    calibrated = fitted.transform(others.predictions, *_by(others))
-            else:
-                crossed = fp.CrossFit(folds=chosen.folds, groups=written.groups)
-                calibrated = fp.cross_fit(one, written.predictions, crossed)
-                if written.by is not None:
-                    pooled = calibrated
-                    calibrated = fp.cross_fit(
-                        untrained, written.predictions, crossed, by=written.by
-                    )
-                    _print_gain(pooled, calibrated)
-            with to_stdout(files.output) as target:
-                said = written.write(calibrated, target)
-            console.print(f"{files.output}: {said}")
+        if applied is not None:
+            _write(files, applied, fitted.transform(applied.predictions, *_by(applied)))
+        elif files.output is not None:
+            crossed = fp.CrossFit(folds=chosen.folds, groups=training.groups)
+            calibrated = pooled = fp.cross_fit(calibrator, training.predictions, crossed)
+            if training.by is not None:
+                by = training.by
+                calibrated = fp.cross_fit(untrained, training.predictions, crossed, by=by)
+                _print_gain(pooled, calibrated)
+            _write(files, training, calibrated)
         if files.save is not None:
-            with to_stdout(files.save) as target:
-                write_calibrator(fitted, target, [source.scale])
-            console.print(f"{files.save}: fitted {type(fitted).__name__}")
+            write_fitted(fitted, files.save, [source.scale])
             for line in _maps(fitted, source.scale):
                 console.print(line, soft_wrap=True)
+
+
+def _apply_saved(
+    context: typer.Context, options: TrainingOptions, files: _Files, load: Path
+) -> None:
+    """Calibrate the scores of --apply by a saved calibrator."""
+    from fastpsr.tables import is_table
+
+    path = files.applied
+    if path is None:
+        raise ValueError("--load needs --apply with the scores to calibrate")
+    if options.file is not None:
+        raise ValueError(f"--load leaves nothing to train: {options.file} is one file too many")
+    trained = {*given(context)} - _WITH_LOAD
+    refuse(context, trained, "has no use with --load: the calibrator is trained")
+    of_trials = options.trials.of_scores.format is not None or not is_table(path)
+    options.check_mode(context, of_trials=of_trials)
+    files.check([path, load], of_trials=of_trials)
+    fitted = fp.load_calibrator(load)
+    if isinstance(getattr(fitted, "pooled_", fitted), fp.LinearFusion):
+        raise ValueError(f"{load} is a fusion of several systems: use fastpsr fuse --load")
+    columns = fitted.columns_ if isinstance(fitted, fp.ByCondition) else ()
+    source = options.source(of_trials=of_trials, conditions=columns)
+    if options.scores_are is None:
+        source = replace(source, scale=_scale_of(fitted, load, of_trials=of_trials))
+    with worded(by=f"{path}: conditions of {load}", predictions="scores (--scores-are)"):
+        applied = source.read_others(path, None)
+        _check_format(files, applied)
+        if columns:
+            console.print(str(fitted), soft_wrap=True)
+        with warnings_as_lines():
+            _write(files, applied, fitted.transform(applied.predictions, *_by(applied)))
 
 
 def _by(scores: "LabeledScores") -> tuple[Any, ...]:
@@ -150,18 +161,36 @@ def _by(scores: "LabeledScores") -> tuple[Any, ...]:
     return () if scores.by is None else (scores.by,)
 
 
+def _check_format(files: _Files, scores: "LabeledScores") -> None:
+    """Raise if the ending of --output implies another format than that of trials."""
+    from fastpsr.cli.trial_files import check_ending
+
+    if files.output is not None and scores.format is not None:
+        check_ending("--output", files.output, scores.format)
+
+
+def _write(files: _Files, scores: "LabeledScores", calibrated: "fp.Predictions") -> None:
+    """Write calibrated scores, and print what was written."""
+    assert files.output is not None
+    with to_stdout(files.output) as target:
+        content = scores.write(calibrated, target)
+    console.print(f"{files.output}: {content}")
+
+
 def _print_gain(pooled: "fp.Predictions", by_condition: "fp.Predictions") -> None:
     """Print what one calibrator for all is worth, and one for each condition."""
-    one, own = (fp.CrossEntropy()(each) for each in (pooled, by_condition))
-    console.print(f"cross-fitted NCE: one calibrator for all {one:.4f}, by condition {own:.4f}")
+    values = [fp.CrossEntropy()(predictions) for predictions in (pooled, by_condition)]
+    console.print(
+        "cross-fitted NCE: one calibrator for all {:.4f}, by condition {:.4f}".format(*values)
+    )
 
 
 def _maps(fitted: Any, scale: str, name: str = "") -> Iterator[str]:
     """Yield affine maps of two classes, of scores as files have them, to natural logarithms."""
     if isinstance(fitted, fp.ByCondition):
         yield from _maps(fitted.pooled_, scale, "pooled: ")
-        for group, own in zip(fitted.groups_, fitted.own_, strict=True):
-            yield from _maps(own, scale, f"{group}: ")
+        for group, calibrator in zip(fitted.groups_, fitted.own_, strict=True):
+            yield from _maps(calibrator, scale, f"{group}: ")
     elif isinstance(fitted, fp.DirectionPreserving | fp.TemperatureScaling) and (
         fitted.bias_.size == 2
     ):
@@ -186,93 +215,3 @@ def _scale_of(fitted: Any, path: Path, *, of_trials: bool) -> Any:
     if fitted.domain_ == "likelihoods":
         return "llr" if len(getattr(fitted, "bias_", (0, 0))) == 2 else "log-likelihoods"
     return "raw" if fitted.domain_ == "raw scores" else "posteriors"
-
-
-def _loaded(path: Path) -> Any:
-    """Return a saved calibrator; raise if it is a fusion."""
-    fitted = fp.load_calibrator(path)
-    if isinstance(getattr(fitted, "pooled_", fitted), fp.LinearFusion):
-        raise ValueError(f"{path} is a fusion of several systems: use fastpsr fuse --load")
-    return fitted
-
-
-def _check_options(
-    context: typer.Context, train: Path | None, options: TrainingOptions, files: _Files
-) -> bool:
-    """Raise if options do not go together; return whether the scores are of trials."""
-    from fastpsr.tables import is_table
-
-    of_trials = options.of_trials
-    _check_files(train, options.keys, options.scores, files.others, files.load)
-    if files.apply is not None and files.output is None:
-        raise ValueError("--apply needs --output FILE for the calibrated scores")
-    if files.output is None and files.save is None:
-        raise ValueError("nothing to do: give --output, --save or both")
-    if files.load is not None and files.others is not None:
-        of_trials = options.trials.of_scores.format is not None or not is_table(files.others)
-        trained = ("--save", "--prior", *FOR_RCL, "--by", "--min-per-class")
-        refuse(context, trained, "has no use with --load: the calibrator is trained")
-    has_key = options.keys.has_key(options.systems)
-    refuse_for_mode(
-        context, of_trials=of_trials, has_key=has_key, allowed=options.allowed,
-        trials=options.trials,
-    )  # fmt: skip
-    if files.apply is not None or files.output is None:
-        refuse(context, ("--folds", "--speakers"), "is for cross-fitting: --output without --apply")
-    return of_trials
-
-
-def _untrained(
-    chosen: CalibratorOptions, scores_are: ScoresAre | None, prior: float | None
-) -> "Calibrator":
-    """Return the calibrator; raise if scores are not for it."""
-    with worded(prior="--prior"):
-        untrained = chosen.untrained(prior)
-    if scores_are is ScoresAre.RAW and untrained.needs_posteriors:
-        *names, last = (
-            name for name, each in fp.calibration.NAMED.items() if not each.needs_posteriors
-        )
-        raise ValueError(
-            f"--calibrator {chosen.calibrator} must not be given raw scores, which have no "
-            f"posteriors: use {', '.join(names)} or {last}"
-        )
-    return untrained
-
-
-def _check_files(
-    train: Path | None,
-    keys: KeyOptions,
-    scores: Path | None,
-    apply: Path | None,
-    load: Path | None,
-) -> None:
-    """Raise unless there is one training file, or a saved calibrator and a file to apply it to."""
-    if load is not None:
-        given = {"--key": keys.key, "--scores": scores}
-        for option, path in given.items():
-            if path is not None:
-                raise ValueError(
-                    f"{option} has no use with --load: the calibrator is trained, and --apply "
-                    "names the scores to calibrate"
-                )
-        if apply is None:
-            beside = "" if train is None else f", not {train} to train on"
-            raise ValueError(f"--load needs --apply with the scores to calibrate{beside}")
-        if train is not None:
-            raise ValueError(
-                f"--load leaves nothing to train, and --apply takes one file: {train} is one too "
-                f"many beside {apply}"
-            )
-    elif scores is not None:
-        if train is not None:
-            raise ValueError(f"--scores takes one file: {train} is one too many beside {scores}")
-    elif keys.classes is not None:
-        if train is not None:
-            raise ValueError(
-                f"--key target=FILE and nontarget=FILE are scores: {train} is one file too many"
-            )
-    elif keys.key is not None:
-        table = "" if train is None else f": without it {train} is a table, which has no key"
-        raise ValueError(f"--key needs --scores FILE{table}")
-    elif train is None:
-        raise ValueError("give a file to train on, or --key and --scores, or --load with --apply")

@@ -2,56 +2,30 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import wraps
-from typing import Any, get_type_hints
+from typing import Annotated, Any, cast, get_type_hints
 
 from typer.core import TyperCommand
 
 from fastpsr.cli.options.declaration import KNOWN
 
-#: Options of former versions, and what is given instead, in commands that have that.
+#: Options of former versions by the option that is given instead, in commands that have that.
 OLD = {
-    "--missing": "--allow missing",
-    "--extra": "--allow extra",
-    "--duplicates": "--allow duplicates",
-    "--nan": "--allow nan",
-    "--normalize": "--allow unnormalized",
-    "--score": "--columns [NAME=]COLUMN,...",
-    "--columns": "--format ROLE=COLUMN,...",
-    "--speaker-columns": "--speakers columns:ENROLL,TEST",
-    "--speaker-pattern": "--speakers pattern:REGEX",
-    "--key-columns": "--key-format ROLE=COLUMN,...",
-    "--key-transpose": "--key-format transpose",
-    "--no-key-transpose": "--key-format no-transpose",
-    "--transpose": "--format transpose",
-    "--no-transpose": "--format no-transpose",
-    "--in-order": "--format in-order",
-    "--targets": "--key target=FILE",
-    "--nontargets": "--key nontarget=FILE",
-    "--bins": "--by COLUMN:N, COLUMN:EDGE:EDGE... or COLUMN:each",
-    "--interval": "--ci METHOD or LEVEL:METHOD",
-    "--group-differences": "--differences pooled or conditions",
-    "--all-pairs": "--differences pairs",
-    "--quality-columns": "--quality ENROLL,TEST",
-    "--scores-are posterior": "--scores-are posteriors",
-    "--scores-are cosine": "--scores-are raw",
+    "--allow": ("--missing", "--extra", "--duplicates", "--nan", "--normalize"),
+    "--by": ("--bins",),
+    "--ci": ("--interval",),
+    "--columns": ("--score",),
+    "--dcf": ("--adcf",),
+    "--differences": ("--group-differences", "--all-pairs"),
+    "--format": ("--transpose", "--in-order"),
+    "--key": ("--targets", "--nontargets"),
+    "--key-format": ("--key-columns", "--key-transpose"),
+    "--quality": ("--quality-columns",),
+    "--speakers": ("--speaker-columns", "--speaker-pattern"),
+    "--table": ("--csv", "--markdown", "--latex", "--report"),
+    "--output": ("--csv", "--markdown", "--latex", "--report"),
 }
-_FILES = {"--csv": "csv", "--markdown": "md", "--latex": "tex", "--report": "html"}
-#: What files of tables are given by now, in the commands that had options for them.
-_OF_FILES = {
-    "evaluate": "--output FILE.{}", "compare": "--output FILE.{}", "fuse": "--table FILE.{}",
-    "threshold": "--json FILE",
-}  # fmt: skip
-
-
-def _replacement(command: str, old: str) -> str:
-    """Return what is given instead of an option of former versions, or ""."""
-    if old in _FILES:
-        return _OF_FILES.get(command, "").format(_FILES[old])
-    if old == "--adcf" and command in ("evaluate", "compare"):
-        return "--dcf PNON:PSPOOF:CMISS:CFA:CFASPOOF"
-    return OLD.get(old, "")
 
 
 class Command(TyperCommand):
@@ -63,16 +37,14 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse, after a check for old spellings, and for options of which only one is used."""
-        own = {name for option in self.params for name in option.opts}
-        for place, word in enumerate(args):
-            if word == "--":
-                break
-            name, _, value = word.partition("=")
-            with_value = f"{name} {value or ''.join(args[place + 1 : place + 2])}"
-            old = with_value if with_value in OLD else name
-            new = _replacement(str(ctx.info_name), old)
-            if new.partition(" ")[0] in own and (old != name or name not in own):
-                ctx.fail(f"{old} is now {new}")
+        names = {name for option in self.params for name in option.opts}
+        KNOWN.clear()
+        KNOWN.update(names)
+        for word in args[: args.index("--")] if "--" in args else args:
+            old = word.partition("=")[0]
+            for new, former in OLD.items():
+                if old in former and old not in names and new in names:
+                    ctx.fail(f"{old} is now {new}")
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         for option in self.params:
             n_given = order.count(option)
@@ -86,8 +58,8 @@ class Command(TyperCommand):
         self.format_help_text(ctx, formatter)
         panels: dict[str, list[Any]] = {"Arguments": [], "Options": []}
         for option in self.get_params(ctx):
-            own = getattr(option, "rich_help_panel", None)
-            name = own or ("Arguments" if option.param_type_name == "argument" else "Options")
+            title = getattr(option, "rich_help_panel", None)
+            name = title or ("Arguments" if option.param_type_name == "argument" else "Options")
             if record := option.get_help_record(ctx):
                 panels.setdefault(name, []).append(record)
         for name, records in panels.items():
@@ -111,37 +83,32 @@ def in_groups(function: Callable[..., None]) -> Callable[..., None]:
     So do fields that are dataclasses themselves.
     """
     hints = get_type_hints(function, include_extras=True)
-    own = inspect.signature(function).parameters
-    types: dict[str, Any] = {}
-    defaults: dict[str, Any] = {}
+    parameters: list[inspect.Parameter] = []
 
     def add(name: str, hint: Any, default: Any) -> None:
         if is_dataclass(hint):
-            for part, part_hint in get_type_hints(hint, include_extras=True).items():
-                add(part, part_hint, getattr(hint, part, None))
+            field_hints = get_type_hints(hint, include_extras=True)
+            for field in fields(hint):
+                option, of = field.metadata.get("option"), field_hints[field.name]
+                add(field.name, of if option is None else Annotated[of, option], field.default)
         else:
-            types[name], defaults[name] = hint, default
+            kind = inspect.Parameter.KEYWORD_ONLY
+            parameters.append(inspect.Parameter(name, kind, default=default, annotation=hint))
 
     def value(name: str, hint: Any, options: dict[str, Any]) -> Any:
         if not is_dataclass(hint):
             return options[name]
-        parts = get_type_hints(hint)
-        made: Any = hint
-        return made(**{part: value(part, each, options) for part, each in parts.items()})
+        parts = get_type_hints(hint).items()
+        return cast("Any", hint)(**{part: value(part, of, options) for part, of in parts})
 
-    for name, parameter in own.items():
+    arguments = inspect.signature(function).parameters
+    for name, parameter in arguments.items():
         add(name, hints[name], parameter.default)
 
     @wraps(function)
     def command(**options: Any) -> None:
-        function(**{name: value(name, hints[name], options) for name in own})
+        function(**{name: value(name, hints[name], options) for name in arguments})
 
-    kind = inspect.Parameter.KEYWORD_ONLY
-    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(name, kind, default=defaults[name], annotation=hint)
-            for name, hint in types.items()
-        ]
-    )
-    command.__annotations__ = types
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command

@@ -25,7 +25,7 @@ def compiling_ahead(command: str) -> Iterator[None]:
     owner = os.getpid()
 
     def begin() -> None:
-        is_listed = any(command in each.callers for each in listed())
+        is_listed = any(command in signature.callers for signature in listed())
         if is_listed and thread_count() > 1 and os.getpid() == owner:  # which may have been forked
             with suppress(OSError):  # without help it takes longer
                 processes.append(_start(f"serve_command({command!r})"))
@@ -47,7 +47,7 @@ def compile_all(signatures: Sequence[Signature]) -> Iterator[tuple[Signature, fl
 
     n_processes = min(thread_count(), len(signatures))
     if n_processes == 1:
-        yield from ((each, compile_signature(each)) for each in signatures)
+        yield from ((signature, compile_signature(signature)) for signature in signatures)
         return
     processes: list[Popen[str]] = []
     idle: SimpleQueue[Popen[str]] = SimpleQueue()
@@ -69,9 +69,9 @@ def compile_all(signatures: Sequence[Signature]) -> Iterator[tuple[Signature, fl
             processes.append(_start("serve()"))
             idle.put(processes[-1])
         for are_parts in (True, False):  # so that no process compiles what another one does
-            some = [each for each in signatures if each.is_part == are_parts]
-            for each, answer in zip(some, pool.map(ask, some), strict=True):
-                yield each, json.loads(answer) if answer else compile_signature(each)
+            todo = [signature for signature in signatures if signature.is_part == are_parts]
+            for signature, answer in zip(todo, pool.map(ask, todo), strict=True):
+                yield signature, json.loads(answer) if answer else compile_signature(signature)
     finally:
         _end(processes, lambda: pool.shutdown(cancel_futures=True))
 

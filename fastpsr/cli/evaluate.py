@@ -1,6 +1,7 @@
 """`fastpsr evaluate`, and `compare`: options are checked before a file is read."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -67,18 +68,20 @@ def evaluate_systems(
     scales = _scales(context, options, paths, of_trials=of_trials)
     check_inputs(inputs)
     from fastpsr.cli.evaluate_scores import Plan, evaluate_scores
+
+    folds = options.loss.folds if "--folds" in given(context) else None
+    plan = Plan(options, paths, scales, intervals, folds, inputs, None)
+    if not of_trials:
+        evaluate_scores(plan, None)
+        return
     from fastpsr.cli.larger_than_memory import joined_in_parts
     from fastpsr.cli.trial_files import TrialReader
 
-    reader = None
-    if of_trials:
-        reader = TrialReader(
-            keys, options.trials, options.allowed, options.speakers, has_scores=bool(named)
-        )
-    folds = options.loss.folds if "--folds" in given(context) else None
-    plan = Plan(options, paths, scales, intervals, folds, inputs, reader)
+    reader = TrialReader(
+        keys, options.trials, options.allowed, options.speakers, has_scores=bool(named)
+    )
     with joined_in_parts(context, options, paths, has_key=has_key) as joined:
-        evaluate_scores(plan, joined)
+        evaluate_scores(replace(plan, reader=reader), joined)
 
 
 def _paths(

@@ -3,16 +3,16 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastpsr.bootstrap.bootstrap import check_same_samples
+from fastpsr.bootstrap.bootstrap import check_same_columns, check_same_samples
+from fastpsr.bootstrap.schemes import names_of_ids
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import CrossFit
-from fastpsr.cli.larger_than_memory import column_of
 from fastpsr.cli.options.evaluation import EvaluationOptions
-from fastpsr.cli.options.intervals import IntervalOptions, check_method, drawn_name
+from fastpsr.cli.options.intervals import IntervalOptions, drawn_name
 from fastpsr.cli.options.measures import parse_priors
 from fastpsr.cli.options.sources import OF_POSTERIORS, TableOptions
 from fastpsr.cli.results import Figures, show_evaluation, shown_names
@@ -28,20 +28,20 @@ from fastpsr.cli.show import (
     steps,
     warnings_as_lines,
 )
-from fastpsr.cli.trial_files import TrialReader
 from fastpsr.cli.wording import worded
 from fastpsr.costs import CostMatrix
 from fastpsr.counts.groups import groups_of
-from fastpsr.data import PartitionedPredictions, Predictions, SharedTargets
+from fastpsr.data import Predictions, SharedTargets
 from fastpsr.data.budget import memory_budget
 from fastpsr.data.columns import Columns
 from fastpsr.errors import ArgumentError, counted
 from fastpsr.evaluation import Evaluation, Row
+from fastpsr.evaluation.conditions import evaluate_conditions, kept_apart, sharing_targets
 from fastpsr.evaluation.specification import Specification
 from fastpsr.metrics import EER
-from fastpsr.trials.common import common_trials
-from fastpsr.trials.evaluate import by_kind, evaluate_conditions, speakers_apart, weights_of
-from fastpsr.trials.trial_set import SPOOF
+
+if TYPE_CHECKING:  # which loads trials
+    from fastpsr.cli.trial_files import TrialReader
 
 _MOST_COSTS = 36  # that are listed one by one
 #: Scores of systems on the same samples, by name.
@@ -74,7 +74,7 @@ class Plan:
     intervals: Intervals | None
     folds: int | None
     inputs: Sequence[Path | None]
-    reader: TrialReader | None
+    reader: "TrialReader | None"
 
     @property
     def systems(self) -> dict[str, str | None]:
@@ -124,8 +124,11 @@ def evaluate_scores(plan: Plan, joined: Path | None) -> None:
     print_written(options.written)
 
 
-def _of_trials(plan: Plan, reader: TrialReader, begin: Steps) -> Iterator[Systems]:
+def _of_trials(plan: Plan, reader: "TrialReader", begin: Steps) -> Iterator[Systems]:
     """Read trials, those of systems that are compared together; others are read one by one."""
+    from fastpsr.trials.common import common_trials
+    from fastpsr.trials.evaluate import weights_of
+
     options, pairs = plan.options, plan.options.differences.pairs
     reader.progress = begin
     priors = parse_priors(options.measures.priors, "llr", of_trials=True)
@@ -153,6 +156,8 @@ def _of_tables(plan: Plan, joined: Path | None, begin: Steps) -> Systems:
         sources = {path: columns or {str(path): options.columns} for path in plan.paths}
     else:
         tables = TableOptions(labels="target")
+        from fastpsr.cli.larger_than_memory import column_of
+
         sources = {joined: {str(path): [column_of(k)] for k, path in enumerate(plan.paths)}}
     reader = TableReader(
         tables, options.allowed, plan.drawn, options.conditions.columns,
@@ -167,41 +172,34 @@ def _of_tables(plan: Plan, joined: Path | None, begin: Steps) -> Systems:
                 in_parts=False if pairs and len(sources) > 1 else None,
                 prefix="{}: " if columns or joined else "",
             )  # fmt: skip
-        reports = options.outputs.reports
-        if reports and isinstance(next(iter(systems.values())).predictions, PartitionedPredictions):
-            raise ValueError(
-                f"--output {reports[0]}: a report draws all scores, and {path} is read part by "
-                "part: take a sample"
-            )
+        if not isinstance((first := next(iter(systems.values()))).predictions, Predictions):
+            _check_parts(plan, first)
     if pairs and len(sources) > 1:
         return _of_same_samples(systems)
     return systems
 
 
 def _of_same_samples(systems: Systems) -> Systems:
-    """Return systems of several tables; what is drawn of those that do not say it is of another."""
-    (first, one), *others = systems.items()
+    """Return systems of several tables; those without the ids that are drawn have another's."""
+    (first, scores), *others = systems.items()
+    drawn, columns = scores.resampling, {**scores.predictions.columns}
     for name, other in others:
         files = f"{first} and {name}"
         try:
-            check_same_samples(one.predictions, other.predictions)
+            check_same_samples(scores.predictions, other.predictions)
+            check_same_columns(scores.predictions, other.predictions, scores.predictions.columns)
         except ArgumentError as error:
             raise error.renamed(files) from None
-        if not np.array_equal(one.predictions.weights, other.predictions.weights):
+        if not np.array_equal(scores.predictions.weights, other.predictions.weights):
             raise ValueError(f"weights must be the same in {files}")
-    with_ids = [each for each in systems.values() if each.table and each.table.ids]
-    if not with_ids:
-        return systems
-    ids = with_ids[0]
+        drawn = drawn if names_of_ids(drawn) else other.resampling
+        columns = {**other.predictions.columns, **columns}
 
-    def with_the_ids(scores: LabeledScores) -> LabeledScores:
-        if scores.table and scores.table.ids:
-            return scores
-        columns = Columns({**ids.predictions.columns, **scores.predictions.columns})
-        data = scores.predictions.with_columns(columns)
-        return replace(scores, predictions=data, resampling=ids.resampling)
+    def completed(scores: LabeledScores) -> LabeledScores:
+        data = scores.predictions.with_columns(Columns(columns | {**scores.predictions.columns}))
+        return replace(scores, predictions=data, resampling=drawn)
 
-    return {name: with_the_ids(scores) for name, scores in systems.items()}
+    return {name: completed(scores) for name, scores in systems.items()}
 
 
 def _with_common_metrics(plan: Plan, systems: Systems) -> list[Systems]:
@@ -232,19 +230,19 @@ def _specification(plan: Plan, systems: Systems) -> Specification:
         [plan.scales[name] for name in systems], n_classes[name], of_table=plan.reader is None,
         has_spoof=first.has_spoof,
     )  # fmt: skip
-    metrics = speakers_apart(metrics) if groups else metrics
+    metrics = kept_apart(metrics, groups) if groups else metrics
     if costs is not None:
         print_line(f"--costs: {_listed(costs)}")
     if intervals is not None:
-        check_method(intervals, first.resampling)
         intervals = intervals.drawing(first.resampling)
         intervals = replace(intervals, drawn=drawn_name(first.resampling))
     by: Any = options.conditions.by
-    if first.has_spoof:
-        by = by_kind(first.predictions, by, options.conditions.bins)
+    is_spoof = None if first.trials is None else first.trials.is_spoof
+    if is_spoof is not None:
+        from fastpsr.trials.labels import KIND
+
+        by = sharing_targets(first.predictions, by or [KIND], options.conditions.bins, is_spoof)
         _print_shared_targets(options, by, metrics)
-    if isinstance(first.predictions, PartitionedPredictions):
-        _print_parts(first, has_intervals=intervals is not None)
     pairs, group_pairs = options.differences.pairs, options.differences.group_pairs
     return Specification(metrics, intervals, by, options.conditions.bins, pairs, group_pairs)
 
@@ -290,20 +288,25 @@ def _add_figures(figures: Figures, plan: Plan, systems: Systems, groups: Specifi
         figures["by_condition"][name] = {
             group.name: group.data for group in groups_of(alike, groups.by, groups.bins)
         }
-        if scores.has_spoof:
-            figures["spoof"][name] = data.columns[SPOOF]
+        if scores.trials is not None and scores.trials.is_spoof is not None:
+            figures["spoof"][name] = scores.trials.is_spoof
 
 
-def _print_parts(scores: LabeledScores, *, has_intervals: bool) -> None:
-    """Print how a table is read, and why that takes long, if it does."""
-    table, source = scores.table, scores.predictions.source
+def _check_parts(plan: Plan, scores: LabeledScores) -> None:
+    """Print how a table is read part by part, and why that takes long; raise for a report."""
+    table, source, reports = scores.table, scores.predictions.source, plan.options.outputs.reports
     assert table is not None
+    if reports:
+        raise ValueError(
+            f"--output {reports[0]}: a report draws all scores, and {table.path} is read part by "
+            "part: take a sample"
+        )
     n_files, n_parts = (
         counted(len(table.files), "file"),
         counted(scores.predictions.n_parts, "part"),
     )
     print_line(f"{table.path}: {n_files}, read in {n_parts}")
-    if has_intervals and table.n_bytes:
+    if plan.intervals is not None and table.n_bytes:
         unit, name = (10**6, "MB") if table.n_bytes > 10**6 else (10**3, "KB")
         needed = f"{-(-table.n_bytes // unit)}{name}"
         print_error(

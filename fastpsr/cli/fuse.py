@@ -1,13 +1,12 @@
 """`fastpsr fuse`."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fastpsr.cli.command import in_groups
-from fastpsr.cli.options.files import check_outputs, named_files
+from fastpsr.cli.options.files import check_inputs, check_outputs, named_files
 from fastpsr.cli.options.fusion import FusionOptions
 from fastpsr.cli.options.modes import given, refuse
 from fastpsr.cli.options.sources import Scores
@@ -36,31 +35,11 @@ def fuse(
     from fastpsr.cli.fusion import apply_fusion, train_fusion
 
     systems = named_files([*(scores or []), *(files or [])])
-    measures = options.measures.parse(context)
-    _check_options(context, options, systems)
-    _check_outputs(options)
-    intervals = options.drawn.parse(context, of_trials=True, speakers=options.speakers, always=True)
-    inputs = [
-        *systems, *options.keys.files, *options.applied, options.load, options.speakers.file,
-        *(each.source for each in measures.values() if isinstance(each.source, Path)),
-    ]  # fmt: skip
-    check_outputs(options.written, inputs)
-    if options.load is None:
-        train_fusion(options, systems, measures, intervals, inputs)
-    else:
-        apply_fusion(options, options.load, measures, inputs)
-
-
-def _check_options(
-    context: typer.Context, options: FusionOptions, systems: Mapping[Path, str | None]
-) -> None:
-    """Raise if options do not go together."""
+    if options.apply is not None and options.output is None:
+        raise ValueError("--apply needs --output FILE for the fused scores")
     if options.load is not None:
-        if options.apply is None:
-            raise ValueError("--load needs --apply with the scores of each system")
-        if systems:
-            extra = next(iter(systems))
-            raise ValueError(f"--load leaves nothing to train: give --apply {extra}, not --scores")
+        if options.apply is None or systems:
+            raise ValueError("--load needs --apply with the scores of each system, and no others")
         trained = {*given(context)} - _WITH_LOAD
         refuse(context, trained, "has no use with --load: the fusion is trained")
     elif not systems:
@@ -72,12 +51,15 @@ def _check_options(
     # scores that hold their labels may lack trials that others have
     has_key = bool(options.keys.files) or "extra" not in options.allowed.words
     options.allowed.check(of_trials=True, has_key=has_key)
-
-
-def _check_outputs(options: FusionOptions) -> None:
-    """Raise if files are not of use."""
-    if options.apply is not None and options.output is None:
-        raise ValueError("--apply needs --output FILE for the fused scores")
-    for name, path in options.tables.files if options.load is not None else []:
-        if path is not None:
-            raise ValueError(f"{name} {path} has no use with --load: nothing is evaluated")
+    measures = options.measures.parse(context)
+    intervals = options.drawn.parse(context, of_trials=True, speakers=options.speakers, always=True)
+    inputs = [
+        *systems, *options.keys.files, *options.applied, options.load, options.speakers.file,
+        *(each.source for each in measures.values() if isinstance(each.source, Path)),
+    ]  # fmt: skip
+    check_outputs(options.written, inputs)
+    check_inputs(inputs)
+    if options.load is None:
+        train_fusion(options, systems, measures, intervals, inputs)
+    else:
+        apply_fusion(options, options.load, measures)

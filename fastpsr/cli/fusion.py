@@ -12,10 +12,11 @@ from fastpsr.calibration import (
     cross_fit,
     load_calibrator,
 )
-from fastpsr.calibration.files import scales_in, write_calibrator
-from fastpsr.cli.options.files import check_inputs, to_stdout, written
+from fastpsr.calibration.files import scales_in
+from fastpsr.cli.options.files import write_fitted, written
 from fastpsr.cli.options.fusion import FusionOptions, Measure
 from fastpsr.cli.options.intervals import arguments, drawn_name
+from fastpsr.cli.options.measures import MetricOptions
 from fastpsr.cli.options.sources import kinds_of, trial_scale
 from fastpsr.cli.results import (
     print_evaluation,
@@ -40,57 +41,35 @@ from fastpsr.evaluation import Evaluation, evaluate_fusion
 from fastpsr.evaluation.fusion_gains import cross_fitted_rows, metrics_of_fusion
 from fastpsr.evaluation.specification import named_metrics
 from fastpsr.metrics.defaults import operating_points
-from fastpsr.trials import TrialSet
 from fastpsr.trials.evaluate import metrics_of, units_of
 
 _FIXED = "intervals hold the fits fixed: --refits adds what other training data would change"
 
 
-def apply_fusion(
-    options: FusionOptions,
-    load: Path,
-    measures: Mapping[str, Measure],
-    inputs: Sequence[Path | None],
-) -> None:
+def apply_fusion(options: FusionOptions, load: Path, measures: Mapping[str, Measure]) -> None:
     """Fuse the scores of --apply by a saved fusion."""
-    reader = _reader(options)
-    check_inputs(inputs)
     fitted = load_calibrator(load)
-    one = _of_all(fitted)
-    if not isinstance(one, LinearFusion):
-        kind = type(one).__name__
+    fusion = _of_all(fitted)
+    if not isinstance(fusion, LinearFusion):
+        kind = type(fusion).__name__
         raise ValueError(f"{load} is {kind}, of one system: use fastpsr calibrate --load")
-    systems = [n for n in one.systems_ if n in one.columns_]
+    needed = [name for name in fusion.systems_ if name not in fusion.columns_]
+    if {*needed} != {*measures}:
+        raise ValueError(
+            f"--quality must be as in training: {', '.join(needed) or 'none'}, not "
+            f"{', '.join(measures) or 'none'}"
+        )
+    systems = [name for name in fusion.systems_ if name in fusion.columns_]
     names, trained = options.names_of_applied(systems), scales_in(load)
     scales = _scales(options, [*names.values()])
     if options.scores_are is None and len(trained) == len(systems):  # as in training
-        scales = {name: cast("Scale", each) for name, each in zip(systems, trained, strict=True)}
-    _check_measures(one, measures)
+        scales = {name: cast("Scale", scale) for name, scale in zip(systems, trained, strict=True)}
     conditions = fitted.columns_ if isinstance(fitted, ByCondition) else ()
+    where: Any = (names, scales, measures, options.output, conditions)
     with worded(by=f"conditions of {load}"):
-        others = read_systems(
-            reader, names, scales, measures, options.output, conditions, labeled=False
-        )  # fmt: skip
+        applied_scores = read_systems(_reader(options), *where, labeled=False)
     _print_fusion(fitted)
-    _write(options, fitted, others)
-
-
-def _reader(options: FusionOptions) -> TrialReader:
-    return TrialReader(options.keys, options.trials, options.allowed, options.speakers)
-
-
-def _check_measures(fitted: LinearFusion, measures: Mapping[str, Measure]) -> None:
-    """Raise unless the quality measures are those of a saved fusion."""
-    needed = [name for name in fitted.systems_ if name not in fitted.columns_]
-    if {*needed} != {*measures}:
-        has = (
-            f"has the quality measures {', '.join(needed)}" if needed else "has no quality measures"
-        )
-        options = " ".join(f"--quality {'=FILE:'.join(name.split(':', 1))}" for name in needed)
-        remedy = f": give {options}" if needed else ""
-        found = ", ".join(measures) or "none"
-        rule = "--quality must be as in training"
-        raise ValueError(f"{rule}: the fusion {has}, not {found}{remedy}")
+    _write(options, fitted, applied_scores)
 
 
 def train_fusion(
@@ -101,30 +80,26 @@ def train_fusion(
     inputs: Sequence[Path | None],
 ) -> None:
     """Fit a fusion, print it and what each system adds, and write what is asked for."""
-    shown, reader = shown_names(systems), _reader(options)
-    fusion, metrics = options.fusion, _metrics(options)
-    names = {Path(path): name for path, name in shown.items()}
-    scales, others = _scales(options, [*shown.values()]), None
-    applied = options.names_of_applied([*shown.values()]) if options.apply else {}
-    check_inputs(inputs)
+    names = {Path(path): name for path, name in shown_names(systems).items()}
+    applied = options.names_of_applied([*names.values()]) if options.apply else {}
+    fusion, metrics, reader = options.fusion, _metrics(options.metrics), _reader(options)
+    scales, applied_scores = _scales(options, [*names.values()]), None
     with steps() as begin, recorded_lines() as lines:
         reader.progress = begin
-        conditions = options.conditions.columns
-        where: Any = (scales, measures, options.output, conditions)
-        with worded(by="--by"):
-            read = read_systems(reader, names, *where, labeled=True)
+        where: Any = (scales, measures, options.output, options.conditions.columns)
+        read = read_systems(reader, names, *where, labeled=True)
         if applied:  # read before fitting
             with worded(by="--apply: --by"):
-                others = read_systems(reader, applied, *where, labeled=False)
-        made = read.first
-        train = CrossFit(options.folds, groups=made.speakers if made.has_speakers else None)
+                applied_scores = read_systems(reader, applied, *where, labeled=False)
+        trials, cases = read.first, read.conditions
+        train = CrossFit(options.folds, groups=trials.speakers if trials.has_speakers else None)
         with warnings_as_lines(), worded(systems="--scores"):
-            fitted = fusion.fit(read.given, **read.conditions)
+            fitted = fusion.fit(read.given, **cases)
             _print_fusion(fitted)
+            units = units_of(trials, options.drawn.of_trials(trials))
             evaluation = evaluate_fusion(
-                read.given, fusion, metrics_of(made, metrics, ["likelihoods"]), train=train,
-                progress=begin, refits=options.refits, **read.conditions,
-                **_settings(options, intervals, made),
+                read.given, fusion, metrics_of(trials, metrics, ["likelihoods"]), train=train,
+                progress=begin, refits=options.refits, **cases, **arguments(intervals, units),
             )  # fmt: skip
         evaluation = _show(options, evaluation, fitted, scales, inputs)
         for path in options.tables.reports:
@@ -132,27 +107,30 @@ def train_fusion(
                 path, evaluation, begin, read=lines, fusion=_of_all(fitted),
                 title=f"Fusion of {', '.join(scales)}",
                 text=[] if options.refits else [f"The {_FIXED}."],
-                predictions=cross_fitted_rows(read.given, fusion, train, **read.conditions),
-                operating_points=options.detection or operating_points(2, "likelihoods"),
+                predictions=cross_fitted_rows(read.given, fusion, train, **cases),
+                operating_points=options.metrics.detection or operating_points(2, "likelihoods"),
             )  # fmt: skip
-    if others is not None:
-        _write(options, fitted, others)
+    if applied_scores is not None:
+        _write(options, fitted, applied_scores)
     elif options.output is not None:
-        how = ", cross-fitted" + ", speakers apart" * made.has_speakers
-        fused: Any = cross_fit(fusion, read.given, train, **read.conditions)
+        how = ", cross-fitted" + ", speakers apart" * trials.has_speakers
+        fused: Any = cross_fit(fusion, read.given, train, **cases)
         read.write(options.output, fused, how)
     if options.save is not None:
-        with to_stdout(options.save) as target:
-            write_calibrator(fitted, target, [*scales.values()])
-    print_written(written([file for file in options.written if file[1] != options.output]))
+        write_fitted(fitted, options.save, [*scales.values()])
+    print_written(written(options.tables.files))
 
 
-def _metrics(options: FusionOptions) -> Mapping[str, Any]:
+def _reader(options: FusionOptions) -> TrialReader:
+    return TrialReader(options.keys, options.trials, options.allowed, options.speakers)
+
+
+def _metrics(options: MetricOptions) -> Mapping[str, Any]:
     """Return the metrics that are asked for, by default those of a fusion."""
-    if options.metrics is None:
+    options.spoofing(has_spoof=False)  # which may be refused
+    if options.names is None:
         return metrics_of_fusion(2, detection=options.detection)
-    names = options.metrics.split(",")
-    return named_metrics(names, 2, ["likelihoods"], detection=options.detection)
+    return named_metrics(options.names, 2, ["likelihoods"], detection=options.detection)
 
 
 def _scales(options: FusionOptions, names: Sequence[str]) -> dict[str, Scale]:
@@ -163,42 +141,37 @@ def _scales(options: FusionOptions, names: Sequence[str]) -> dict[str, Scale]:
     return dict(zip(names, kinds, strict=True))
 
 
-def _settings(
-    options: FusionOptions, intervals: Intervals | None, made: TrialSet
-) -> dict[str, Any]:
-    """Return the settings of intervals, which draw the speakers if they are known."""
-    found = arguments(intervals, options.drawn, made)
-    return found and {**found, "resampling": units_of(made, found["resampling"])}
-
-
 def _of_all(fitted: Any) -> Any:
     """Return the fusion of all conditions, of a fusion by condition."""
     return fitted.pooled_ if isinstance(fitted, ByCondition) else fitted
 
 
+def _of_conditions(fitted: Any) -> dict[str, LinearFusion | None]:
+    """Return the fusion of each condition, None where it is that of all."""
+    by_condition = isinstance(fitted, ByCondition)
+    return dict(zip(fitted.groups_, fitted.own_, strict=True)) if by_condition else {}
+
+
 def _print_fusion(fitted: LinearFusion | ByCondition) -> None:
     """Print the weight of each column, and the bias; of a fusion by condition also the others."""
-    if isinstance(fitted, ByCondition):
-        with off_the_bar():
-            console.print(str(fitted), soft_wrap=True)
-        for name, own in zip(fitted.groups_, fitted.own_, strict=True):
-            if own is not None:
-                _print_weights(own, f" of {name}")
-        _print_weights(fitted.pooled_, " of all")
-    else:
-        _print_weights(fitted, "")
-
-
-def _print_weights(fitted: LinearFusion, of: str) -> None:
-    bias = float(fitted.bias_[1] - fitted.bias_[0])
-    values = [*zip(fitted.columns_, fitted.weights_.tolist(), strict=True), ("bias", bias)]
-    width = max(len(name) for name, _ in values)
-    rank = f"rank {fitted.rank_} of {len(fitted.columns_)} columns"
     with off_the_bar():
-        what = f"fusion{of} at a prior of {fitted.prior:g}, in natural logarithms"
-        console.print(f"{what}: {rank}", soft_wrap=True)
-        for name, value in values:
-            console.print(f"  {name:<{width}}  {value:>11.5g}")
+        if isinstance(fitted, ByCondition):
+            console.print(str(fitted), soft_wrap=True)
+        fusions = {
+            f" of {name}": fusion for name, fusion in _of_conditions(fitted).items() if fusion
+        }
+        of_all = " of all" * isinstance(fitted, ByCondition)
+        for which, fusion in (fusions | {of_all: _of_all(fitted)}).items():
+            content = _content(fusion)
+            weights = content["weights"] | {"bias": content["bias"]}
+            width = max(map(len, weights))
+            console.print(
+                f"fusion{which} at a prior of {fusion.prior:g}, in natural logarithms: "
+                f"rank {fusion.rank_} of {len(fusion.columns_)} columns",
+                soft_wrap=True,
+            )
+            for name, value in weights.items():
+                console.print(f"  {name:<{width}}  {value:>11.5g}")
 
 
 def _show(
@@ -219,8 +192,8 @@ def _show(
         print_error(caution)
     content = _content(_of_all(fitted))
     if isinstance(fitted, ByCondition):
-        own = zip(fitted.groups_, fitted.own_, strict=True)
-        content["conditions"] = {name: each and _content(each) for name, each in own}
+        fusions = _of_conditions(fitted).items()
+        content["conditions"] = {name: fusion and _content(fusion) for name, fusion in fusions}
     kinds = ", ".join(dict.fromkeys(scales.values()))
     write_evaluation(evaluation, kinds, options.tables.tables, inputs, fusion=content)
     return evaluation
@@ -236,7 +209,7 @@ def _content(fitted: LinearFusion) -> dict[str, Any]:
     }
 
 
-def _write(options: FusionOptions, fitted: Any, others: Systems) -> None:
+def _write(options: FusionOptions, fitted: Any, systems: Systems) -> None:
     """Write the fused scores of other trials."""
     assert options.output is not None
-    others.write(options.output, fitted.transform(others.given, **others.conditions))
+    systems.write(options.output, fitted.transform(systems.given, **systems.conditions))

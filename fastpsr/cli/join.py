@@ -8,7 +8,7 @@ import typer
 
 import fastpsr as fp
 from fastpsr.cli.command import in_groups
-from fastpsr.cli.options.declaration import option
+from fastpsr.cli.options.declaration import declared
 from fastpsr.cli.options.files import check_inputs, check_outputs, named_files
 from fastpsr.cli.options.sources import AllowOptions, KeyOptions, SpeakerOptions, TrialOptions
 from fastpsr.cli.show import print_line, steps
@@ -23,12 +23,12 @@ def join(
     keys: KeyOptions,
     scores: Annotated[
         list[Path],
-        option(
+        declared(
             "Score file of a system, or COLUMN=FILE, - for standard input; files of further "
             "systems may follow at the end."
         ),
     ],
-    output: Annotated[Path, option("Parquet file to write.")],
+    output: Annotated[Path, declared("Parquet file to write.")],
     files: Annotated[
         list[Path] | None,
         typer.Argument(metavar="FILE", help="Score files of further systems."),

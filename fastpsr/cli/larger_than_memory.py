@@ -20,7 +20,7 @@ from fastpsr.trials.reading import least_memory
 
 def column_of(number: int) -> str:
     """Return the column of a system in the joined file, which no file of trials has."""
-    return f"scores of system {number}"
+    return f"scores {number + 1}"
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import hashlib
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,6 @@ from fastpsr.cli.options.files import Outputs
 from fastpsr.cli.show import Steps, console, off_the_bar, print_error, print_line, recorded_lines
 from fastpsr.cli.wording import in_words
 from fastpsr.evaluation import Evaluation
-from fastpsr.evaluation.files import as_csv, as_latex, as_markdown
 from fastpsr.evaluation.layout import grid_of_one, remarks
 from fastpsr.files import can_be_read_again, write_text
 from fastpsr.metrics import MinDCF
@@ -128,17 +127,14 @@ def write_evaluation(
     **more: Any,
 ) -> None:
     """Write tables by their ending; JSON also has what was read, and `more` by name."""
-    makers: Mapping[str, Callable[[Evaluation], str]] = {
-        ".csv": as_csv, ".md": as_markdown, ".tex": as_latex,
-    }  # fmt: skip
     for option, path in files:
         if path is None:
             continue
-        if option == "--json" or path.suffix == ".json":
-            content = {"version": __version__, "scores_are": scores_are, **more}
-            text = as_json(content | evaluation.to_dict() | {"inputs": described(inputs)})
-        else:
-            text = makers[path.suffix](evaluation)
+        if option != "--json" and path.suffix != ".json":
+            evaluation.write(path)
+            continue
+        content = {"version": __version__, "scores_are": scores_are, **more}
+        text = as_json(content | evaluation.to_dict() | {"inputs": described(inputs)})
         if str(path) == "-":
             sys.stdout.write(text)
         else:
@@ -184,20 +180,16 @@ def described(paths: Iterable[Path | None]) -> list[dict[str, Any]]:
 
     What can be read only once, such as a pipe, has neither.
     """
-    found: list[dict[str, Any]] = []
-    for path in paths:
-        if path is None:
-            continue
-        if can_be_read_again(path):
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            found.append(_entry(path, path.stat().st_size, digest))
-        else:
-            files = [Path(name) for name in parquet_files(path)]
-            found += [_entry(each, each.stat().st_size, None) for each in files]
-            found += [] if files else [_entry(path, None, None)]
-    return found
-
-
-def _entry(path: Path, n_bytes: int | None, digest: str | None) -> dict[str, Any]:
-    return {"path": str(path), "n_bytes": n_bytes, "sha256": digest}
+    entries = []
+    for path in filter(None, paths):
+        is_file = can_be_read_again(path)
+        files = [path] if is_file else [Path(name) for name in parquet_files(path)]
+        for file in files or [path]:
+            entry: dict[str, Any] = {"path": str(file), "n_bytes": None, "sha256": None}
+            if files:
+                entry["n_bytes"] = file.stat().st_size
+            if is_file:
+                with file.open("rb") as opened:
+                    entry["sha256"] = hashlib.file_digest(opened, "sha256").hexdigest()
+            entries.append(entry)
+    return entries

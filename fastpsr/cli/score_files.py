@@ -141,12 +141,12 @@ class TableReader:
         floor = (self.floor or 0.0) if scale in OF_POSTERIORS else 0.0
         return LabeledScores(
             predictions(table, priors=parse_priors(self.priors, scale), floor=floor),
-            lambda: predictions(replace(table, kind="raw scores"), priors=None),
-            _write_table,
-            drawn,
-            (table.ids[0], table.ids[1]) if len(table.ids) == 2 else None,
-            [*table.others] or None,
-            table,
+            raw=lambda: predictions(replace(table, kind="raw scores"), priors=None),
+            write=_write_table,
+            resampling=drawn,
+            groups=(table.ids[0], table.ids[1]) if len(table.ids) == 2 else None,
+            by=[*table.others] or None,
+            table=table,
         )
 
 
@@ -219,6 +219,7 @@ class TrialScores:
         unweighted = None
         if weights is not None:
             unweighted = predictions_of(trials, name, scale, prior=prior)
+        drawn = None if self.drawn is None else self.drawn.of_trials(trials)
         format = self.reader.options.of_scores.format or trials.source.format
 
         def write(result: Predictions, target: Path) -> str:
@@ -230,15 +231,14 @@ class TrialScores:
 
         return LabeledScores(
             data,
-            lambda: trials.predictions("raw", weights=weights),
-            write,
-            units_of(trials, None if self.drawn is None else self.drawn.of_trials(trials)),
-            SPEAKER_COLUMNS if trials.has_speakers else None,
-            [*self.conditions] or None,
-            None,
-            trials,
-            format,
-            unweighted,
+            raw=lambda: trials.predictions("raw", weights=weights),
+            write=write,
+            resampling=units_of(trials, drawn),
+            groups=SPEAKER_COLUMNS if trials.has_speakers else None,
+            by=[*self.conditions] or None,
+            trials=trials,
+            format=format,
+            unweighted=unweighted,
         )
 
 

@@ -1,21 +1,20 @@
 """`fastpsr simulate`."""
 
-import errno
-import os
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import fastpsr as fp
 from fastpsr.cli.command import Command
-from fastpsr.cli.options.declaration import option
+from fastpsr.cli.options.declaration import declared
 from fastpsr.cli.options.files import check_written_ending
-from fastpsr.cli.show import console, steps
+from fastpsr.cli.show import console
 from fastpsr.files import check_place, whole_file
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from polars import DataFrame
 
 app = typer.Typer(no_args_is_help=True, help="Write simulated data to files.")
@@ -37,27 +36,15 @@ class System(StrEnum):
 @app.command(cls=Command)
 def trials(
     output: Output,
-    targets: Annotated[int, option("Number of target trials.", arguments=_SIZES)] = 3_658,
-    nontargets: Annotated[int, option("Number of non-target trials.")] = 718_130,
+    targets: Annotated[int, declared("Number of target trials.", arguments=_SIZES)] = 3_658,
+    nontargets: Annotated[int, declared("Number of non-target trials.")] = 718_130,
     seed: Seed = 0,
 ) -> None:
     """Write a speaker-verification trial list: labels, LLRs, models, segments and speakers."""
-    from fastpsr.cli.score_files import write_columns
-
     _check_output(output)
-    with steps(2) as begin:
-        begin("simulating")
-        made = fp.simulate.trial_list(targets, nontargets, seed=seed)
-        begin("writing")
-        columns = {
-            "y_true": made.y_true,
-            "llr": made.llr,
-            "enroll": made.enroll,
-            "test": made.test,
-            "enroll_speaker": made.enroll_speaker,
-            "test_speaker": made.test_speaker,
-        }
-        write_columns(output, columns)
+    data = fp.simulate.trial_list(targets, nontargets, seed=seed)
+    names = ("y_true", "llr", "enroll", "test", "enroll_speaker", "test_speaker")
+    _write(output, {name: getattr(data, name) for name in names})
     console.print(f"{output}: {targets + nontargets:,} trials, {targets:,} of them targets")
 
 
@@ -75,16 +62,12 @@ def challenge(
     Keys are dev_key.txt and eval_key.txt, scores dev_a.txt and so on, in the formats of Kaldi;
     durations.txt has the seconds of each recording. The speaker is what an id has before its slash.
     """
-    _check_folder(folder)
-    with steps(2) as begin:
-        begin("simulating")
-        lists = fp.simulate.challenge(targets, nontargets, seed=seed)
-        begin("writing")
-        written = _texts(dict(zip(("dev", "eval"), lists, strict=True)))
-        folder.mkdir(exist_ok=True)
-        for name, rows in written.items():
-            with whole_file(folder / name) as part:
-                rows.write_csv(part, separator=" ", include_header=False, float_precision=5)
+    lists = fp.simulate.challenge(targets, nontargets, seed=seed)
+    written = _texts(dict(zip(("dev", "eval"), lists, strict=True)))
+    folder.mkdir(exist_ok=True)
+    for name, rows in written.items():
+        with whole_file(folder / name) as part:
+            rows.write_csv(part, separator=" ", include_header=False, float_precision=5)
     for name, rows in written.items():
         what = "recordings" if name == "durations.txt" else "trials"
         console.print(f"{folder / name}: {len(rows):,} {what}")
@@ -95,21 +78,21 @@ def _texts(lists: "dict[str, fp.simulate.ChallengeList]") -> "dict[str, DataFram
     import polars
 
     texts, durations = {}, []
-    for list_name, made in lists.items():
-        sides = {"enroll": made.enroll, "test": made.test}
-        speakers = {"enroll": made.enroll_speaker, "test": made.test_speaker}
+    for list_name, data in lists.items():
+        sides = {"enroll": data.enroll, "test": data.test}
+        speakers = {"enroll": data.enroll_speaker, "test": data.test_speaker}
         trials = polars.DataFrame(sides).select(
             polars.format("id{}/{}.wav", polars.Series(speakers[side]), side).alias(side)
             for side in sides
         )
-        label = polars.when(polars.Series(made.y_true) == 1).then(polars.lit("target"))
+        label = polars.when(polars.Series(data.y_true) == 1).then(polars.lit("target"))
         texts[f"{list_name}_key.txt"] = trials.with_columns(
             label=label.otherwise(polars.lit("nontarget"))
         )
         for system in ("a", "b"):
-            scores = polars.Series(system, getattr(made, system))
+            scores = polars.Series(system, getattr(data, system))
             texts[f"{list_name}_{system}.txt"] = trials.with_columns(scores)
-        for side, seconds in (("enroll", made.enroll_seconds), ("test", made.test_seconds)):
+        for side, seconds in (("enroll", data.enroll_seconds), ("test", data.test_seconds)):
             durations.append(polars.DataFrame({"id": trials[side], "seconds": seconds}))
     texts["durations.txt"] = polars.concat(durations).unique("id", maintain_order=True)
     return texts
@@ -120,7 +103,7 @@ def classes(
     output: Output,
     samples: Annotated[int, typer.Option(help="Number of samples.")] = 2_000,
     n_classes: Annotated[
-        int, option("Number of classes.", "--classes", arguments={"n_classes": "--classes {}"})
+        int, declared("Number of classes.", "--classes", arguments={"n_classes": "--classes {}"})
     ] = 2,
     system: Annotated[
         System,
@@ -130,13 +113,10 @@ def classes(
     seed: Seed = 0,
 ) -> None:
     """Write labels and log-posteriors of a synthetic system (Ferrer and Ramos, 2024)."""
-    from fastpsr.cli.score_files import write_columns
-
     _check_output(output)
-    made = fp.simulate.gaussian_classes(samples, n_classes=n_classes, variance=variance, seed=seed)
-    write_columns(output, {"y_true": made.y_true, "log_posterior": getattr(made, system.value)})
-    n_samples = made.y_true.size
-    console.print(f"{output}: {n_samples:,} samples of {n_classes} classes, system {system.value}")
+    data = fp.simulate.gaussian_classes(samples, n_classes=n_classes, variance=variance, seed=seed)
+    _write(output, {"y_true": data.y_true, "log_posterior": getattr(data, system.value)})
+    console.print(f"{output}: {samples:,} samples of {n_classes} classes, system {system.value}")
 
 
 def _check_output(path: Path) -> None:
@@ -145,9 +125,7 @@ def _check_output(path: Path) -> None:
     check_place(path)
 
 
-def _check_folder(path: Path) -> None:
-    """Raise, before any computation, if this cannot be a folder."""
-    if path.exists() and not path.is_dir():
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
-    if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "No such folder for the folder", str(path))
+def _write(path: Path, columns: "dict[str, NDArray[Any]]") -> None:
+    from fastpsr.cli.score_files import write_columns
+
+    write_columns(path, columns)

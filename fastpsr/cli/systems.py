@@ -95,9 +95,10 @@ def read_systems(
 def _common(sets: dict[str, TrialSet], *, drop: bool) -> dict[str, TrialSet]:
     """Return the trials that all systems have, in the order of the first."""
     common, left_out = common_trials(sets)
-    if left_out and (lacks := lacking_trial(sets)):
+    if left_out:
         if not drop:
-            raise ValueError(f"{lacks}: pass --allow missing to fuse the trials that all have")
+            lacking = lacking_trial(sets)
+            raise ValueError(f"{lacking}: pass --allow missing to fuse the trials that all have")
         print_line(left_out)
     return common
 

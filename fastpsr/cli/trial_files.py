@@ -1,19 +1,19 @@
 """Keys and score files of trials; how their columns were interpreted is printed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from fastpsr.cli.options.sources import AllowOptions, KeyOptions, SpeakerOptions, TrialOptions
-from fastpsr.cli.show import Steps, print_line
+from fastpsr.cli.show import Steps, print_line, print_line_once
 from fastpsr.cli.wording import note_in_options, worded
 from fastpsr.files import can_be_read_again
-from fastpsr.trials import Reading, TrialSet, read, read_classes
+from fastpsr.trials import Reading, TrialSet, read, read_key
 from fastpsr.trials.formats import endings_of, may_end_in
-from fastpsr.trials.reading import collect, open_as_one, read_file
-from fastpsr.trials.roles import CLASSES, Label, Request, Wanted
+from fastpsr.trials.reading import read_file
+from fastpsr.trials.roles import CLASSES, Request, Wanted
 from fastpsr.trials.speakers import AS_SPEAKERS, taken_as_conditions
 
 
@@ -27,7 +27,6 @@ class TrialReader:
     speakers: SpeakerOptions = field(default_factory=SpeakerOptions)
     has_scores: bool = True  # else the classes are the scores
     progress: Steps = field(default_factory=Steps)
-    _printed: set[str] = field(default_factory=set)  # lines on speakers
 
     def read(self, path: Path) -> TrialSet:
         """Read the scores of a system, with labels; add speakers."""
@@ -44,10 +43,11 @@ class TrialReader:
             n_printed = 2
         notes = [*trials.notes[n_printed:]]
         if trials.has_speakers or taken_as_conditions(trials.columns, AS_SPEAKERS):
-            of_speakers = notes.pop()  # printed once, if it holds for several systems
-            notes += [] if of_speakers in self._printed else [of_speakers]
-            self._printed.add(of_speakers)
-        self._print(notes)
+            notes, on_speakers = notes[:-1], notes[-1]
+            self._print(notes)
+            print_line_once(note_in_options(on_speakers))  # which hold for several systems
+        else:
+            self._print(notes)
         return trials
 
     def read_unlabeled(self, path: Path) -> TrialSet:
@@ -58,20 +58,19 @@ class TrialReader:
 
     @cached_property
     def _key(self) -> Reading | None:
-        classes = self.keys.classes if self.has_scores else None
-        files: list[tuple[Path, Label | None]] = [(path, None) for path in self.keys.keys]
-        if classes is not None:
-            files = [*zip(classes, CLASSES, strict=True), *files]
+        files: Any = self.keys.keys
+        if self.keys.classes is not None and self.has_scores:
+            files = dict(zip(CLASSES, self.keys.classes, strict=True))
         if not files:
             return None
-        self.progress(f"reading {' and '.join(str(path) for path, _ in files)}")
-        layout = self.options.of_key
-        transpose = "--key-format transpose or no-transpose"
-        with worded(transpose=transpose):
-            request = Request("key", layout.format, layout.columns, prefix="key_")
-            turns = [layout.transpose] * len(files)
-            key = collect(open_as_one(files, request, turns), self.progress)
-        self._print(key.notes.splitlines())
+        self.progress(f"reading {' and '.join(map(str, self.keys.files))}")
+        layout, turns = self.options.of_key, "--key-format transpose or no-transpose"
+        with worded(format="--key-format {}", columns="--key-format {}", transpose=turns):
+            key = read_key(
+                files, format=layout.format, columns=layout.columns, transpose=layout.transpose,
+                progress=self.progress,
+            )  # fmt: skip
+        self._print([key.notes])
         return key
 
     def _read_file(self, path: Path, wanted: Wanted, **more: Any) -> Reading:
@@ -85,11 +84,10 @@ class TrialReader:
         classes = self.keys.classes
         self.progress(f"reading {path if classes is None else ' and '.join(map(str, classes))}")
         if classes is not None:
+            files = dict(zip(CLASSES, classes, strict=True))
             format = self.options.of_scores.format
-            with worded():
-                scores = read_classes(*classes, format=format, progress=self.progress)
-            trials = read(scores, **policies, **self._speakers)
-            return replace(trials, notes=(*scores.notes.splitlines(), *trials.notes[1:]))
+            options = policies | self._speakers
+            return read(files, score_format=format, progress=self.progress, **options)
         if not labeled:
             return read(None, self._read_file(path, "scores"), **policies)
         try:
@@ -115,8 +113,8 @@ class TrialReader:
         }  # fmt: skip
 
     @staticmethod
-    def _print(taken: Sequence[str]) -> None:
-        for line in taken:
+    def _print(notes: Sequence[str]) -> None:
+        for line in (line for note in notes for line in note.splitlines()):
             print_line(note_in_options(line))
 
 

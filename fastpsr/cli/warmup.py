@@ -30,7 +30,7 @@ def warmup(
             begin(signature.kernel)
             took.append((signature, seconds))
     if as_json:
-        took.sort(key=lambda each: -(each[1] or 0.0))
+        took.sort(key=lambda entry: -(entry[1] or 0.0))
         rows = [{"kernel": s.kernel, "types": s.types, "seconds": seconds} for s, seconds in took]
         console.print(json.dumps(rows, indent=1))
     else:

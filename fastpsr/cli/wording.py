@@ -38,8 +38,9 @@ def usage_of(argument: str) -> str | None:
 
     That is "--" and its name, unless the declaration of an option says otherwise.
     """
-    option = f"--{argument.replace('_', '-')}"
-    return USAGE.get(argument) or (f"{option} {{}}" if option in KNOWN else None)
+    usual = f"--{argument.replace('_', '-')} {{}}"
+    usages = [usage for usage in (USAGE.get(argument), usual) if usage]
+    return next((each for each in usages if each.split()[0] in KNOWN or each[0] != "-"), None)
 
 
 def in_options(error: Exception, names: Mapping[str, str] | None = None) -> str:

@@ -203,6 +203,7 @@ class OpenTable:
         """
         label = self._find("labels", labels, LABELS)
         weight = self._find("weights", weights, WEIGHTS)
+        ids = tuple(self._known("ids", name) for name in ids)
         more = {
             name: self._known(argument, name)
             for argument, names in (others or {}).items()

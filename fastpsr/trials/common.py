@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.optional import polars
-from fastpsr.trials.coded import Coded, recode
+from fastpsr.ids import numbered
+from fastpsr.trials.coded import Coded
 from fastpsr.trials.trial_set import TrialSet
 
 
@@ -16,70 +16,48 @@ def common_trials(systems: Mapping[Any, TrialSet]) -> tuple[dict[Any, TrialSet],
 
     What is left out is "" if the trials of all systems are the same.
     """
-    numbers = _numbers([*systems.values()])
-    first, *others = numbers
-    if all(np.array_equal(first, other) for other in others):
-        return _checked(dict(systems)), ""
-    is_shared = np.ones(first.size, bool)
-    for other in others:
-        is_shared &= np.isin(first, other)
-    shared = first[is_shared]
-    if not shared.size:
-        raise ValueError(f"{_named(systems)} have a score for no trial in common")
-    rows = [np.flatnonzero(is_shared)]
-    for other in others:
-        order = np.argsort(other, kind="stable")
-        rows.append(order[np.searchsorted(other[order], shared)])
-    n_left = {name: own.size - shared.size for name, own in zip(systems, numbers, strict=True)}
-    left = [f"{n:,} of {name}" for name, n in n_left.items()]
-    picked = {
-        name: made.select(index) for (name, made), index in zip(systems.items(), rows, strict=True)
-    }
-    return _checked(picked), f"{shared.size:,} trials have all scores; left out: {', '.join(left)}"
+    names, common = " and ".join(map(str, systems)), dict(systems)
+    numbers = dict(zip(systems, _numbers(systems), strict=True))
+    first, *others = numbers.values()
+    n_left = dict.fromkeys(systems, 0)
+    if not all(np.array_equal(first, other) for other in others):
+        shared = first[np.logical_and.reduce([np.isin(first, other) for other in others])]
+        if not shared.size:
+            raise ValueError(f"{names} have a score for no trial in common")
+        for name, number in numbers.items():
+            order = np.argsort(number, kind="stable")
+            common[name] = systems[name].select(order[np.searchsorted(number[order], shared)])
+            n_left[name] = number.size - shared.size
+    trials = next(iter(common.values()))
+    for label, kind in enumerate(("non-targets", "targets")):
+        if trials.y_true is not None and not (trials.y_true == label).any():
+            raise ValueError(f"the trials that have a score in {names} have no {kind}")
+    if not any(n_left.values()):
+        return common, ""
+    listed = ", ".join(f"{n:,} of {name}" for name, n in n_left.items())
+    return common, f"{len(trials):,} trials have all scores; left out: {listed}"
 
 
 def lacking_trial(systems: Mapping[Any, TrialSet]) -> str:
     """Return which trial of some system another one has no score of; "" if there is none."""
-    numbers = dict(zip(systems, _numbers([*systems.values()]), strict=True))
-    for name, own in numbers.items():
-        for other, theirs in numbers.items():
-            rows = np.flatnonzero(~np.isin(theirs, own))
+    numbers = dict(zip(systems, _numbers(systems), strict=True))
+    for name, number in numbers.items():
+        for other, of_other in numbers.items():
+            rows = np.flatnonzero(~np.isin(of_other, number))
             if rows.size:
                 trial = " ".join(repr(ids[int(rows[0])]) for ids in systems[other].ids)
                 return f"{name} has no score of {trial}, which {other} has ({rows.size:,} in all)"
     return ""
 
 
-def _checked(systems: dict[Any, TrialSet]) -> dict[Any, TrialSet]:
-    """Return trials after a check that both classes are there, where trials are labeled."""
-    labels = next(iter(systems.values())).y_true
-    for k, name in enumerate(("non-targets", "targets")):
-        if labels is not None and not (labels == k).any():
-            raise ValueError(f"the trials that have a score in {_named(systems)} have no {name}")
-    return systems
-
-
-def _named(systems: Mapping[Any, TrialSet]) -> str:
-    return " and ".join(map(str, systems))
-
-
-def _numbers(sets: list[TrialSet]) -> list[NDArray[np.int64]]:
-    """Return a number for each trial of each set, which is the same for the same trial."""
-    sides = [list(made.ids) for made in sets]
-    names = [made.source.names.get("side") for made in sets]
-    if None not in names:
-        for own, made, name in zip(sides, sets, names, strict=True):
-            column = made.columns[str(name)]
-            assert isinstance(column, Coded)
-            own.append(column)
-    numbers = [np.zeros(len(made), np.int64) for made in sets]
-    for side in zip(*sides, strict=True):
-        first, *others = side
-        words = first.names
-        if all(other.names is words or other.names.equals(words) for other in others):
-            codes = [each.codes for each in side]
-        else:
-            words = polars().concat([each.names for each in side]).unique().sort()
-            codes = [recode(each, words) for each in side]
-        numbers = [n * len(words) + own for n, own in zip(numbers, codes, strict=True)]
+def _numbers(systems: Mapping[Any, TrialSet]) -> list[NDArray[np.int64]]:
+    """Return a number for each trial of each system, which is the same for the same trial."""
+    columns: list[list[Any]] = [[*trials.ids] for trials in systems.values()]
+    sides = [trials.columns.get(trials.source.names.get("side", "")) for trials in systems.values()]
+    if all(isinstance(side, Coded) for side in sides):
+        columns = [[*ids, side] for ids, side in zip(columns, sides, strict=True)]
+    numbers = [np.zeros(len(trials), np.int64) for trials in systems.values()]
+    for alike in zip(*columns, strict=True):
+        words, codes = numbered(*(column.coded_ids() for column in alike))
+        numbers = [n * len(words) + code for n, code in zip(numbers, codes, strict=True)]
     return numbers

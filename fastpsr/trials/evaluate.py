@@ -1,4 +1,4 @@
-"""`trials.evaluate`: the metrics of systems on trial lists, their conditions and spoofed trials."""
+"""`trials.evaluate`: the metrics of systems on trial lists."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,17 +10,16 @@ from numpy.typing import NDArray
 from fastpsr.bootstrap import IID, Resampling, TwoWay
 from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.calibration import CrossFit
-from fastpsr.counts.groups import groups_of
-from fastpsr.data import Bins, Data, Kind, Predictions, Scale, SharedTargets
+from fastpsr.data import Bins, Kind, Predictions, Scale
 from fastpsr.data.groupings import columns_by_name
 from fastpsr.errors import ArgumentError, warn
-from fastpsr.evaluation import Evaluation, GroupPairs, Pairs, evaluate_systems
+from fastpsr.evaluation import Evaluation, GroupPairs, Pairs
+from fastpsr.evaluation.conditions import evaluate_conditions, kept_apart, sharing_targets
 from fastpsr.evaluation.evaluate import as_steps
 from fastpsr.evaluation.specification import Metrics, Specification, named_metrics
 from fastpsr.evaluation.task import Progress
 from fastpsr.ids import SPEAKER_COLUMNS
-from fastpsr.metrics import ActADCF, CalibrationLoss, MinADCF
+from fastpsr.metrics import ActADCF, MinADCF
 from fastpsr.metrics.base import AnyMetric
 from fastpsr.trials.common import common_trials
 from fastpsr.trials.labels import KIND
@@ -149,10 +148,14 @@ def evaluate(
         weights = weights_of(first, equalize)
         kinds = {n: scores_are[n] if isinstance(scores_are, Mapping) else scores_are for n in batch}
         systems = _predictions(batch, kinds, prior, weights)
-        alike, *_ = systems.values()
+        own_by: Any = by
+        is_spoof = first.is_spoof
+        if is_spoof is not None:
+            data, *_ = systems.values()
+            own_by = sharing_targets(data, [KIND] if by is None else by, bins, is_spoof)
         own = replace(
             specification,
-            by=by if first.is_spoof is None else by_kind(alike, by, bins),
+            by=own_by,
             metrics=metrics_of(first, metrics, [data.kind for data in systems.values()]),
             intervals=intervals and intervals.drawing(units_of(first, resampling)),
         )
@@ -164,66 +167,6 @@ def evaluate(
     return Evaluation.joined(evaluations)
 
 
-def evaluate_conditions(
-    systems: Mapping[Any, Data],
-    specification: Specification,
-    progress: Progress | None = None,
-    *,
-    unweighted: Mapping[Any, Data] | None = None,
-    always_named: bool = False,
-) -> Evaluation:
-    """Compute a table of metrics of systems on the same samples, as `evaluate_systems` does.
-
-    Where conditions share the targets, a-DCF, which needs all kinds of trials, is computed of all
-    trials alone. Conditions are of the `unweighted` samples, where there are some: weights that
-    make conditions count alike in the whole have no meaning within them.
-    """
-    (name, first), *_ = systems.items()
-    if specification.intervals is not None and isinstance(first, Predictions):
-        _check_units(specification.intervals.resampling, name if always_named else None, first)
-    by, of_all = specification.by, specification.metrics
-    assert isinstance(of_all, Mapping)
-    metrics = of_all
-    if any(isinstance(column, SharedTargets) for column in columns_by_name(by or []).values()):
-        costs = (MinADCF, ActADCF)
-        metrics = {name: each for name, each in of_all.items() if not isinstance(each, costs)}
-    if by is None or (unweighted is None and len(metrics) == len(of_all)):
-        return evaluate_systems(systems, specification, progress, always_named=always_named)
-    if specification.group_differences == "pooled":
-        why = "spoofed trials, where conditions have other metrics"
-        if unweighted is not None:
-            why = "equalize=..., where conditions have other weights"
-        raise ArgumentError(
-            "group_differences", f"must not be pooled with {why} than all trials: use all"
-        )
-    pooled = replace(specification, by=None, bins=None, group_differences=None)
-    parts = [evaluate_systems(systems, pooled, progress, always_named=always_named)]
-    if metrics:
-        systems, specification = unweighted or systems, replace(specification, metrics=metrics)
-        of_conditions = evaluate_systems(
-            systems, specification, progress, with_all=False, always_named=always_named
-        )
-        parts.append(of_conditions)
-    return Evaluation.joined(parts)
-
-
-def by_kind(data: Predictions, by: Any, bins: Bins | None) -> dict[Any, Any]:
-    """Return the conditions of a list with spoofed trials, by default the kinds of trials.
-
-    All conditions of a column share the targets, if trials of a value are spoofed and none are
-    targets.
-    """
-    columns = columns_by_name([KIND] if by is None else by)
-    is_spoof, is_target = data.columns[SPOOF], data.labels == 1
-    for name, column in columns.items():
-        names = [name] if isinstance(name, str) else name
-        own = {k: v for k, v in bins.items() if k in names} if isinstance(bins, Mapping) else bins
-        rows = [np.asarray(group.rows) for group in groups_of(data, {name: column}, own or None)]
-        if any(is_spoof[each].any() and not is_target[each].any() for each in rows):
-            columns[name] = SharedTargets(column)
-    return columns
-
-
 def metrics_of(
     trials: TrialSet, metrics: Metrics | None, kinds: Sequence[Kind]
 ) -> dict[str, AnyMetric]:
@@ -233,21 +176,7 @@ def metrics_of(
     for metric in [] if has_spoof else named.values():
         if isinstance(metric, MinADCF | ActADCF) and str(metric.spoof) == SPOOF:
             raise ArgumentError("metrics", f"must not be {metric.label}: no trials are spoofed")
-    return speakers_apart(named) if trials.has_speakers else dict(named)
-
-
-def speakers_apart(metrics: Mapping[str, AnyMetric]) -> dict[str, AnyMetric]:
-    """Return metrics whose cross-fitting keeps the speakers of both sides apart, by default."""
-
-    def with_groups(metric: Any) -> Any:
-        train = getattr(metric, "train", None)
-        if not (isinstance(metric, CalibrationLoss) and isinstance(train, CrossFit)):
-            return metric
-        if train.groups is not None or not isinstance(train.folds, int):
-            return metric
-        return replace(metric, train=replace(train, groups=SPEAKER_COLUMNS))
-
-    return {name: with_groups(metric) for name, metric in metrics.items()}
+    return kept_apart(named, SPEAKER_COLUMNS) if trials.has_speakers else dict(named)
 
 
 def units_of(trials: TrialSet, resampling: Resampling | None) -> Resampling:
@@ -255,16 +184,6 @@ def units_of(trials: TrialSet, resampling: Resampling | None) -> Resampling:
     if resampling is not None:
         return resampling
     return TwoWay(*SPEAKER_COLUMNS) if trials.has_speakers else IID()
-
-
-def _check_units(resampling: Resampling, name: Any, predictions: Predictions) -> None:
-    """Raise where there are too few units to draw."""
-    try:
-        resampling.units(predictions)
-    except ArgumentError as error:
-        raise error.renamed(_place(name, error.name or error.argument)) from None
-    except ValueError as error:
-        raise ValueError(_place(name, str(error))) from None
 
 
 def weights_of(made: TrialSet, equalize: str | Sequence[str] | None) -> NDArray[np.float64] | None:

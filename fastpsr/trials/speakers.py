@@ -116,21 +116,25 @@ class Agreement:
 class SpeakerFinder:
     """Finds the speakers of trials that are read part by part.
 
-    Attributes
+    Parameters
     ----------
+    argument, source : str
+        Argument that says where they are, and its value, for errors.
     columns : pair of str, or None
         Columns that name the speakers.
+    of_names : callable, or None
+        Returns the speakers of ids of a side, 0 or 1; null where there is none.
     """
 
     def __init__(
         self,
-        of_names: "Callable[[Series, int], Series] | None",
-        columns: tuple[str, str] | None,
-        argument: str = "",
-        source: str = "",
+        argument: str,
+        source: str,
+        columns: tuple[str, str] | None = None,
+        of_names: "Callable[[Series, int], Series] | None" = None,
     ) -> None:
-        self._of_names, self.columns = of_names, columns
         self._argument, self._source = argument, source
+        self.columns, self._of_names = columns, of_names
         self.start()
 
     @classmethod
@@ -145,33 +149,35 @@ class SpeakerFinder:
 
         `arguments` are what the caller calls the three, for errors.
         """
-        n_ways = sum(way is not None for way in (mapping, columns, pattern))
-        if n_ways > 1:
-            listed = f"{arguments[0]}, {arguments[1]} and {arguments[2]}"
+        of_mapping, of_columns, of_pattern = arguments
+        if sum(way is not None for way in (mapping, columns, pattern)) > 1:
             rule = "must not be given together: give exactly one of them"
-            raise ArgumentError(arguments[0], rule, name=listed)
+            name = f"{of_mapping}, {of_columns} and {of_pattern}"
+            raise ArgumentError(of_mapping, rule, name=name)
         if columns is not None:
             if isinstance(columns, str) or len(columns) != 2:
                 raise ArgumentError(
-                    arguments[1],
+                    of_columns,
                     "must be a pair of names, of the enrollment side's column and the test "
                     f"side's, not {columns!r}",
                 )
-            return cls(None, (columns[0], columns[1]), arguments[1])
+            return cls(of_columns, "", (columns[0], columns[1]))
         if mapping is not None:
-            speakers = ById.of(mapping, "speaker")
-            return cls(
-                lambda names, side: speakers.of_ids(names), None, arguments[0], speakers.source
-            )
+            by_id = ById.of(mapping, "speaker")
+            return cls(of_mapping, by_id.source, None, lambda names, side: by_id.of_ids(names))
         if pattern is None:
             return None
-        patterns, argument = _pair(pattern, arguments[2]), arguments[2]
-        for one in patterns:
-            _extract(polars().Series([""]), one, argument)  # raises if it is none
-        return cls(
-            lambda names, side: _extract(names, patterns[side], argument),
-            None, argument, repr(pattern),
-        )  # fmt: skip
+        patterns = (pattern, pattern) if isinstance(pattern, str) else pattern
+        if not isinstance(patterns, tuple | list) or len(patterns) != 2:
+            rule = f"must be a string or a pair of them, not {pattern!r}"
+            raise ArgumentError(of_pattern, rule)
+
+        def extracted(names: "Series", side: int) -> "Series":
+            return _extract(names, patterns[side], of_pattern)
+
+        for side in (0, 1):
+            extracted(polars().Series([""]), side)  # raises if it is no pattern
+        return cls(of_pattern, repr(pattern), None, extracted)
 
     def check_columns(self, conditions: Sequence[str]) -> None:
         """Raise unless there are the columns."""
@@ -191,12 +197,12 @@ class SpeakerFinder:
         """Return the speaker of each id; "" where none is found, which :meth:`check` raises."""
         used = is_used(ids)
         assert self._of_names is not None
-        found = self._of_names(ids.names, side).fill_null("")
-        without = ids.names.filter(used & (found == ""))
+        speakers = self._of_names(ids.names, side).fill_null("")
+        without = ids.names.filter(used & (speakers == ""))
         self._lacking[side].update(dict.fromkeys(without.to_list()))
-        self._names.update(found.filter(used).unique())
-        speakers = encode(found)
-        return Coded(speakers.codes[ids.codes], speakers.names)
+        self._names.update(speakers.filter(used).unique())
+        coded = encode(speakers)
+        return Coded(coded.codes[ids.codes], coded.names)
 
     def add_to(self, trials: "DataFrame") -> "DataFrame":
         """Return trials (enroll, test, target) with `enroll_speaker` and `test_speaker`."""
@@ -226,14 +232,6 @@ class SpeakerFinder:
     def note(self) -> str:
         """Say how many there are, and whether labels and speakers agree."""
         return self._agreement.note(len(self._names), has_labels=True)
-
-
-def _pair(pattern: str | tuple[str, str] | None, argument: str) -> tuple[str, str]:
-    """Return the patterns of both sides."""
-    patterns = (pattern, pattern) if isinstance(pattern, str) else pattern
-    if not isinstance(patterns, tuple | list) or len(patterns) != 2:
-        raise ArgumentError(argument, f"must be a string or a pair of them, not {pattern!r}")
-    return patterns[0], patterns[1]
 
 
 def _extract(names: "Series", pattern: str, argument: str) -> "Series":

@@ -1,6 +1,7 @@
 """Declaration of options: each has its panel of the help, and the arguments that it stands for."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import field
 from typing import Any
 
 import typer
@@ -11,11 +12,11 @@ METRICS, FILES = "Metrics and calibration", "Files"
 #: How an argument of the library is given, where it is not "--" and its name with hyphens. "{}" is
 #: the value, and "{column}" the column that an error is about.
 USAGE: dict[str, str] = {}
-#: The options of the commands that are loaded.
+#: The options of the command that runs, before that of all that are loaded.
 KNOWN: set[str] = set()
 
 
-def option(
+def declared(
     help: str,
     *names: str,
     panel: str | None = None,
@@ -29,3 +30,19 @@ def option(
     """
     USAGE.update(arguments or {})
     return typer.Option(*names, help=help, rich_help_panel=panel, **more)
+
+
+def option(help: str, *names: str, default: Any = None, **more: Any) -> Any:
+    """Return a field of a dataclass that is an option of a command, declared likewise."""
+    return field(default=default, metadata={"option": declared(help, *names, **more)})
+
+
+def words_of(name: str, text: str | None, known: Iterable[str]) -> list[str]:
+    """Return the words of an option, with commas between; raise unless each is known, and once."""
+    words = [] if text is None else [word.strip() for word in text.split(",")]
+    for place, word in enumerate(words):
+        if word not in known:
+            raise ValueError(f"{name} must be among {', '.join(known)}, not {word!r}")
+        if word in words[:place]:
+            raise ValueError(f"{name} must not name {word} twice")
+    return words

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -36,13 +36,10 @@ class OutputOptions:
 
     named_by = "--output"
     to_json: Json = None
-    output: Annotated[
-        list[Path] | None,
-        option(
-            "Also write the table to this file, by its ending: .csv, .json, .md (Markdown), .tex "
-            "(LaTeX), or .html: a report with tables and figures. May be repeated."
-        ),
-    ] = None
+    output: list[Path] | None = option(
+        "Also write the table to this file, by its ending: .csv, .json, .md (Markdown), .tex "
+        "(LaTeX), or .html: a report with tables and figures. May be repeated."
+    )
 
     def __post_init__(self) -> None:
         for path in self.output or []:
@@ -124,6 +121,15 @@ def to_stdout(path: Path) -> Iterator[Path]:
         sys.stdout.flush()
         sys.stdout.buffer.write(Path(folder, "output").read_bytes())
         sys.stdout.buffer.flush()
+
+
+def write_fitted(fitted: Any, path: Path, scales: Sequence[str]) -> None:
+    """Save a calibrator with what the scores of its systems were, and print so."""
+    from fastpsr.calibration.files import write_calibrator
+
+    with to_stdout(path) as target:
+        write_calibrator(fitted, target, scales)
+    console.print(f"{path}: fitted {type(fitted).__name__}")
 
 
 def named_files(paths: Sequence[Path], what: str = "--scores") -> dict[Path, str | None]:

@@ -1,110 +1,88 @@
 """Settings of the metrics, and of calibrators."""
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 import fastpsr as fp
 from fastpsr.caching import cached_property
-from fastpsr.cli.options.declaration import METRICS, TABLES, TRIALS, option
+from fastpsr.cli.options.declaration import METRICS, TABLES, TRIALS, declared, option
 from fastpsr.cli.options.sources import OF_POSTERIORS
-from fastpsr.cli.wording import in_options
-from fastpsr.errors import ArgumentError
 from fastpsr.exports import CALIBRATORS, PRESETS
 
 if TYPE_CHECKING:
     from fastpsr.calibration.base import Calibrator
     from fastpsr.data import Kind
 
-_OF_POINT = re.compile(r"not '(?:min|act)DCF\(([^()]+)\)'", re.IGNORECASE)
 Metrics = Mapping[str, Any]
-Costs = Annotated[
-    list[str] | None,
-    option(
-        f"Detection cost: {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA; of lists with "
-        "spoofed trials asvspoof5 (there the default), or PNON:PSPOOF:CMISS:CFA:CFASPOOF. May be "
-        "repeated. By default 0.01 for LLRs and raw scores, none for posteriors.",
-        "--dcf",
-    ),
-]
-Names = Annotated[
-    str | None,
-    option("Metrics of the table by name, with commas between, in this order.", "--metrics"),
-]
-
-
-Folds = Annotated[int, option("Number of folds of the cross-fitting.", panel=METRICS, min=2)]
-
-
-class Equal(StrEnum):
-    """Definitions of the EER."""
-
-    HULL = "hull"
-    CROSSING = "crossing"
-    NEAREST = "nearest"
+Folds = Annotated[int, declared("Number of folds of the cross-fitting.", panel=METRICS, min=2)]
 
 
 @dataclass(frozen=True)
-class MeasureOptions:
-    """Settings of the metrics."""
+class MetricOptions:
+    """Which metrics there are in the table."""
 
-    priors: Annotated[
-        str | None,
-        option(
-            "Class priors of the evaluation, which sum to 1, in the order of the classes: "
-            "0.99,0.01 for non-target and target. By default the class frequencies.",
-            panel=METRICS,
-            arguments={"prior": "--priors {}"},
-        ),
-    ] = None
-    dcf: Costs = None
-    eer: Annotated[
-        Equal | None,
-        option(
-            "Definition of the EER: on the convex hull of the ROC (the default), or on its "
-            "steps, by interpolation or at the nearest threshold.",
-            panel=METRICS,
-        ),
-    ] = None
-    metrics: Names = None
-    costs: Annotated[
-        Path | None,
-        option(
-            "Cost matrix with a row per true class: .json or .csv.",
-            panel=TABLES,
-            arguments={"costs": "costs"},  # in messages they are numbers of the file
-        ),
-    ] = None
-    equalize: Annotated[
-        str | None,
-        option(
-            "Columns of the key whose partitions get equal weight in the pooled result.",
-            panel=TRIALS,
-        ),
-    ] = None
+    dcf: list[str] | None = option(
+        f"Detection cost: {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA; of lists with "
+        "spoofed trials asvspoof5 (there the default), or PNON:PSPOOF:CMISS:CFA:CFASPOOF. May be "
+        "repeated. By default 0.01 for LLRs and raw scores, none for posteriors."
+    )
+    metrics: str | None = option(
+        "Metrics of the table by name, with commas between, in this order."
+    )
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of --metrics."""
+        return None if self.metrics is None else self.metrics.split(",")
 
     @property
     def detection(self) -> "list[fp.MinDCF] | None":
         """The requested detection costs, None for those of the kind of the scores."""
-        return [parse_dcf(text) for text in self.dcf or [] if not _is_of_spoofing(text)] or None
+        return [cost for cost in self._detection if isinstance(cost, fp.MinDCF)] or None
 
     def spoofing(self, *, has_spoof: bool) -> "list[fp.MinADCF]":
         """Return the requested detection costs of a list with spoofed trials, or without."""
-        texts = [text for text in self.dcf or [] if _is_of_spoofing(text)]
-        if has_spoof:
-            return [parse_adcf(text) for text in texts or [_ASVSPOOF]]
-        if texts:
+        costs = [cost for cost in self._detection if isinstance(cost, fp.MinADCF)]
+        if costs and not has_spoof:
             raise ValueError(
-                f"--dcf {texts[0]} is for lists with labels target, nontarget and spoof; this one "
-                "has no spoofed trials"
+                "--dcf PNON:PSPOOF:CMISS:CFA:CFASPOOF is for lists with labels target, nontarget "
+                "and spoof; this one has no spoofed trials"
             )
-        return []
+        return costs or [fp.MinADCF("spoof")] * has_spoof
+
+    @property
+    def _detection(self) -> "list[fp.MinDCF | fp.MinADCF]":
+        return [parse_dcf(text) for text in self.dcf or []]
+
+
+@dataclass(frozen=True)
+class MeasureOptions(MetricOptions):
+    """Settings of the metrics."""
+
+    priors: str | None = option(
+        "Class priors of the evaluation, which sum to 1, in the order of the classes: "
+        "0.99,0.01 for non-target and target. By default the class frequencies.",
+        panel=METRICS,
+        arguments={"prior": "--priors {}"},
+    )
+    eer: str | None = option(
+        "Definition of the EER: on the convex hull of the ROC (hull, the default), or on its "
+        "steps, by interpolation (crossing) or at the nearest threshold (nearest).",
+        panel=METRICS,
+        metavar="[hull|crossing|nearest]",
+        arguments={"definition": "--eer {}"},
+    )
+    costs: Path | None = option(
+        "Cost matrix with a row per true class: .json or .csv.",
+        panel=TABLES,
+        arguments={"costs": "costs"},  # in messages they are numbers of the file
+    )
+    equalize: str | None = option(
+        "Columns of the key whose partitions get equal weight in the pooled result.", panel=TRIALS
+    )
 
     @property
     def equalized(self) -> list[str] | None:
@@ -114,67 +92,44 @@ class MeasureOptions:
     @cached_property
     def cost_matrix(self) -> "fp.CostMatrix | None":
         """The costs of --costs."""
-        return read_costs(self.costs)
-
-    @property
-    def equal_rates(self) -> "fp.EER":
-        """The EER by its definition."""
-        return fp.EER() if self.eer is None else fp.EER(self.eer.value)
+        return None if self.costs is None else read_costs(self.costs)
 
     def of_kinds(self, kinds: "Iterable[Kind]", n_classes: int, **options: Any) -> Metrics:
         """Return the requested metrics by name, by default those of scores of these kinds."""
         from fastpsr.evaluation.specification import named_metrics
 
-        names = None if self.metrics is None else self.metrics.split(",")
-        try:
-            found = named_metrics(
-                names, n_classes, kinds, eer=self.equal_rates, detection=self.detection,
-                costs=self.cost_matrix, **options,
-            )  # fmt: skip
-        except ArgumentError as error:
-            point = _OF_POINT.search(error.rule)
-            if point is None:
-                raise
-            remedy = f"give --dcf {point[1]} for that operating point"
-            raise ValueError(f"{in_options(error)}: {remedy}") from None
-        if self.eer is not None and self.equal_rates.label not in found:
+        definition: Any = self.eer or "hull"  # which EER checks
+        eer = fp.EER(definition)
+        metrics = named_metrics(
+            self.names, n_classes, kinds, eer=eer, detection=self.detection, costs=self.cost_matrix,
+            **options,
+        )  # fmt: skip
+        if self.eer is not None and eer.label not in metrics:
             raise ValueError(
-                f"--eer is for tables with the EER, not for one of {', '.join(found)}: LLRs and "
+                f"--eer is for tables with the EER, not for one of {', '.join(metrics)}: LLRs and "
                 "raw scores of two classes have it, others with --metrics EER"
             )
-        return found
-
-
-def _known_calibrator(name: str) -> str:
-    if name not in CALIBRATORS:
-        raise typer.BadParameter(f"it must be one of {', '.join(CALIBRATORS)}, not {name!r}")
-    return name
+        return metrics
 
 
 @dataclass(frozen=True)
 class CalibratorOptions:
     """The calibrator, and its training."""
 
-    calibrator: Annotated[
-        str,
-        option(
-            f"Calibrator of the scores, or of the calibration loss: {', '.join(CALIBRATORS)}.",
-            panel=METRICS,
-            callback=_known_calibrator,
-            metavar="NAME",
-        ),
-    ] = "dp"
-    floor: Annotated[
-        float | None,
-        option(
-            "Keep posteriors within P and 1 - P. Of a table that is evaluated, these are its "
-            "posteriors; of pav, venn-abers and histogram, those that they return; of other "
-            "calibrators, those that they are given. By default posteriors may be 0 and 1, which "
-            "makes infinite losses and LLRs.",
-            panel=METRICS,
-            metavar="P",
-        ),
-    ] = None
+    calibrator: str = option(
+        f"Calibrator of the scores, or of the calibration loss: {', '.join(CALIBRATORS)}.",
+        panel=METRICS,
+        metavar="NAME",
+        default="dp",
+    )
+    floor: float | None = option(
+        "Keep posteriors within P and 1 - P. Of a table that is evaluated, these are its "
+        "posteriors; of pav, venn-abers and histogram, those that they return; of other "
+        "calibrators, those that they are given. By default posteriors may be 0 and 1, which "
+        "makes infinite losses and LLRs.",
+        panel=METRICS,
+        metavar="P",
+    )
     folds: Folds = 5
 
     def floor_of(self, scale: str) -> float:
@@ -186,6 +141,9 @@ class CalibratorOptions:
 
         Where posteriors that are read have the floor (`has_floor`), it need not have one.
         """
+        from fastpsr import checks
+
+        checks.check_choice("calibrator", self.calibrator, CALIBRATORS)
         calibrator: Any = fp.calibration.NAMED[self.calibrator]
         for name, value in (("floor", self.floor), ("prior", prior)):
             if value is None:
@@ -205,83 +163,50 @@ def parse_priors(text: str | None, scale: str, *, of_trials: bool = False) -> li
         return None
     if scale == "raw":
         raise ValueError("--priors have no effect on raw scores, which only rank")
+    is_binary = of_trials or scale in ("llr", "log10-llr")
+    which = (
+        "two numbers above 0, non-target and target" if is_binary else "numbers, one for each class"
+    )
     try:
         numbers = [float(part) for part in text.split(",")]
+        if is_binary and (len(numbers) != 2 or not all(numbers)):
+            raise ValueError
     except ValueError:
-        raise ValueError(
-            f"--priors must be numbers with commas between, one for each class, not {text!r}"
-        ) from None
-    is_binary = of_trials or scale in ("llr", "log10-llr")
-    if is_binary and len(numbers) != 2:
-        raise ValueError(f"--priors must be two numbers, non-target and target, not {text!r}")
+        raise ValueError(f"--priors must be {which}, with commas between, not {text!r}") from None
     priors: list[float] = checks.as_priors("--priors", numbers, len(numbers)).tolist()
-    if is_binary and not all(priors):
-        raise ValueError(f"--priors must both be above 0, not {text!r}")
     return priors
 
 
-def parse_dcf(text: str) -> "fp.MinDCF":
-    """Return the cost at the operating points of a preset, or of ``P`` or ``P:CMISS:CFA``."""
-    if text in PRESETS:
-        return fp.MinDCF(text)
+def parse_dcf(text: str) -> "fp.MinDCF | fp.MinADCF":
+    """Return the cost of --dcf: of a preset, or of numbers; with five, of spoofed trials."""
     try:
-        numbers = [float(part) for part in text.split(":")]
-        if len(numbers) not in (1, 3):
-            raise ValueError
-        return fp.MinDCF(*numbers)
+        if text in PRESETS:
+            return fp.MinDCF(text)
+        numbers = [] if text == "asvspoof5" else [float(part) for part in text.split(":")]
+        if len(numbers) in (0, 5):
+            return fp.MinADCF("spoof", *numbers)
+        if len(numbers) in (1, 3):
+            return fp.MinDCF(*numbers)
+        raise ValueError
     except ValueError:
         several = "; give --dcf once for each operating point" * ("," in text)
         raise ValueError(
-            f"--dcf must be {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA, with a prior "
-            f"between 0 and 1 and positive costs, not {text!r}{several}"
+            f"--dcf must be {', '.join(PRESETS)}, a target prior, P:CMISS:CFA, asvspoof5 or "
+            "PNON:PSPOOF:CMISS:CFA:CFASPOOF, with positive costs, and positive priors whose sum "
+            f"is below 1, not {text!r}{several}"
         ) from None
 
 
-_ASVSPOOF = "asvspoof5"
-
-
-def _is_of_spoofing(text: str) -> bool:
-    """Whether a cost is for lists with spoofed trials."""
-    return text == _ASVSPOOF or text.count(":") == 4
-
-
-def parse_adcf(text: str) -> "fp.MinADCF":
-    """Return the cost at ``asvspoof5``, or at ``PNON:PSPOOF:CMISS:CFA:CFASPOOF``."""
-    try:
-        numbers = [] if text == _ASVSPOOF else [float(part) for part in text.split(":")]
-        return fp.MinADCF("spoof", *numbers)
-    except ValueError:
-        raise ValueError(
-            "--dcf must be PNON:PSPOOF:CMISS:CFA:CFASPOOF for lists with spoofed trials, with "
-            f"positive costs, and positive priors whose sum is below 1, not {text!r}"
-        ) from None
-
-
-def read_costs(path: Path | None) -> "fp.CostMatrix | None":
+def read_costs(path: Path) -> "fp.CostMatrix":
     """Read a cost matrix, a row per class, from a JSON list of lists or a CSV without header."""
-    if path is None:
-        return None
     try:
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".json":
             rows = json.loads(text)
         else:
             rows = [[float(c) for c in line.split(",")] for line in text.splitlines() if line]
-        _check_rows(rows)
+        if len({len(row) for row in rows}) > 1:
+            raise ValueError("every row must have the same number of costs")
         return fp.CostMatrix(rows)
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path} must be a matrix of costs (JSON or CSV): {error}") from None
-
-
-def _check_rows(rows: Any) -> None:
-    """Raise unless rows are lists of numbers of equal length, with at least one row."""
-    if not isinstance(rows, list) or not any(isinstance(row, list) for row in rows):
-        return
-    most = max(len(row) for row in rows if isinstance(row, list))
-    for k, row in enumerate(rows):
-        if not isinstance(row, list) or len(row) != most:
-            said = f"has {len(row)}" if isinstance(row, list) else f"is {row!r}"
-            raise ValueError(f"every row must have {most} costs, but row {k} {said}")
-        for j, cost in enumerate(row):
-            if not isinstance(cost, (int, float)):
-                raise ValueError(f"costs must be numbers, but costs[{k}, {j}] is {cost!r}")

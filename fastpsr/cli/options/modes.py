@@ -5,8 +5,9 @@ from typing import Any
 
 import typer
 
-_FOR_TRIALS = ("--equalize", "--speakers", "--key-format", "--format")
-_FOR_TABLES = ("--labels", "--classes", "--weights", "--costs")
+from fastpsr.cli.options.declaration import TABLES, TRIALS
+from fastpsr.cli.options.sources import NOT_OF_TABLES, NOT_OF_TRIALS
+
 #: Options of the calibration loss.
 FOR_RCL = ("--calibrator", "--floor", "--folds")
 
@@ -19,16 +20,19 @@ def refuse_for_mode(
     `allowed` and `trials` are the groups of options with what is allowed, and with formats.
     """
     if of_trials:
-        reason = "is for a table of scores: those of trials are named by --format ROLE=COLUMN,..."
-        refuse(context, ("--columns",), reason)
-        refuse(context, _FOR_TABLES, "is for a table of scores, not for trials (--key, --scores)")
+        refuse(context, _in_panel(context, TABLES), NOT_OF_TRIALS)
     else:
-        refuse(context, _FOR_TRIALS, "is for trials (--key, --scores), not for a table of scores")
+        refuse(context, [*_in_panel(context, TRIALS), "--speakers"], NOT_OF_TABLES)
     allowed.check(of_trials=of_trials, has_key=has_key)
     if of_trials and not has_key:
         refuse(context, ("--key-format",), "needs --key")
         if trials.of_scores.in_order:
             raise ValueError("--format in-order needs --key")
+
+
+def _in_panel(context: typer.Context, panel: str) -> list[str]:
+    options = context.command.params
+    return [option.opts[0] for option in options if getattr(option, "rich_help_panel", "") == panel]
 
 
 def given(context: typer.Context) -> list[str]:

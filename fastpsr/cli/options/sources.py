@@ -1,15 +1,22 @@
 """Where scores, labels, speakers and conditions are, what they are, and how files are read."""
 
-import glob
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import fastpsr as fp
-from fastpsr.cli.options.declaration import FILES, METRICS, TABLES, TRIALS, option
+from fastpsr.cli.options.declaration import (
+    FILES,
+    METRICS,
+    TABLES,
+    TRIALS,
+    declared,
+    option,
+    words_of,
+)
 from fastpsr.cli.options.files import from_stdin, named_files
 from fastpsr.exports import FORMATS
 
@@ -36,7 +43,7 @@ _OF_KINDS: dict[str, Any] = {"metavar": "KIND", "arguments": {"kind": "--scores-
 _KINDS = f"What scores are: {', '.join(ScoresAre)}. By default posteriors, of trials llr (natural "
 Scores = Annotated[
     list[Path] | None,
-    option(
+    declared(
         "Score file of a system, or NAME=FILE; without --key it must contain labels. Text may come "
         "from a pipe, - for standard input.",
         arguments={"scores": "scores"},  # in messages they are the scores of a file
@@ -44,12 +51,12 @@ Scores = Annotated[
 ]
 KindsOfScores = Annotated[
     list[ScoresAre] | None,
-    option(
+    declared(
         f"{_KINDS}logarithms). Several times: of each system in turn.", "--scores-are", **_OF_KINDS
     ),
 ]
 KindOfScores = Annotated[
-    ScoresAre | None, option(f"{_KINDS}logarithms).", "--scores-are", **_OF_KINDS)
+    ScoresAre | None, declared(f"{_KINDS}logarithms).", "--scores-are", **_OF_KINDS)
 ]
 
 
@@ -60,12 +67,12 @@ def table_scale(scores_are: ScoresAre | None) -> str:
 
 def trial_scale(scores_are: ScoresAre | None) -> "Scale":
     """Return the kind of the scores of trials."""
+    from fastpsr import checks
     from fastpsr.data import KINDS_OF_SCALES
 
     scale = (scores_are or ScoresAre.LLR).value
-    if scale not in KINDS_OF_SCALES:
-        allowed = "llr, log10-llr, posteriors or raw"
-        raise ValueError(f"--scores-are must be {allowed} for trials, not {scale}")
+    allowed = tuple(kind.value for kind in ScoresAre if kind in KINDS_OF_SCALES)
+    checks.check_choice("scores_are", scale, allowed)
     return cast("Scale", scale)
 
 
@@ -89,11 +96,11 @@ def kinds_of(scores_are: list[ScoresAre] | None, n_systems: int) -> list[ScoresA
 
 Columns = Annotated[
     str | None,
-    option("Columns of scores in the order of the classes, with commas between.", panel=TABLES),
+    declared("Columns of scores in the order of the classes, with commas between.", panel=TABLES),
 ]
 SystemColumns = Annotated[
     list[str] | None,
-    option(
+    declared(
         "Column of scores, of several classes their columns in order. Several times, or with a "
         "name: of each system of one table, by default named after its column.",
         "--columns",
@@ -127,26 +134,18 @@ def parse_systems(texts: Sequence[str] | None) -> dict[str, list[str]] | None:
 class TableOptions:
     """Columns of tables."""
 
-    labels: Annotated[
-        str | None,
-        option(
-            "Column or array of class numbers 0 to K-1, or of --classes; a .npy file for .npy "
-            "scores.",
-            panel=TABLES,
-        ),
-    ] = None
-    classes: Annotated[
-        str | None,
-        option(
-            "Labels in the order of the columns of scores, with commas between; of two classes the "
-            "negative one first.",
-            panel=TABLES,
-        ),
-    ] = None
-    weights: Annotated[
-        str | None,
-        option("Column or array of sample weights; a .npy file for .npy scores.", panel=TABLES),
-    ] = None
+    labels: str | None = option(
+        "Column or array of class numbers 0 to K-1, or of --classes; a .npy file for .npy scores.",
+        panel=TABLES,
+    )
+    classes: str | None = option(
+        "Labels in the order of the columns of scores, with commas between; of two classes the "
+        "negative one first.",
+        panel=TABLES,
+    )
+    weights: str | None = option(
+        "Column or array of sample weights; a .npy file for .npy scores.", panel=TABLES
+    )
 
     def of_scores(self, allowed: "AllowOptions") -> dict[str, Any]:
         """Return what labels and scores are, as arguments of the library; numbers are no words."""
@@ -159,6 +158,8 @@ class TableOptions:
 
 
 UNNORMALIZED = "unnormalized"
+NOT_OF_TRIALS = "is for a table of scores, not for trials (--key, --scores)"
+NOT_OF_TABLES = "is for trials (--key, --scores), not for a table of scores"
 #: Mismatches of keys and scores that can be allowed, by what the library then does.
 _POLICIES = {"missing": "drop", "extra": "ignore", "duplicates": "first", "nan": "drop"}
 
@@ -167,51 +168,40 @@ _POLICIES = {"missing": "drop", "extra": "ignore", "duplicates": "first", "nan":
 class AllowOptions:
     """What is allowed although it is an error by default."""
 
-    allow: Annotated[
-        str | None,
-        option(
-            "Leave out trials without a score (missing), scores of trials that are not in the key "
-            "(extra), scores that are nan (nan), and trials or scores that occur twice, but for "
-            "the first (duplicates); divide the posteriors of each row of a table by their sum "
-            f"({UNNORMALIZED}). With commas between.",
-            panel=FILES,
-            metavar="WORD,...",
-            arguments={
-                **{name: f"--allow {name}" for name in _POLICIES},
-                "normalize": f"--allow {UNNORMALIZED}",
-            },
-        ),
-    ] = None
+    allow: str | None = option(
+        "Leave out trials without a score (missing), scores of trials that are not in the key "
+        "(extra), scores that are nan (nan), and trials or scores that occur twice, but for "
+        "the first (duplicates); divide the posteriors of each row of a table by their sum "
+        f"({UNNORMALIZED}). With commas between.",
+        panel=FILES,
+        metavar="WORD,...",
+        arguments={
+            **{name: f"--allow {name}" for name in _POLICIES},
+            "normalize": f"--allow {UNNORMALIZED}",
+        },
+    )
 
     def __post_init__(self) -> None:
-        known = [*_POLICIES, UNNORMALIZED]
-        for word in self.words:
-            if word not in known:
-                raise ValueError(f"--allow must be among {', '.join(known)}, not {word!r}")
+        _ = self.words  # which may be refused
 
     @property
     def words(self) -> list[str]:
         """What is allowed."""
-        return [] if self.allow is None else self.allow.split(",")
+        return words_of("--allow", self.allow, [*_POLICIES, UNNORMALIZED])
 
     @property
     def policies(self) -> dict[str, Any]:
         """What to do about trials and scores that do not match, as arguments of the library."""
         allowed = self.words
-        return {name: own if name in allowed else "error" for name, own in _POLICIES.items()}
+        return {name: how if name in allowed else "error" for name, how in _POLICIES.items()}
 
     def check(self, *, of_trials: bool, has_key: bool) -> None:
         """Raise if something is allowed that cannot be."""
         for word in self.words:
-            if word == UNNORMALIZED and of_trials:
-                reason = "is for a table of scores, not for trials (--key, --scores)"
-            elif word != UNNORMALIZED and not of_trials:
-                reason = "is for trials (--key, --scores), not for a table of scores"
-            elif word in ("missing", "extra") and of_trials and not has_key:
-                reason = "needs --key"
-            else:
-                continue
-            raise ValueError(f"--allow {word} {reason}")
+            if (word == UNNORMALIZED) == of_trials:
+                raise ValueError(f"--allow {word} {NOT_OF_TRIALS if of_trials else NOT_OF_TABLES}")
+            if word in ("missing", "extra") and not has_key:
+                raise ValueError(f"--allow {word} needs --key")
 
 
 _CLASSES = ("target", "nontarget")
@@ -221,30 +211,25 @@ _CLASSES = ("target", "nontarget")
 class KeyOptions:
     """Where the labels of trials are; `-` is standard input."""
 
-    key: Annotated[
-        list[Path] | None,
-        option(
-            "Trial list with labels; several make one. Or the ids of each class, target=FILE and "
-            "nontarget=FILE, which may be the scores of each class (then without --scores).",
-            metavar="[CLASS=]FILE",
-        ),
-    ] = None
+    key: list[Path] | None = option(
+        "Trial list with labels; several make one. Or the ids of each class, target=FILE and "
+        "nontarget=FILE, which may be the scores of each class (then without --scores).",
+        metavar="[CLASS=]FILE",
+    )
 
     def __post_init__(self) -> None:
         n_classes = len(self._by_class)
-        if n_classes == 1 or len({name for name, _ in self._by_class}) < n_classes:
-            raise ValueError("--key target=FILE and --key nontarget=FILE go together: give both")
-        if n_classes and n_classes < len(self.key or []):
-            raise ValueError("--key has labels: target=FILE and nontarget=FILE take its place")
+        if n_classes == 1 or 0 < n_classes < len(self.key or []):
+            raise ValueError(
+                "--key target=FILE and --key nontarget=FILE go together, without other keys"
+            )
 
     @property
-    def _by_class(self) -> list[tuple[str, Path]]:
-        pairs = [(path, str(path).partition("=")) for path in self.key or []]
-        return [
-            (name, from_stdin(Path(file)))
-            for path, (name, _, file) in pairs
-            if file and name in _CLASSES and not path.exists()
-        ]
+    def _by_class(self) -> dict[str, Path]:
+        named = [str(path).partition("=") for path in self.key or [] if not path.exists()]
+        return {
+            name: from_stdin(Path(file)) for name, _, file in named if file and name in _CLASSES
+        }
 
     @property
     def keys(self) -> list[Path]:
@@ -254,7 +239,7 @@ class KeyOptions:
     @property
     def classes(self) -> tuple[Path, Path] | None:
         """The files of targets and of non-targets."""
-        files = dict(self._by_class)
+        files = self._by_class
         return (files["target"], files["nontarget"]) if files else None
 
     @property
@@ -284,39 +269,25 @@ _COLUMNS, _PATTERN = "columns:", "pattern:"
 class SpeakerOptions:
     """Source of the speakers of models and segments."""
 
-    speakers: Annotated[
-        str | None,
-        option(
-            "Speakers of both sides of trials: a file with lines `id speaker`; two columns of the "
-            "key; or a regular expression that is searched in each id, whose first group, or else "
-            "the whole match, is the speaker.",
-            metavar=f"FILE|{_COLUMNS}ENROLL,TEST|{_PATTERN}REGEX",
-            arguments={
-                "mapping": "--speakers",
-                "pattern": f"--speakers {_PATTERN}{{}}",
-                "speaker_columns": f"--speakers {_COLUMNS}{{}}",
-                "speaker_pattern": f"--speakers {_PATTERN}{{}}",
-            },
-        ),
-    ] = None
+    speakers: str | None = option(
+        "Speakers of both sides of trials: a file with lines `id speaker`; two columns of the "
+        "key; or a regular expression that is searched in each id, whose first group, or else "
+        "the whole match, is the speaker.",
+        metavar=f"FILE|{_COLUMNS}ENROLL,TEST|{_PATTERN}REGEX",
+        arguments={
+            "mapping": "--speakers",
+            "pattern": f"--speakers {_PATTERN}{{}}",
+            "speaker_columns": f"--speakers {_COLUMNS}{{}}",
+            "speaker_pattern": f"--speakers {_PATTERN}{{}}",
+        },
+    )
 
     def __post_init__(self) -> None:
         columns = self._after(_COLUMNS)
-        is_pair = columns is None or (columns.count(",") == 1 and all(columns.split(",")))
-        if self.speakers == "" or not is_pair:
+        if self.speakers == "" or (columns is not None and not all([*columns.partition(",")])):
             raise ValueError(
                 f"--speakers must be a file, {_PATTERN}REGEX, or two columns of the key, "
                 f"{_COLUMNS}ENROLL,TEST, not {self.speakers!r}"
-            )
-        try:
-            re.compile(self.pattern or "")
-        except re.error as error:
-            message = f"--speakers {_PATTERN} must be a regular expression, not {self.pattern!r}"
-            raise ValueError(f"{message}: {error}") from None
-        if self.file is not None and glob.has_magic(str(self.file)) and not self.file.exists():
-            raise ValueError(
-                f"--speakers must be a file, or {_PATTERN}REGEX for a regular expression, not "
-                f"{self.speakers!r}"
             )
 
     @property
@@ -327,18 +298,14 @@ class SpeakerOptions:
     @property
     def file(self) -> Path | None:
         """The file, if it was given."""
-        if self.speakers is None or self.pair is not None or self.pattern is not None:
-            return None
-        return Path(self.speakers)
+        is_file = self.are_known and self.pair is None and self.pattern is None
+        return Path(self.speakers or "") if is_file else None
 
     @property
     def pair(self) -> tuple[str, str] | None:
         """The columns of both sides, if these were given."""
-        columns = self._after(_COLUMNS)
-        if columns is None:
-            return None
-        enroll, test = columns.split(",")
-        return enroll, test
+        enroll, comma, test = (self._after(_COLUMNS) or "").partition(",")
+        return (enroll, test) if comma else None
 
     @property
     def pattern(self) -> str | None:
@@ -346,8 +313,8 @@ class SpeakerOptions:
         return self._after(_PATTERN)
 
     def _after(self, prefix: str) -> str | None:
-        has_prefix = self.speakers is not None and self.speakers.startswith(prefix)
-        return self.speakers.removeprefix(prefix) if self.speakers and has_prefix else None
+        text = self.speakers or ""
+        return text.removeprefix(prefix) if text.startswith(prefix) else None
 
 
 _IN_ORDER, _TURNS = "in-order", {"transpose": True, "no-transpose": False}
@@ -363,60 +330,49 @@ class Layout:
     in_order: bool = False
 
     @classmethod
-    def parse(cls, name: str, text: str | None, words: Iterable[str]) -> "Layout":
+    def parse(cls, name: str, text: str | None, words: Collection[str]) -> "Layout":
         """Return the layout that an option describes; `words` may be in it besides formats."""
-        fields: dict[str, Any] = {}
-        columns: dict[str, str] = {}
-        for part in [] if text is None else text.split(","):
-            role, equals, column = (word.strip() for word in part.partition("="))
-            if equals and role and column and role not in columns:
-                columns[role] = column
-            elif part in _TURNS and "transpose" not in fields:
-                fields["transpose"] = _TURNS[part]
-            elif part == _IN_ORDER and part in words:
-                fields["in_order"] = True
-            elif part in FORMATS and "format" not in fields:
-                fields["format"] = part
-            else:
-                known = ", ".join([*FORMATS, *words])
-                raise ValueError(
-                    f"{name} must be ROLE=COLUMN, or one of {known}, each once, with commas "
-                    f"between, not {text!r}"
-                )
-        return cls(columns=columns, **fields)
+        parts = [] if text is None else [part.strip() for part in text.split(",")]
+        columns = dict(part.split("=", 1) for part in parts if "=" in part)
+        formats = [part for part in parts if part in FORMATS]
+        turns = [part for part in parts if part in _TURNS]
+        in_order = [part for part in parts if part == _IN_ORDER and part in words]
+        n_known = len(columns) + len(formats) + len(turns) + len(in_order)
+        is_empty = not all([*columns, *columns.values()])
+        if n_known < len(parts) or is_empty or max(map(len, (formats, turns, in_order))) > 1:
+            raise ValueError(
+                f"{name} must be ROLE=COLUMN, or one of {', '.join([*FORMATS, *words])}, each "
+                f"once, with commas between, not {text!r}"
+            )
+        turn = _TURNS[turns[0]] if turns else None
+        return cls(formats[0] if formats else None, columns, turn, in_order=bool(in_order))
 
 
 @dataclass(frozen=True)
 class TrialOptions:
     """How keys and score files are read."""
 
-    key_format: Annotated[
-        str | None,
-        option(
-            f"How the key is read, by default detected from the content: {', '.join(FORMATS)}; "
-            "names of its columns, ROLE=COLUMN, with the roles enroll, test, label, side; and "
-            "whether the columns of a square HDF5 matrix are models, transpose or no-transpose. "
-            "With commas between.",
-            panel=TRIALS,
-            metavar="FORMAT,ROLE=COLUMN,...",
-            arguments={"key_columns": "--key-format {}"},
-        ),
-    ] = None
-    format: Annotated[
-        str | None,
-        option(
-            "The same of score files, with the role score; and in-order: they have no ids, and are "
-            "those of the trials of the key, in its order.",
-            panel=TRIALS,
-            metavar="FORMAT,ROLE=COLUMN,...",
-            arguments={
-                "score_columns": "--format {}",
-                "score_format": "--format {}",
-                "transpose": "--format transpose or no-transpose",
-                "in_order": "--format in-order",
-            },
-        ),
-    ] = None
+    key_format: str | None = option(
+        f"How the key is read, by default detected from the content: {', '.join(FORMATS)}; "
+        "names of its columns, ROLE=COLUMN, with the roles enroll, test, label, side; and "
+        "whether the columns of a square HDF5 matrix are models, transpose or no-transpose. "
+        "With commas between.",
+        panel=TRIALS,
+        metavar="FORMAT,ROLE=COLUMN,...",
+        arguments={"key_columns": "--key-format {}"},
+    )
+    format: str | None = option(
+        "The same of score files, with the role score; and in-order: they have no ids, and are "
+        "those of the trials of the key, in its order.",
+        panel=TRIALS,
+        metavar="FORMAT,ROLE=COLUMN,...",
+        arguments={
+            "score_columns": "--format {}",
+            "score_format": "--format {}",
+            "transpose": "--format transpose or no-transpose",
+            "in_order": "--format in-order",
+        },
+    )
 
     def __post_init__(self) -> None:
         _ = self.of_key, self.of_scores  # which may be refused
@@ -434,7 +390,7 @@ class TrialOptions:
 
 By = Annotated[
     list[str] | None,
-    option(
+    declared(
         "Column of the key or table: conditions, one for each of its values; of several columns, "
         "for each combination. Numbers may be put into N bins of about the same number of samples, "
         "or into bins with these edges; each is a condition for each value. May be repeated.",
@@ -459,9 +415,9 @@ class Conditions:
         for text in texts or []:
             names = []
             for part in text.split(","):
-                name, own = _with_bins(part)
+                name, binning = _with_bins(part)
                 names.append(name)
-                if own is not None and bins.setdefault(name, own) != own:
+                if binning is not None and bins.setdefault(name, binning) != binning:
                     raise ValueError(f"--by must give the bins of {name} once")
             by.append(tuple(names) if len(names) > 1 else names[0])
         return cls(by or None, bins or None)
@@ -480,10 +436,10 @@ class Conditions:
 
 def _with_bins(text: str) -> tuple[str, Any]:
     """Return a column and its bins: how many, their edges, "each", or None."""
-    found = _BINNED.fullmatch(text)
-    if found is None:
+    matched = _BINNED.fullmatch(text)
+    if matched is None:
         return text, None
-    name, bins = found.groups()
+    name, bins = matched.groups()
     if bins == "each":
         return name, bins
     parts = bins.split(":")
@@ -495,15 +451,12 @@ class ConditionOptions:
     """Conditions that have a calibrator each, and how many samples each needs."""
 
     by: By = None
-    min_per_class: Annotated[
-        int | None,
-        option(
-            "With --by, number of samples of each class that a condition needs to have a "
-            "calibrator of its own; others use that of all samples. By default 100.",
-            min=1,
-            metavar="N",
-        ),
-    ] = None
+    min_per_class: int | None = option(
+        "With --by, number of samples of each class that a condition needs to have a "
+        "calibrator of its own; others use that of all samples. By default 100.",
+        min=1,
+        metavar="N",
+    )
 
     def __post_init__(self) -> None:
         _ = self.conditions  # which may be refused
@@ -537,35 +490,27 @@ _GROUP_PAIRS: "dict[str, GroupPairs]" = {"pooled": "pooled", "conditions": "all"
 class DifferenceOptions:
     """Which systems and which conditions are compared."""
 
-    differences: Annotated[
-        str | None,
-        option(
-            "Also differences: of the first system and each other (first) or of all pairs of "
-            "systems (pairs), with intervals; of each condition of --by and all samples (pooled) "
-            "or between all conditions (conditions). With commas between. Files other than JSON "
-            "hold only these.",
-            panel=METRICS,
-            metavar="WORD,...",
-            arguments={"group_differences": "--differences"},
-        ),
-    ] = None
+    differences: str | None = option(
+        "Also differences: of the first system and each other (first) or of all pairs of "
+        "systems (pairs), with intervals; of each condition of --by and all samples (pooled) "
+        "or between all conditions (conditions). With commas between. Files other than JSON "
+        "hold only these.",
+        panel=METRICS,
+        metavar="WORD,...",
+        arguments={"group_differences": "--differences"},
+    )
 
     def __post_init__(self) -> None:
-        known = (*_SYSTEM_PAIRS, *_GROUP_PAIRS)
-        for word in self._words:
-            if word not in known:
-                raise ValueError(f"--differences must be among {', '.join(known)}, not {word!r}")
         for alternatives in (_SYSTEM_PAIRS, _GROUP_PAIRS):
-            words = [word for word in self._words if word in alternatives]
-            if len(words) > 1:
+            if {*alternatives} <= {*self._words}:
                 raise ValueError(
                     f"--differences must have one of {' and '.join(alternatives)}, not both"
                 )
 
     def of_systems(self) -> "DifferenceOptions":
         """Return these, with those of the first system and each other if there are none."""
-        others = [] if self.pairs else ["first"]
-        return DifferenceOptions(",".join([*others, *self._words]))
+        default = [] if self.pairs else ["first"]
+        return DifferenceOptions(",".join([*default, *self._words]))
 
     @property
     def pairs(self) -> "Pairs | None":
@@ -579,4 +524,4 @@ class DifferenceOptions:
 
     @property
     def _words(self) -> list[str]:
-        return [] if self.differences is None else self.differences.split(",")
+        return words_of("--differences", self.differences, (*_SYSTEM_PAIRS, *_GROUP_PAIRS))

@@ -1,0 +1,105 @@
+"""Evaluation by condition, where conditions have other weights or metrics than all samples."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr.bootstrap import Resampling
+from fastpsr.calibration import CrossFit
+from fastpsr.counts.groups import groups_of
+from fastpsr.data import Bins, By, Data, Predictions, SharedTargets
+from fastpsr.data.groupings import columns_by_name
+from fastpsr.errors import ArgumentError
+from fastpsr.evaluation.evaluate import evaluate_systems
+from fastpsr.evaluation.specification import Specification
+from fastpsr.evaluation.table import Evaluation
+from fastpsr.evaluation.task import Progress
+from fastpsr.metrics import ActADCF, CalibrationLoss, MinADCF
+from fastpsr.metrics.base import AnyMetric
+
+
+def evaluate_conditions(
+    systems: Mapping[Any, Data],
+    specification: Specification,
+    progress: Progress | None = None,
+    *,
+    unweighted: Mapping[Any, Data] | None = None,
+    always_named: bool = False,
+) -> Evaluation:
+    """Compute a table of metrics of systems on the same samples, as `evaluate_systems` does.
+
+    Where conditions share the targets, a-DCF, which needs all kinds of trials, is computed of all
+    trials alone. Conditions are of the `unweighted` samples, where there are some: weights that
+    make conditions count alike in the whole have no meaning within them.
+    """
+    (name, first), *_ = systems.items()
+    if specification.intervals is not None and isinstance(first, Predictions):
+        _check_units(specification.intervals.resampling, name if always_named else None, first)
+    by, of_all = specification.by, specification.metrics
+    assert isinstance(of_all, Mapping)
+    metrics = of_all
+    if any(isinstance(column, SharedTargets) for column in columns_by_name(by or []).values()):
+        costs = (MinADCF, ActADCF)
+        metrics = {name: each for name, each in of_all.items() if not isinstance(each, costs)}
+    if by is None or (unweighted is None and len(metrics) == len(of_all)):
+        return evaluate_systems(systems, specification, progress, always_named=always_named)
+    if specification.group_differences == "pooled":
+        why = "spoofed trials, where conditions have other metrics"
+        if unweighted is not None:
+            why = "equalize=..., where conditions have other weights"
+        raise ArgumentError(
+            "group_differences", f"must not be pooled with {why} than all trials: use all"
+        )
+    pooled = replace(specification, by=None, bins=None, group_differences=None)
+    parts = [evaluate_systems(systems, pooled, progress, always_named=always_named)]
+    if metrics:
+        systems, specification = unweighted or systems, replace(specification, metrics=metrics)
+        of_conditions = evaluate_systems(
+            systems, specification, progress, with_all=False, always_named=always_named
+        )
+        parts.append(of_conditions)
+    return Evaluation.joined(parts)
+
+
+def sharing_targets(
+    data: Predictions, by: By, bins: Bins | None, is_spoof: NDArray[np.bool_]
+) -> dict[Any, Any]:
+    """Return conditions of which those of a column share the targets, if some need that.
+
+    Some do if trials of a value are spoofed and none are targets.
+    """
+    columns = columns_by_name(by)
+    is_target = data.labels == 1
+    for name, column in columns.items():
+        names = [name] if isinstance(name, str) else name
+        own = {k: v for k, v in bins.items() if k in names} if isinstance(bins, Mapping) else bins
+        rows = [np.asarray(group.rows) for group in groups_of(data, {name: column}, own or None)]
+        if any(is_spoof[each].any() and not is_target[each].any() for each in rows):
+            columns[name] = SharedTargets(column)
+    return columns
+
+
+def kept_apart(metrics: Mapping[str, AnyMetric], columns: tuple[str, str]) -> dict[str, AnyMetric]:
+    """Return metrics whose cross-fitting keeps the ids of two columns apart, by default."""
+
+    def with_groups(metric: Any) -> Any:
+        train = getattr(metric, "train", None)
+        if not (isinstance(metric, CalibrationLoss) and isinstance(train, CrossFit)):
+            return metric
+        if train.groups is not None or not isinstance(train.folds, int):
+            return metric
+        return replace(metric, train=replace(train, groups=columns))
+
+    return {name: with_groups(metric) for name, metric in metrics.items()}
+
+
+def _check_units(resampling: Resampling, name: Any, predictions: Predictions) -> None:
+    """Raise where there are too few units to draw."""
+    try:
+        resampling.units(predictions)
+    except ArgumentError as error:
+        place = error.name or error.argument
+        raise error.renamed(place if name is None else f"{name}: {place}") from None
