@@ -155,9 +155,9 @@ def _of_tables(plan: Plan, joined: Path | None, begin: Steps) -> Systems:
     if joined is None:
         sources = {path: columns or {str(path): options.columns} for path in plan.paths}
     else:
-        tables = TableOptions(labels="target")
         from fastpsr.cli.larger_than_memory import column_of
 
+        tables = TableOptions(labels="target")
         sources = {joined: {str(path): [column_of(k)] for k, path in enumerate(plan.paths)}}
     reader = TableReader(
         tables, options.allowed, plan.drawn, options.conditions.columns,
@@ -172,8 +172,9 @@ def _of_tables(plan: Plan, joined: Path | None, begin: Steps) -> Systems:
                 in_parts=False if pairs and len(sources) > 1 else None,
                 prefix="{}: " if columns or joined else "",
             )  # fmt: skip
-        if not isinstance((first := next(iter(systems.values()))).predictions, Predictions):
-            _check_parts(plan, first)
+        scores = next(iter(systems.values()))
+        if not isinstance(scores.predictions, Predictions):
+            _check_parts(plan, scores)
     if pairs and len(sources) > 1:
         return _of_same_samples(systems)
     return systems
