@@ -154,10 +154,10 @@ class _MatrixFile(PieceFile):
             columns["score"] = pl.Series(value.astype(np.float64))
             if value.dtype.kind in "iu":
 
-                def words() -> "Series":
+                def written() -> "Series":
                     return pl.Series(value.astype(str).tolist())
 
-                self.check_scores(columns["score"], words, self._where_in(piece))
+                self.check_scores(columns["score"], written, self._where_in(piece))
         elif KIND not in self.conditions and not (value < -1).any():
             columns["label"] = pl.Series(value > 0)
         else:
