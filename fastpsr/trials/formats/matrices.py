@@ -155,7 +155,8 @@ class _MatrixFile(PieceFile):
             if value.dtype.kind in "iu":
 
                 def written() -> "Series":
-                    return pl.Series(value.astype(str).tolist())
+                    series: Series = pl.Series(value.astype(str).tolist())
+                    return series
 
                 self.check_scores(columns["score"], written, self._where_in(piece))
         elif KIND not in self.conditions and not (value < -1).any():
