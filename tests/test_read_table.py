@@ -128,6 +128,22 @@ def test_parts(how, kind, monkeypatch):
         assert_same(fp.read_table(path, columns="s", **options | {"in_parts": False}), whole)
 
 
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_other_columns_have_names_in_memory_as_in_parts(ending):
+    sites = np.array([f"0{k % 5}" for k in range(N)])
+    path = written(ending, label=Y, s=LLR, other=W, site=sites)
+    data = fp.read_table(path, columns={"s": "s", "w": "other"}, kind="llrs")["s"]
+    assert [*data.columns] == ["site"]
+    assert data[::2].columns["site"].tolist() == sites[::2].tolist()
+    groups = fp.evaluate(data, [fp.EER()], by="site")
+    if ending in ("pq", "parquet"):
+        parts = fp.read_table(path, columns="s", kind="llrs", in_parts=True)
+        in_parts = fp.evaluate(parts, [fp.EER()], by="site")
+        assert [row.value for row in in_parts.rows] == [row.value for row in groups.rows]
+    with pytest.raises(fp.ArgumentError, match=r"'nope'; there are: site$"):
+        fp.evaluate(data, [fp.EER()], by="nope")
+
+
 def test_classes_in_parts():
     y = np.arange(N) % 3
     write("s.parquet", label=y, a=ROWS[:, 0], b=ROWS[:, 1], c=ROWS[:, 2])

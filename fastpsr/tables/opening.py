@@ -78,7 +78,7 @@ def _open_csv(path: Path) -> OpenTable:
         path,
         names,
         lambda name: _values(path, frame[name]),
-        as_written=lambda name: _as_written(file, frame[name]),
+        as_written=lambda name: _as_written(frame[name]),
     )
 
 
@@ -125,19 +125,14 @@ def _values(path: Path, words: "Series") -> NDArray[Any]:
     return words.to_numpy()
 
 
-def _as_written(file: TextFile, words: "Series") -> NDArray[Any]:
+def _as_written(words: "Series") -> NDArray[Any]:
     """Return ids or conditions as they are written; plain integers, which differ alike, as these.
 
-    Raises if a cell is empty.
+    Empty cells are None.
     """
     pl = polars()
-    empty = (words.fill_null("").str.strip_chars() == "").arg_true()
-    if len(empty):
-        rule = f"must be written in every row, but is empty in line {file.line_of(empty[0])}"
-        more = "write a word there, such as none, or remove the row"
-        name = f"{file.path}: {words.name}"
-        raise ArgumentError("path", f"{rule}: {more}", empty[0], name=name)
     integers = words.cast(pl.Int64, strict=False)
     if not integers.null_count() and (integers.cast(pl.String) == words).all():
         return integers.to_numpy()
-    return words.to_numpy()
+    is_empty = words.fill_null("").str.strip_chars() == ""
+    return words.set(is_empty, None).to_numpy()

@@ -96,7 +96,8 @@ def read_table(
     Returns
     -------
     Predictions or PartitionedPredictions
-        In parts if the files are read part by part. With a dict of columns, a dict of these.
+        In parts if the files are read part by part. With a dict of columns, a dict of these. Its
+        `columns` are all others of the table.
 
     Raises
     ------
@@ -113,9 +114,8 @@ def read_table(
     ``enroll`` and ``test``, are not taken for scores. The commands ``fastpsr evaluate``,
     ``calibrate``, ``select`` and ``compare`` read tables with this function's defaults.
 
-    Ids and conditions of CSV files, which the commands read, are text as it is written (plain
-    integers stay integers), and must not be empty. To pass such columns in Python, read them as
-    text, as ``pd.read_csv(path, dtype={"site": str})`` does: pandas would turn 007 into 7.
+    Columns of CSV files are text as it is written (plain integers stay integers): 007 is not 7.
+    They are read when they are used, and must not be empty then.
 
     Examples
     --------
@@ -127,6 +127,15 @@ def read_table(
     <Predictions: 2 samples, 2 classes, posteriors>
     >>> data.posteriors[:, 1].tolist()
     [0.25, 0.5]
+
+    Other columns of the table have names:
+
+    >>> _ = (folder / "s.csv").write_text("label,q,site\n0,0.1,a\n1,0.8,a\n0,0.3,b\n1,0.6,b\n")
+    >>> data = fp.read_table(folder / "s.csv", columns="q")
+    >>> data.columns
+    <columns: site>
+    >>> [row.value for row in fp.evaluate(data, [fp.EER()], by="site").rows]
+    [0.0, 0.0, 0.0]
 
     Two systems in columns of one table:
 

@@ -1,8 +1,8 @@
 """Tables: which of their columns are what, and the predictions of these."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fastpsr.data import PartitionedPredictions, Predictions, ScoreKind
 from fastpsr.data.budget import memory_budget
+from fastpsr.data.columns import Columns
 from fastpsr.data.parquet import ParquetFiles
 from fastpsr.data.tables import ColumnRoles
 from fastpsr.errors import ArgumentError, shorten
@@ -49,6 +50,9 @@ class Table:
         Values of the columns `ids`; their names, if the files are read part by part.
     others : dict of str to ndarray or str
         Values of other columns, or likewise their names, by the name that was asked for.
+    columns : mapping of str to ndarray
+        All columns that are neither scores nor labels or weights, which are read when they are
+        accessed; none if the files are read part by part.
     n_bytes : int
         About what a file would take in memory that is read part by part because it is too large.
     """
@@ -63,6 +67,7 @@ class Table:
     values: dict[str, NDArray[Any]]
     clusters: tuple[Any, ...]
     others: dict[str, Any]
+    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     n_bytes: int = 0
 
     def __repr__(self) -> str:
@@ -110,12 +115,13 @@ class Table:
         labels, weights = self.values.get("labels"), self.values.get("weights")
         classes = _like_labels(classes, labels)
         try:
-            return Predictions.of(
+            predictions = Predictions.of(
                 self.kind, labels, self.values["scores"], sample_weight=weights, classes=classes,
                 **options,
             )  # fmt: skip
         except ArgumentError as error:
             raise self._named(error) from None
+        return predictions.with_columns(Columns(self.columns)) if self.columns else predictions
 
     def _in_parts(
         self, classes: ArrayLike | None, options: dict[str, Any]
@@ -171,7 +177,8 @@ class OpenTable:
     texts : frozenset of str
         Names of the columns of Parquet files that hold no numbers.
     as_written : callable, optional
-        Returns the text of a column of ids; by default its values, which have a type.
+        Returns the text of a column of ids, None where it is empty; by default its values, which
+        have a type.
     """
 
     path: Path
@@ -231,9 +238,11 @@ class OpenTable:
         scores = {name: self._load_scores(each) for name, each in chosen.items()}
         of_samples = {"labels": label, "weights": weight}
         values = {what: self.load(name) for what, name in of_samples.items() if name is not None}
-        as_written = self.as_written or self.load
-        clusters = tuple(as_written(name) for name in ids)
-        loaded = {name: as_written(column) for name, column in more.items()}
+        clusters = tuple(map(self._ids, ids))
+        loaded = {name: self._ids(column) for name, column in more.items()}
+        roles = {label, weight, *(name for names in chosen.values() for name in names)}
+        names = [name for name in self.names or () if name not in roles]
+        named = _NamedColumns(names, self.as_written or self.load)
         return {
             name: replace(
                 table,
@@ -242,6 +251,7 @@ class OpenTable:
                 values={"scores": scores[name]} | values,
                 clusters=clusters,
                 others=loaded,
+                columns=named,
             )
             for name, table in tables.items()
         }
@@ -318,6 +328,19 @@ class OpenTable:
             return bool(in_parts)
         return self.files != (str(self.path),) or n_bytes > memory_budget()
 
+    def _ids(self, name: str) -> NDArray[Any]:
+        """Return a column of ids; raise if a cell of text is empty."""
+        if self.as_written is None:
+            return self.load(name)
+        column = self.as_written(name)
+        rows = [row for row, word in enumerate(column) if word is None]
+        if rows:
+            line = _line(self.path, rows[0]).strip(" ()")
+            rule = f"must be written in every row, but is empty in {line}"
+            more = "write a word there, such as none, or remove the row"
+            raise ArgumentError("path", f"{rule}: {more}", rows[0], name=f"{self.path}: {name}")
+        return column
+
     def _load_scores(self, names: tuple[str, ...]) -> NDArray[Any]:
         parts = [self._numbers(name) for name in names]
         if len({part.shape for part in parts}) > 1:
@@ -360,6 +383,24 @@ class OpenTable:
             return name in self.texts if self.files else self.load(name).dtype.kind in "OUS"
         except ArgumentError:  # numbers that are too large
             return True
+
+
+class _NamedColumns(Mapping[str, NDArray[Any]]):
+    """Columns of a table, which are read when they are accessed."""
+
+    def __init__(self, names: Sequence[str], load: Callable[[str], NDArray[Any]]) -> None:
+        self._names, self._load = names, load
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._load(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 def _line(path: Path, row: int | None) -> str:

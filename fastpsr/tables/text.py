@@ -142,7 +142,8 @@ class TextFile:
         """Return the columns as polars reads them; None unless these are surely right."""
         pl = polars()
         separator = self.separator or ("\t" if b"\t" in content else " ")
-        is_mixed = b"\r" in content or (separator == "\t" and b" " in content)
+        is_mixed = content.count(b"\r") != content.count(b"\r\n")
+        is_mixed |= separator == "\t" and b" " in content
         if (is_mixed and not self.separator) or content.startswith(_BOM):  # which is part of an id
             return None
         content = content.lstrip(b"\r\n")  # polars counts columns in the first line

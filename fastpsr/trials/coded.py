@@ -71,18 +71,13 @@ class Coded:
             return self
         return Coded(np.ascontiguousarray(self.codes[index]), self.names)
 
-    def rows(self, begin: int, end: int) -> "Series":
-        """Return the strings of some rows in turn."""
+    def series(self, rows: "slice | NDArray[np.int64]" = slice(None)) -> "Series":
+        """Return the strings of rows as a polars Series; they are not coded for it."""
         held = self._held
-        return held[1].gather(held[0][begin:end]) if isinstance(held, tuple) else held[begin:end]
-
-    def gather(self, places: NDArray[np.int64]) -> "Series":
-        """Return the strings of rows, which are not coded for it."""
-        held = self._held
-        some: Series = (
-            held[1].gather(held[0][places]) if isinstance(held, tuple) else held.gather(places)
-        )
-        return some
+        if isinstance(held, tuple):
+            return held[1].gather(held[0][rows])
+        strings: Series = held[rows] if isinstance(rows, slice) else held.gather(rows)
+        return strings
 
     def coded_ids(self) -> CodedIds:
         """Return the strings as ids of samples, by which these are grouped."""
@@ -92,10 +87,6 @@ class Coded:
         """Return the strings themselves: an object array, 8 bytes per row."""
         names: NDArray[np.object_] = np.array(self.names.to_list(), dtype=object)
         return names[self.codes]
-
-    def series(self) -> "Series":
-        """Return the strings as a polars Series."""
-        return self.rows(0, len(self))
 
 
 Column = Coded | NDArray[Any]

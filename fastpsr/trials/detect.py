@@ -80,7 +80,11 @@ def _text_format(path: Path, sample: Sample, request: Request, known: Sequence[T
                 if suitable:
                     if share < 1.0:
                         _check_first_line(path, sample, request, suitable[0])
-                    return _single(path, request, suitable, fitting, table)
+                    key = _key_like(fitting, suitable, table) if request.wanted == "scores" else ""
+                    if not key and len({format.roles for format in suitable}) == 1:
+                        n = Counter(table.labels(suitable[0].roles))
+                        return max(suitable, key=lambda f: sum(n[w] for w in f.words.split("/")))
+                    return _single(path, request, suitable, key)
                 without_needed = without_needed or fitting
     if without_needed:
         first = without_needed[0]
@@ -93,36 +97,23 @@ def _text_format(path: Path, sample: Sample, request: Request, known: Sequence[T
     raise ValueError(f"{path}: {_what_was_seen(sample, request)}")
 
 
-def _single(
-    path: Path,
-    request: Request,
-    suitable: Sequence[Format],
-    fitting: Sequence[Format] = (),
-    table: "Columns | None" = None,
-) -> Format:
-    """Return the one that fits, by its words for labels if nothing else tells; or raise."""
-    choices = ", ".join(map(str, suitable))
-    if table is not None and request.wanted == "scores":
-        keys = [format for format in fitting if _may_be_key(format, suitable, table)]
-        choices += f"; of a key: {keys[0]}" if keys else ""
-    else:
-        keys = []
-    if not keys and table is not None and len({format.roles for format in suitable}) == 1:
-        words = table.labels(suitable[0].roles)
-        return max(suitable, key=lambda f: sum(word in f.words.split("/") for word in words))
-    if keys or len(suitable) > 1:
+def _single(path: Path, request: Request, fitting: Sequence[Format], of_a_key: str = "") -> Format:
+    """Return the only format that fits; raise if there are more, or if it may be `of_a_key`."""
+    if len(fitting) > 1 or of_a_key:
+        choices = ", ".join(map(str, fitting)) + (of_a_key and f"; of a key: {of_a_key}")
         rule = f"the content fits more than one format: {choices}"
         raise request.unclear(path, rule, "format")
-    return suitable[0]
+    return fitting[0]
 
 
-def _may_be_key(format: Format, suitable: Sequence[Format], table: "Columns") -> bool:
-    """Whether a key has both kinds of labels where a score file would have its scores."""
-    if "score" in format.roles or "label" not in format.roles:
-        return False
-    place = format.roles.index("label")
-    in_score = any(other.roles.index("score") == place for other in suitable)
-    return in_score and len({*table.labels(format.roles)}) == 2
+def _key_like(fitting: Sequence[Format], suitable: Sequence[Format], table: "Columns") -> str:
+    """Return the key that has both kinds of labels where scores would be, or ""."""
+    places = {format.roles.index("score") for format in suitable}
+    for format in fitting:
+        is_key = "label" in format.roles and "score" not in format.roles
+        if is_key and format.roles.index("label") in places:
+            return str(format) * (len({*table.labels(format.roles)}) == 2)
+    return ""
 
 
 def _check_first_line(path: Path, sample: Sample, request: Request, format: Text) -> None:

@@ -151,8 +151,8 @@ def read(
         of_scores = _read(score_files, request, turns[n_keys:], progress, known)
     if in_order:
         of_scores = _in_order(of_key, of_scores)
-    made = _joined(of_key, of_scores, wanted, policies, given=isinstance(scores, Reading))
-    return made if finder is None else made.with_found(finder)
+    trials = _joined(of_key, of_scores, wanted, policies)
+    return trials if finder is None else trials.with_found(finder)
 
 
 def read_key(
@@ -317,9 +317,7 @@ def _in_order(key: Reading | None, scores: Reading) -> Reading:
     )
 
 
-def _joined(
-    key: Reading | None, scores: Reading, wanted: Wanted, policies: Policies, *, given: bool
-) -> TrialSet:
+def _joined(key: Reading | None, scores: Reading, wanted: Wanted, policies: Policies) -> TrialSet:
     """Join what was read, and check that there are both classes; scores may be their own key."""
     if scores.score is None:
         raise ValueError(f"{scores.path}: there are no scores")
@@ -342,7 +340,7 @@ def _joined(
         rows = findings.join_in_order(part, part_of_scores)
     left_out = settle(labeled.path, {scores.path: findings.verdict(policies)})
     findings.check_numbers()
-    return _assemble(labeled, scores, *rows, left_out, given=given)
+    return _assemble(labeled, scores, *rows, left_out)
 
 
 def _part(argument: str, reading: Reading, *, with_side: bool, joined: bool = False) -> Part:
@@ -361,41 +359,31 @@ def _part(argument: str, reading: Reading, *, with_side: bool, joined: bool = Fa
 def _assemble(
     key: Reading,
     scores: Reading,
-    key_rows: Rows,
-    rows_of_scores: Rows,
+    rows: Rows,
+    score_rows: Rows,
     left_out: tuple[str, ...],
-    *,
-    given: bool,
 ) -> TrialSet:
     """Return the trials of rows of the key, with their scores."""
-    rows, score_rows = _picked(key_rows, key), _picked(rows_of_scores, scores)
     assert scores.score is not None
-    score = scores.score[score_rows]
     columns = {name: pick(column, rows) for name, column in key.columns.items()}
     for name, column in scores.columns.items():
         if name not in columns:
             columns[name] = pick(column, score_rows)
-    taken = (key.notes,) if key is scores else (key.notes, scores.notes)
+    notes = [key.notes] if key is scores else [key.notes, scores.notes]
     hidden = set() if key is scores else {*key.columns} & {*scores.columns}
     hidden -= {key.names.get("side")} & {scores.names.get("side")}  # they were joined on it
+    notes += [
+        f"left out: column {name} of the scores: the key has one too"
+        for name in scores.order
+        if name in hidden
+    ]
     order = tuple(name for name in scores.order if name not in hidden)
-    source = Source(scores.format, scores.names, scores.vocabulary, order)
-    for name in scores.order:
-        if name in hidden:
-            taken = (*taken, f"left out: column {name} of the scores: the key has one too")
     return TrialSet(
         None if key.enroll is None else key.enroll.pick(rows),
         None if key.test is None else key.test.pick(rows),
         None if key.y_true is None else np.array(key.y_true[rows]),
-        np.array(score) if given else np.require(score, requirements="W"),
+        np.array(scores.score[score_rows]),
         columns,
-        (*taken, *left_out, *taken_as_conditions(columns, AS_SPEAKERS)),
-        source,
+        (*notes, *left_out, *taken_as_conditions(columns, AS_SPEAKERS)),
+        Source(scores.format, scores.names, scores.vocabulary, order),
     )
-
-
-def _picked(rows: Rows, reading: Reading) -> Rows:
-    """Return a slice if these are all rows in their order: then strings need not be coded."""
-    if isinstance(rows, slice) or rows.size < len(reading):
-        return rows
-    return slice(None) if np.array_equal(rows, np.arange(len(reading))) else rows

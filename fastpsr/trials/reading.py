@@ -211,7 +211,7 @@ def _columns(
             end = n_rows + frame.height
             for role, ids in [*same.items()]:
                 of_file = frame[role]
-                alike = ids.rows(n_rows, end) if of_file.dtype == pl.String else None
+                alike = ids.series(slice(n_rows, end)) if of_file.dtype == pl.String else None
                 if alike is not None and of_file.equals(alike):
                     frame = frame.with_columns(alike.alias(role))
                 else:

@@ -153,10 +153,12 @@ class _MatrixFile(PieceFile):
         if "score" in self.roles:
             columns["score"] = pl.Series(value.astype(np.float64))
             if value.dtype.kind in "iu":
-                where = self._where_in(piece)
-                self.check_scores(
-                    columns["score"], lambda: pl.Series(value.astype(str).tolist()), where
-                )
+
+                def written() -> "Series":
+                    series: Series = pl.Series(value.astype(str).tolist())
+                    return series
+
+                self.check_scores(columns["score"], written, self._where_in(piece))
         elif KIND not in self.conditions and not (value < -1).any():
             columns["label"] = pl.Series(value > 0)
         else:
@@ -231,15 +233,12 @@ def _ids(path: Path, dataset: Any) -> list[str]:
         raise ValueError(f"{path}: {dataset.name} must hold strings, not a group")
     values = np.asarray(dataset[()]).ravel().tolist()
     try:
-        return [value.decode() if isinstance(value, bytes) else _as_str(value) for value in values]
-    except (UnicodeDecodeError, TypeError):
-        raise ValueError(f"{path}: {dataset.name} must hold strings in UTF-8") from None
-
-
-def _as_str(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
+        ids = [value.decode() if isinstance(value, bytes) else value for value in values]
+    except UnicodeDecodeError:
+        ids = [None]
+    if not all(isinstance(name, str) for name in ids):
+        raise ValueError(f"{path}: {dataset.name} must hold strings in UTF-8")
+    return ids
 
 
 def _categories(ids: list[str]) -> "Series":

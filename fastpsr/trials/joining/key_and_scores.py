@@ -83,7 +83,7 @@ class _FirstRows:
         pl, self._n_all = polars(), self._n_all + places.size
         places = places[:MOST]
         rows = places if part.rows is None else part.rows[places]
-        enroll, test = (ids.gather(places) for ids in part.ids[:2])
+        enroll, test = (ids.series(places) for ids in part.ids[:2])
         frame = pl.DataFrame({"row": rows, "enroll": enroll, "test": test})
         if self._held is not None:
             frame = pl.concat([self._held, frame]).sort("row").head(MOST)
