@@ -127,12 +127,12 @@ class LinearFusion(Fittable):
             LLRs, log-likelihoods or raw scores of the same samples in the same order, in memory or
             in the same parts, and quality measures of these samples.
         """
-        given, stack = self._stacked(systems)
+        inputs, stack = self._stacked(systems)
         with one_call():
             stack.begin()
             fits = fit_fusions(stack, one_fold(), self.prior).fusions
         weights = dict(zip(stack.names, fits.weights[0], strict=True))
-        negative = [name for name in map(str, given) if weights.get(name, 0.0) < 0.0]
+        negative = [name for name in map(str, inputs) if weights.get(name, 0.0) < 0.0]
         if negative:
             warn(
                 f"weights of {', '.join(negative)} are negative: "
@@ -144,7 +144,7 @@ class LinearFusion(Fittable):
             "bias_": fits.bias[0],
             "rank_": fits.rank,
             "columns_": stack.names,
-            "systems_": tuple(map(str, given)),
+            "systems_": tuple(map(str, inputs)),
         }
         return self.with_fitted("likelihoods", attributes)
 
@@ -160,13 +160,15 @@ class LinearFusion(Fittable):
         """
         if not hasattr(self, "domain_"):
             raise ValueError(f"{self.name} must be fitted before it transforms")
-        given = {str(name): each for name, each in systems_by_name(systems).items()}
-        if not isinstance(systems, Mapping) and len(given) == len(self.systems_):
-            given = dict(zip(self.systems_, given.values(), strict=True))
-        if {*given} != {*self.systems_}:
-            rule = f"must be {', '.join(self.systems_)}, as in the fit, not {', '.join(given)}"
+        inputs = {str(name): system for name, system in systems_by_name(systems).items()}
+        if not isinstance(systems, Mapping) and len(inputs) == len(self.systems_):
+            inputs = dict(zip(self.systems_, inputs.values(), strict=True))
+        if {*inputs} != {*self.systems_}:
+            rule = f"must be {', '.join(self.systems_)}, as in the fit, not {', '.join(inputs)}"
             raise ArgumentError("systems", rule)
-        stack = Stack.of({name: given[name] for name in self.systems_}, self.quality, labeled=False)
+        stack = Stack.of(
+            {name: inputs[name] for name in self.systems_}, self.quality, labeled=False
+        )
         if stack.n_classes != self.bias_.size:
             rule = f"must have {self.bias_.size} classes, as in the fit, not {stack.n_classes}"
             raise ArgumentError("systems", rule)
@@ -200,14 +202,14 @@ class LinearFusion(Fittable):
         if stack.n_classes == 2:  # side by side, once for all replicates
             columns = np.asarray(columns, np.float64)
         of_row = folds.calibrator_of_rows(Part.whole(stack.first))
-        known: dict[bytes, Fusions] = {}
+        fusions_of: dict[bytes, Fusions] = {}
 
         def refit(weights: Floats) -> Floats:
             # a row of a table and its differences have the same replicates
             key = blake2b(np.ascontiguousarray(weights).data, digest_size=16).digest()
-            if key not in known:
-                known[key] = fits.at_weights(weights)
-            return known[key].fuse(columns, of_row)
+            if key not in fusions_of:
+                fusions_of[key] = fits.at_weights(weights)
+            return fusions_of[key].fuse(columns, of_row)
 
         return fused.with_refit(refit)
 
@@ -226,12 +228,12 @@ class LinearFusion(Fittable):
         require_fitted("systems_", 0 < len(self.systems_) <= weights.size)
 
     def _stacked(self, systems: Systems) -> tuple[dict[Any, Data | Quality], Stack]:
-        given = systems_by_name(systems)
-        stack = Stack.of(given, self.quality)
+        inputs = systems_by_name(systems)
+        stack = Stack.of(inputs, self.quality)
         if stack.n_classes > 2 and self.prior != 0.5:
             rule = f"is of two classes; these are {stack.n_classes}, which count alike"
             raise ArgumentError("prior", rule, remedy="leave it out for several classes")
-        return given, stack
+        return inputs, stack
 
 
 def systems_by_name(systems: Any) -> dict[Any, Data | Quality]:

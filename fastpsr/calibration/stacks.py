@@ -59,28 +59,28 @@ class Quality:
 
 def column_names(name: str, terms: str) -> tuple[str, str]:
     """Return the names of the columns of a measure."""
-    made = ("product", "sum") if terms == "bilinear" else ("min", "max")
-    return f"{made[0]}({name})", f"{made[1]}({name})"
+    words = ("product", "sum") if terms == "bilinear" else ("min", "max")
+    return f"{words[0]}({name})", f"{words[1]}({name})"
 
 
 def columns_of(
     name: str, place: str, quality: Quality, part: Part, terms: str
 ) -> Iterator[tuple[str, Floats]]:
     """Yield names and values of the columns of a measure; errors are of its `place`."""
-    one, other = (_values(f"{place}.{side}", getattr(quality, side), part) for side in SIDES)
+    enroll, test = (_values(f"{place}.{side}", getattr(quality, side), part) for side in SIDES)
     first, second = column_names(name, terms)
     if terms == "bilinear":
         with np.errstate(over="ignore"):
-            yield first, one * other
-            yield second, one + other
+            yield first, enroll * test
+            yield second, enroll + test
     else:
-        yield first, np.minimum(one, other)
-        yield second, np.maximum(one, other)
+        yield first, np.minimum(enroll, test)
+        yield second, np.maximum(enroll, test)
 
 
-def _values(name: str, given: Any, part: Part) -> Floats:
+def _values(name: str, side: Any, part: Part) -> Floats:
     """Return what a side has in the rows of a part, (n,)."""
-    values = checks.as_floats(name, part.values(name, given), 1, may_be_empty=True)
+    values = checks.as_floats(name, part.values(name, side), 1, may_be_empty=True)
     checks.check_length(name, values.size, len(part.predictions))
     wrong = np.flatnonzero(~np.isfinite(values))
     if wrong.size:
@@ -113,17 +113,17 @@ class Stack:
     held: list[NDArray[Any]] | None = None
 
     @classmethod
-    def of(cls, given: Mapping[Any, Data | Quality], terms: str, *, labeled: bool = True) -> Self:
+    def of(cls, inputs: Mapping[Any, Data | Quality], terms: str, *, labeled: bool = True) -> Self:
         """Return the stack; raise unless the systems can be of the same samples."""
         systems: dict[str, Data] = {}
         measures: dict[str, Quality] = {}
-        places = {str(name): f"systems[{name!r}]" for name in given}
-        for name, each in given.items():
-            if isinstance(each, Quality):
-                measures[str(name)] = each
+        places = {str(name): f"systems[{name!r}]" for name in inputs}
+        for name, entry in inputs.items():
+            if isinstance(entry, Quality):
+                measures[str(name)] = entry
                 continue
             first = next(iter(systems.values()), None)
-            systems[str(name)] = _checked(places[str(name)], each, first)
+            systems[str(name)] = _checked(places[str(name)], entry, first)
         if not systems:
             raise ArgumentError("systems", "must have predictions of a system or more")
         stack = cls(systems, measures, places, terms)
@@ -133,7 +133,7 @@ class Stack:
                 rule = f"must be predictions: quality is of two classes, not {stack.n_classes}"
                 raise ArgumentError("systems", rule, name=places[name])
         if not stack.is_in_parts:
-            held = stack.columns([Part.whole(each) for each in stack.data], labeled=labeled)
+            held = stack.columns([Part.whole(entry) for entry in stack.data], labeled=labeled)
             return replace(stack, held=held)
         return stack
 
@@ -173,26 +173,28 @@ class Stack:
         """What is read of each part."""
         if not self.is_in_parts:
             return ROWS
-        sides = [side for each in self.measures.values() for side in (each.enroll, each.test)]
+        sides = [
+            side for measure in self.measures.values() for side in (measure.enroll, measure.test)
+        ]
         return ROWS.union(side for side in sides if isinstance(side, str))
 
     def begin(self) -> None:
         """Count the facts of the systems; raise unless their samples are the same."""
-        for each in self.data:
-            begin(each)
+        for system in self.data:
+            begin(system)
         for name, measure in self.measures.items():
             for side in SIDES:
                 check_column_of(f"{self.places[name]}.{side}", getattr(measure, side), self.first)
         if not self.is_in_parts:
             return
-        for name, each in zip(self.systems, self.data, strict=True):
+        for name, system in zip(self.systems, self.data, strict=True):
             rule = "must have the samples of the first, in the same parts"
-            if len(each) != len(self.first):
-                rule = f"{rule}: {len(self.first):,}, not {len(each):,}"
-            one, other = self.first.facts, each.facts
-            if not np.array_equal(one.n_rows, other.n_rows):
+            if len(system) != len(self.first):
+                rule = f"{rule}: {len(self.first):,}, not {len(system):,}"
+            expected, actual = self.first.facts, system.facts
+            if not np.array_equal(expected.n_rows, actual.n_rows):
                 raise ArgumentError("systems", rule, name=self.places[name])
-            if not np.array_equal(one.checksums, other.checksums):
+            if not np.array_equal(expected.checksums, actual.checksums):
                 rule = "must have the labels and weights of the first, in the same order"
                 raise ArgumentError("systems", rule, name=self.places[name])
 
@@ -242,7 +244,7 @@ class HeldColumns:
 def held_columns(stack: Stack, folds: Folds) -> HeldColumns:
     """Return the columns of all rows; raise if they exceed the memory budget."""
     if not stack.is_in_parts:
-        return HeldColumns.of(stack, [Part.whole(each) for each in stack.data], folds)
+        return HeldColumns.of(stack, [Part.whole(system) for system in stack.data], folds)
     n_numbers = len(stack.names) * (1 if stack.n_classes == 2 else stack.n_classes)
     require_memory(stack.first, n_numbers, "systems")
     return count(_HoldColumns(stack, folds).over(*stack.data))
@@ -284,52 +286,52 @@ def check_differ(names: Sequence[str]) -> None:
             raise ArgumentError("systems", rule)
 
 
-def _checked(name: str, each: Any, first: Any) -> Any:
+def _checked(name: str, system: Any, first: Any) -> Any:
     """Return a system; raise unless it can be fused with the first."""
-    if not isinstance(each, Predictions | PartitionedPredictions):
-        raise ArgumentError("systems", f"must be predictions, not {each!r}", name=name)
-    if each.kind == "posteriors":
-        remedy = "pass predictions.as_llrs()" if each.n_classes == 2 else ""
+    if not isinstance(system, Predictions | PartitionedPredictions):
+        raise ArgumentError("systems", f"must be predictions, not {system!r}", name=name)
+    if system.kind == "posteriors":
+        remedy = "pass predictions.as_llrs()" if system.n_classes == 2 else ""
         rule = "must be LLRs, log-likelihoods or raw scores, not posteriors"
         raise ArgumentError("systems", rule, name=name, remedy=remedy)
     if first is None:
-        return each
-    if isinstance(each, Predictions) != isinstance(first, Predictions):
+        return system
+    if isinstance(system, Predictions) != isinstance(first, Predictions):
         raise ArgumentError("systems", "must all be in memory, or all in parts", name=name)
-    if each.n_classes != first.n_classes:
-        rule = f"must have the {first.n_classes} classes of the first, not {each.n_classes}"
+    if system.n_classes != first.n_classes:
+        rule = f"must have the {first.n_classes} classes of the first, not {system.n_classes}"
         raise ArgumentError("systems", rule, name=name)
-    if isinstance(each, PartitionedPredictions) and each.n_parts != first.n_parts:
-        rule = f"must have the {first.n_parts:,} parts of the first, not {each.n_parts:,}"
+    if isinstance(system, PartitionedPredictions) and system.n_parts != first.n_parts:
+        rule = f"must have the {first.n_parts:,} parts of the first, not {system.n_parts:,}"
         raise ArgumentError("systems", rule, name=name)
-    if not same_priors(each.given_priors, first.given_priors):
+    if not same_priors(system.given_priors, first.given_priors):
         raise ArgumentError("systems", "must have the priors of the first", name=name)
-    return each
+    return system
 
 
 def _check_rows(name: str, part: Part, first_part: Part, *, labeled: bool) -> None:
     """Raise unless rows of a system are those of the first, and finite."""
-    each, first = part.predictions, first_part.predictions
-    if len(each) != len(first):
-        rule = f"must have the samples of the first, {len(first):,}, not {len(each):,}"
+    system, first = part.predictions, first_part.predictions
+    if len(system) != len(first):
+        rule = f"must have the samples of the first, {len(first):,}, not {len(system):,}"
         raise ArgumentError("systems", rule, name=name)
-    if not each.has_finite_scores:
-        rows = np.isfinite(each.scores)
+    if not system.has_finite_scores:
+        rows = np.isfinite(system.scores)
         at = int(np.argmin(rows if rows.ndim == 1 else rows.all(axis=1)))
-        value = str(each.scores[at])
+        value = str(system.scores[at])
         rule = "must have finite scores"
         raise ArgumentError("systems", rule, part.first_row + at, name=name, value=value)
-    row = row_out_of_order(each.row_order, first.row_order)
+    row = row_out_of_order(system.row_order, first.row_order)
     if row is not None:
         rule = f"must be in the order of the first, but their pandas indexes differ in row {row}"
         raise ArgumentError("systems", rule, row, name=name)
-    if not labeled and (each.y_true is None or first.y_true is None):
+    if not labeled and (system.y_true is None or first.y_true is None):
         return
-    if each is first or each.labels is first.labels:
+    if system is first or system.labels is first.labels:
         return
-    if not np.array_equal(each.labels, first.labels):
-        at = part.first_row + int(np.argmax(each.labels != first.labels))
+    if not np.array_equal(system.labels, first.labels):
+        at = part.first_row + int(np.argmax(system.labels != first.labels))
         rule = f"must have the labels of the first, but row {at} differs"
         raise ArgumentError("systems", rule, name=name)
-    if not np.array_equal(each.weights, first.weights):
+    if not np.array_equal(system.weights, first.weights):
         raise ArgumentError("systems", "must have the weights of the first", name=name)
