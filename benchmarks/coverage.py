@@ -40,7 +40,7 @@ from benchmarks.populations import (
 )
 from benchmarks.report import write_report
 from fastpsr.bootstrap.intervals import percentile
-from fastpsr.bootstrap.results import Estimand, gather, results_of
+from fastpsr.bootstrap.results import Estimand, draw_values, results_of
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.values import Job
 from fastpsr.counts import side_by_side
@@ -151,13 +151,13 @@ class Study:
             Estimand(Subject(metric=name), tuple(zip(each, (1.0, -1.0), strict=False)))
             for name, each in zip(self.metrics, jobs, strict=True)
         ]
-        evidence = gather(
+        draw_values(
             estimands, settings, jointly=len(drawn.systems) > 1,
             progress=lambda done, total: None, also=("replicates",),
         )  # fmt: skip
 
         def at(level: float) -> dict[str, fp.BootstrapResult]:
-            results = results_of(estimands, evidence, replace(settings, confidence_level=level))
+            results = results_of(estimands, replace(settings, confidence_level=level))
             return dict(zip(self.metrics, results, strict=True))
 
         return at

@@ -242,15 +242,6 @@ def test_acceleration_by_parts_of_many_units():
         )[1]  # fmt: skip
 
 
-@pytest.mark.parametrize("scale", [1.0, 2.0**600, 2.0**-600])
-def test_acceleration_survives_weights_of_any_size(scale):
-    data = detector(weights="wild")
-    scaled = fp.Predictions.from_logits(
-        data.y_true, data.log_odds, sample_weight=data.sample_weight * scale
-    )
-    assert_bca_by_the_jackknife([fp.BrierScore(False)], scaled, "iid", n_resamples=400)
-
-
 def test_acceleration_where_losses_of_a_class_that_does_not_count_are_infinite():
     y = np.arange(60) % 3
     q = np.random.default_rng(0).dirichlet(np.ones(3), 60)
@@ -258,18 +249,6 @@ def test_acceleration_where_losses_of_a_class_that_does_not_count_are_infinite()
     data = fp.Predictions.from_posteriors(y, q, priors=[0.5, 0.5, 0.0])
     result = fp.bootstrap(fp.CrossEntropy(), data, seed=0, n_resamples=200, method="bca")
     assert result.interval.low < result.value < result.interval.high
-
-
-def test_bca_of_a_semi_empirical_score():
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 3, 300)
-    z = rng.normal(size=(300, 3)) + np.eye(3)[y]
-    data, calibrated = fp.Predictions.from_logits(y, z), fp.Predictions.from_logits(y, 1.2 * z)
-    metric = fp.SemiEmpiricalScore(LOG, calibrated)
-    options = {"n_resamples": 400, "seed": 0}
-    bca, plain = (fp.bootstrap(metric, data, method=m, **options) for m in ("bca", "auto"))
-    assert bca.interval.low < bca.value < bca.interval.high
-    assert bca.interval == pytest.approx(plain.interval, abs=0.02)
 
 
 # Values without an interval

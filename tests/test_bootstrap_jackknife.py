@@ -157,17 +157,3 @@ def test_an_undefined_metric_has_no_interval():
         )
     assert math.isnan(result.interval.low)
     assert any("without most of the clusters" in str(each.message) for each in caught)
-
-
-def test_more_than_400_units_are_left_out_in_groups():
-    rng = np.random.default_rng(0)
-    y = np.arange(6_000) % 3 == 0
-    z = 2.0 * rng.normal(size=y.size) + 2.0 * y - 1.0
-    data = fp.Predictions.from_logits(y, z)
-    clusters = fp.Clusters(np.arange(y.size))
-    result = fp.bootstrap(fp.BrierScore(), data, resampling=clusters, n_resamples=400, seed=0)
-    single = fp.bootstrap(fp.BrierScore(), data, n_resamples=4_000, seed=0)
-    assert result.method == "jackknife"
-    assert result.degrees_of_freedom < 400.0
-    width, narrow = np.diff([result.interval, single.interval]).ravel()
-    assert width == pytest.approx(narrow, rel=0.12)

@@ -266,86 +266,7 @@ def test_rare_draws_of_calibrators():
                 assert_alike(found, value, rel=1e-8, abs=1e-8)
 
 
-# The engine's own sums and draws
-
-
-def table_of(sums):
-    return CountTable(tuple(sums), tuple((0,) for _ in sums))
-
-
-def group_draws(sums, data, resampling, seed):
-    """Draws of the groups of sums of one kind."""
-    return GroupDraws(table_of(sums), resampling.units(data), seed, data.common_weight)
-
-
-def together(sums, predictions):
-    """The groups of sums that share them, and all their columns."""
-    found = [groups_and_columns(s, predictions) for s in sums]
-    first = found[0]
-    if sums[0].degree:
-        return first
-    return first[0], [column for _, columns in found for column in columns]
-
-
-def sums_to_try():
-    yield "posteriors", "none", [fp.BrierScore(), fp.CrossEntropy()]
-    yield "posteriors", "integer", [fp.ECE(), fp.ECE(norm=2)]
-    yield "llrs", "integer", [fp.EER()]
-    yield "llrs", "integer", [fp.BayesRisk(fp.CostMatrix.zero_one(2))]
-    yield "llrs", "none", [fp.CalibrationLoss(LOG, fp.DirectionPreserving())]
-    yield "llrs", "integer", [fp.CalibrationLoss(LOG, fp.DirectionPreserving())]
-    yield "posteriors", "integer", [fp.CalibrationLoss(LOG, fp.PAV())]
-
-
-@pytest.mark.parametrize("resampling", [fp.IID(), fp.Stratified()], ids=["iid", "stratified"])
-@pytest.mark.parametrize("weight", [None, 3.0, 0.1])
-@pytest.mark.parametrize(("kind", "_", "metrics"), list(sums_to_try()))
-def test_a_replicate_tells_which_samples_its_sums_are_of(kind, _, metrics, weight, resampling):
-    predictions = predictions_of(kind, 2, "tied", "none", False)
-    own = np.ones(N)
-    if weight is not None:
-        own = weight * (np.arange(N) % 4 > predictions.labels)
-        predictions = predictions.reweighted(own)
-    sums = [m.sums(predictions) for m in metrics]
-    first = sums[0]
-    draws = group_draws(sums, predictions, resampling, 11)
-    (totals,) = draws.totals(range(3, 13), [predictions])
-    groups, columns = together(sums, predictions)
-    for place in range(10):
-        times = draws.of_rows(Part.whole(predictions), 3 + place)
-        assert times.sum() == np.count_nonzero(own)
-        assert not times[own == 0.0].any()
-        if isinstance(resampling, fp.Stratified):
-            y = predictions.labels
-            np.testing.assert_array_equal(np.bincount(y, times), np.bincount(y, own > 0.0))
-        expected = reference.chebyshev_sums(
-            groups, first.n_groups, times * own, columns, first.degree
-        )
-        np.testing.assert_allclose(totals[place], expected, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    "resampling",
-    [fp.IID(), fp.Stratified(), fp.Clusters(np.arange(N) % 9),
-     fp.Nested(np.arange(N) % 9), fp.TwoWay(np.arange(N) % 9, np.arange(N) // 9)],
-    ids=["iid", "stratified", "clusters", "nested", "two-way"],
-)  # fmt: skip
-@pytest.mark.parametrize(("kind", "weights", "metrics"), list(sums_to_try()))
-def test_sums_over_units_are_of_the_samples_they_weigh(kind, weights, metrics, resampling):
-    predictions = predictions_of(kind, 2, "tied", weights, False)
-    sums = [m.sums(predictions) for m in metrics]
-    first = sums[0]
-    draws = UnitDraws(resampling.units(predictions), 12, [table_of(sums)])
-    (totals,) = draws.totals(range(8, 27), [predictions])
-    own = predictions.weights if predictions.weights.size else np.ones(N)
-    groups, columns = together(sums, predictions)
-    assert totals.shape[0] == 19
-    for place in range(19):
-        times = draws.of_rows(Part.whole(predictions), 8 + place)
-        expected = reference.chebyshev_sums(
-            groups, first.n_groups, times * own, columns, first.degree
-        )
-        np.testing.assert_allclose(totals[place], expected, rtol=1e-12, atol=1e-12)
+# Draws
 
 
 @pytest.mark.parametrize("scores", ["plain", "extreme"])
@@ -356,27 +277,10 @@ def test_replicates_of_refits_are_those_of_the_samples_drawn(scores, weights):
     metric = fp.CalibrationLoss(LOG, fp.DirectionPreserving(), fp.CrossFit(2))
     draws = UnitDraws(fp.IID().units(predictions), 5, [])
     if weights == "none":
-        draws = group_draws([metric.sums(predictions)], predictions, fp.IID(), 5)
+        table = CountTable((metric.sums(predictions),), ((0,),))
+        draws = GroupDraws(table, fp.IID().units(predictions), 5, 1.0)
     times = [draws.of_rows(Part.whole(predictions), replicate) for replicate in range(40)]
     found = quietly(lambda: fp.bootstrap(metric, predictions, seed=5, n_resamples=40).replicates)
     values = [quietly(weighted, metric, predictions, drawn) for drawn in times]
     np.testing.assert_allclose(found, values, rtol=1e-8, atol=1e-8)
     assert np.isfinite(found).sum() > 20
-
-
-@pytest.mark.parametrize("n_classes", [2, 20, 255])
-def test_groups_of_many_classes_and_bins_do_not_wrap(n_classes):
-    rng = np.random.default_rng(n_classes)
-    y = rng.integers(0, n_classes, 3_000)
-    z = rng.normal(size=(y.size, n_classes)) + 3.0 * np.eye(n_classes)[y]
-    data = fp.Predictions.from_logits(y, z)
-    costs = rng.random((n_classes, 7))
-    metrics = [fp.BayesRisk(costs, False), fp.ECE(100, on="confidence")]
-    if n_classes == 2:
-        metrics += [fp.ECE(400)]
-    for metric in metrics:
-        sums = metric.sums(data)
-        groups = sums.groups(Part.whole(data))
-        assert groups.min() >= 0
-        assert groups.max() < sums.n_groups
-        np.testing.assert_array_equal(sums.class_of_group[groups], y)

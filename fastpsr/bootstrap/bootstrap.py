@@ -9,7 +9,7 @@ import numpy as np
 
 from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.results import METHODS, BootstrapResult, Estimand, intervals_of
-from fastpsr.bootstrap.schemes import Resampling, names_of_ids
+from fastpsr.bootstrap.schemes import Resampling, names_of_ids, present_rows
 from fastpsr.bootstrap.settings import Intervals, Progress, as_progress, least_resamples
 from fastpsr.bootstrap.values import Job, as_number
 from fastpsr.counts import begin, side_by_side
@@ -137,20 +137,8 @@ def bootstrap(
     (0.74, 1000)
     """
     check_data(predictions)
-    chosen = _named(metrics, "metrics", predictions)
-    look_at_llrs(predictions)
-    jobs = [Job(metric, predictions) for _, metric in chosen]
-    intervals = _settings(jobs, n_resamples, confidence_level, method, resampling, seed)
-    report = as_progress(progress)
-    names = [name for name, _ in chosen]
-    value_on_data(names, jobs)
-    estimands = [
-        Estimand.of(Subject(metric=name), job) for name, job in zip(names, jobs, strict=True)
-    ]
-    results = intervals_of(
-        estimands, intervals, jointly=False, progress=report, also=("replicates",)
-    )
-    return results[0] if _is_one(metrics) else results
+    settings = (n_resamples, confidence_level, method, resampling, seed)
+    return _with_intervals(metrics, "metrics", [predictions], settings, progress)
 
 
 @overload
@@ -212,22 +200,41 @@ def compare(
     -0.06
     """
     check_same_samples(a, b)
-    for side in (a, b):
-        look_at_llrs(side)
-    chosen = _named(metric, "metric", a, b)
-    jobs = [Job(metric, side) for _, metric in chosen for side in (a, b)]
-    intervals = _settings(jobs, n_resamples, confidence_level, method, resampling, seed)
-    check_same_columns(a, b, names_of_ids(intervals.resampling).values())
+    settings = (n_resamples, confidence_level, method, resampling, seed)
+    return _with_intervals(metric, "metric", [a, b], settings, progress)
+
+
+def _with_intervals(
+    metrics: NamedMetric | Metrics,
+    argument: str,
+    systems: list[Data],
+    settings: tuple[Any, ...],
+    progress: bool | Progress | None,
+) -> BootstrapResult | list[BootstrapResult]:
+    """Return metrics of one system, or the differences between two, with intervals."""
+    chosen = _named(metrics, argument, *systems)
+    for data in systems:
+        look_at_llrs(data)
+    is_pair = len(systems) == 2
+    jobs = [[Job(metric, data) for data in systems] for _, metric in chosen]
+    intervals = _settings([job for each in jobs for job in each], *settings)
+    if is_pair:
+        check_same_columns(systems[0], systems[1], names_of_ids(intervals.resampling).values())
     report = as_progress(progress)
-    value_on_data([name for name, _ in chosen for _ in (a, b)], jobs)
+    value_on_data(
+        [(name, job) for (name, _), each in zip(chosen, jobs, strict=True) for job in each]
+    )
     estimands = [
-        Estimand(Subject(metric=name, pair="a - b"), ((of_a, 1.0), (of_b, -1.0)))
-        for (name, _), of_a, of_b in zip(chosen, jobs[::2], jobs[1::2], strict=True)
+        Estimand(
+            Subject(metric=name, pair="a - b" if is_pair else ""),
+            tuple(zip(each, (1.0, -1.0), strict=False)),
+        )
+        for (name, _), each in zip(chosen, jobs, strict=True)
     ]
     results = intervals_of(
-        estimands, intervals, jointly=True, progress=report, also=("replicates",)
+        estimands, intervals, jointly=is_pair, progress=report, also=("replicates",)
     )
-    return results[0] if _is_one(metric) else results
+    return results[0] if _is_one(metrics) else results
 
 
 def _settings(
@@ -243,19 +250,29 @@ def _settings(
     return replace(intervals, n_resamples=n)
 
 
+def value_on_data(named_jobs: Sequence[tuple[str, Job]]) -> None:
+    """Compute the values of jobs on their data, together with what replicates need."""
+    jobs = [job for _, job in named_jobs]
+    for job in jobs:
+        if isinstance(job.data, Predictions) and job.data.y_true is None:
+            raise ArgumentError("y_true", "must be given: these predictions are unlabeled")
+    values = [partial(_value, *each) for each in named_jobs]
+    answers = side_by_side(*values, *(job.prepare for job in jobs), over=[job.data for job in jobs])
+    for job, value in zip(jobs, answers, strict=False):
+        job.value = value
+
+
 def check_same_samples(a: Data, b: Data) -> None:
     """Raise unless the labels and weights of two systems are consistent with the same samples."""
     for name, side in (("a", a), ("b", b)):
         check_data(side, name)
+    if a.n_classes != b.n_classes:
+        _refuse_pair(f"must have the same classes: {a.n_classes} and {b.n_classes}")
     if not (isinstance(a, Predictions) and isinstance(b, Predictions)):
-        if a.n_classes != b.n_classes:
-            _refuse_pair(f"must have the same classes: {a.n_classes} and {b.n_classes}")
         begin(a, b)
         return
     if len(a) != len(b):
         _refuse_pair(f"must be of the same samples: {len(a)} and {len(b)}")
-    if a.n_classes != b.n_classes:
-        _refuse_pair(f"must have the same classes: {a.n_classes} and {b.n_classes}")
     if not np.array_equal(a.labels, b.labels):
         place = int(np.flatnonzero(a.labels != b.labels)[0])
         rule = f"must be of the same samples in the same order, but labels differ in row {place}"
@@ -263,8 +280,7 @@ def check_same_samples(a: Data, b: Data) -> None:
     row = row_out_of_order(a.row_order, b.row_order)
     if row is not None:
         _refuse_pair(f"must be in one order, but their pandas indexes differ in row {row}", row)
-    one, other = (p.weights > 0.0 if p.weights.size else np.ones(len(p), bool) for p in (a, b))
-    if not np.array_equal(one, other):
+    if not np.array_equal(present_rows(a), present_rows(b)):
         _refuse_pair("must have positive weight at the same samples")
 
 
@@ -306,18 +322,6 @@ def _named(
         label, of_data = named_metric(each, n_classes, kind, argument)
         named.append((label if name is None else name, of_data))
     return named
-
-
-def value_on_data(names: list[str], jobs: list[Job]) -> None:
-    """Compute the values of jobs on their data, together with what replicates need."""
-    for job in jobs:
-        data = job.data
-        if isinstance(data, Predictions) and data.y_true is None:
-            raise ArgumentError("y_true", "must be given: these predictions are unlabeled")
-    values = [partial(_value, name, job) for name, job in zip(names, jobs, strict=True)]
-    answers = side_by_side(*values, *(job.prepare for job in jobs), over=[job.data for job in jobs])
-    for job, value in zip(jobs, answers, strict=False):
-        job.value = value
 
 
 def _value(name: str, job: Job) -> float:

@@ -17,7 +17,7 @@ from fastpsr.bootstrap.schemes import Counts, Ints, RowUnits, Units, present_row
 from fastpsr.caching import cached_property
 from fastpsr.counts import count
 from fastpsr.counts.sums import AddUp, Sums
-from fastpsr.data import LABELS, Data, Floats, Predictions, Selection, Transform
+from fastpsr.data import LABELS, Data, Floats, Predictions, Selection
 from fastpsr.data.steps import Part, Step
 from fastpsr.kernels.blocks import BLOCK, count_blocks, on_threads, over_blocks, thread_count
 from fastpsr.kernels.blocks import together as in_threads
@@ -148,39 +148,6 @@ class CountTable:
         return numbers, groups, weights, joined.reshape(len(columns), groups.size)
 
 
-class Reweighted(Transform):
-    """Rows weighted by their draw counts in a replicate, times their own weight.
-
-    Rows of a subset are drawn with those of the whole.
-    """
-
-    keeps_rows = False
-    is_replicate = True
-
-    def __init__(self, draws: "Draws", replicate: int, subset: Subset | None = None) -> None:
-        self._draws, self._replicate, self._subset = draws, replicate, subset
-        self._counts: Floats | None = None  # of rows in memory, which are the same for all data
-        self.reads = draws.reads
-
-    def __call__(self, part: Part) -> Predictions:
-        predictions = part.predictions
-        if not len(predictions) or not part.has_weight:
-            return predictions
-        counts = self._counts if part.is_in_memory else None
-        if counts is None:
-            counts = self._counts_of(part)
-            self._counts = counts if part.is_in_memory else None
-        weights = predictions.weights
-        return predictions.reweighted(counts * weights if weights.size else counts, counts)
-
-    def _counts_of(self, part: Part) -> Floats:
-        """Return the draw count of each row of a part, (n,)."""
-        subset = self._subset
-        whole = part if subset is None else subset.whole_of(part)
-        counts = self._draws.of_rows(whole, self._replicate)
-        return counts if subset is None else counts[subset.places(part)]
-
-
 class GroupDraws:
     """Draws of rows for a single table, whose rows all have the same weight, or weight 0.
 
@@ -220,21 +187,16 @@ class GroupDraws:
 
     def _draw_groups(self, sizes: NDArray[np.int64], replicates: range) -> Floats:
         """Return (R, G, 1) counts of groups of so many rows."""
-        occupied = np.flatnonzero(sizes)
-        bounds = np.concatenate([[0], np.cumsum(sizes[occupied])]).astype(np.int64, copy=False)
-        blocks = kernels.resampling.cut_into_blocks(bounds, self.strata[occupied], _UNCUT)
+        bounds = np.concatenate([[0], np.cumsum(sizes)])
+        blocks = kernels.resampling.cut_into_blocks(bounds, self.strata, _UNCUT)
         n_draws = np.tile(self._units.n_in_strata, (len(replicates), 1))
-        counts = np.zeros((len(replicates), occupied.size, 1))
+        counts = np.zeros((len(replicates), sizes.size, 1))
         kernels.resampling.sum_draws(
             self._stream("part", 0), replicates.start, n_draws, blocks, bounds, np.empty((0, 0)),
             0, counts,
         )  # fmt: skip
         counts *= self.weight
-        if occupied.size == sizes.size:
-            return counts
-        out = np.zeros((len(replicates), sizes.size, 1))
-        out[:, occupied] = counts
-        return out
+        return counts
 
     def of_rows(self, part: Part, replicate: int) -> Floats:
         """Return the draw count of each row of a part, (n,)."""
@@ -391,7 +353,7 @@ class UnitDraws:
             first, second = (units[numbers] for units in self.units.of_rows(parts[0]))
             return first, second, *terms
 
-        return table.part(parts).remember(table, compute, self)  # type: ignore[no-any-return]
+        return table.part(parts).remember("terms", compute, table)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, eq=False)
@@ -446,11 +408,10 @@ class _CountedTotals(Step[Any]):
 
 
 class SubsetDraws(UnitDraws):
-    """Units dealt at random to shares of equal size, once or more; replicates keep some shares.
+    """Units dealt at random to shares of equal size, of which each replicate keeps some.
 
-    Replicates are those of the first deal, then those of the next. If rows depend on two units and
-    some are left out, rows of one unit on both sides would be too many: they weigh
-    (S' - 1) / (S - 1) there, for S' of S units.
+    If rows depend on two units and some are left out, rows of one unit on both sides would be too
+    many: they weigh (S' - 1) / (S - 1) there, for S' of S units.
 
     Parameters
     ----------
@@ -458,8 +419,9 @@ class SubsetDraws(UnitDraws):
     seed : int
     tables : list of CountTable
     keeps : ndarray of bool, shape (R, shares)
-        Which shares each replicate of a deal keeps.
-    n_deals : int
+        Which shares each replicate keeps.
+    deal : int
+        Number of the deal: others have other shares.
     by_stratum : bool
         Whether strata have shares of their own, one stratum's after another's; else each share has
         units of all strata.
@@ -471,18 +433,14 @@ class SubsetDraws(UnitDraws):
         seed: int,
         tables: Sequence[CountTable],
         keeps: NDArray[np.bool_],
-        n_deals: int,
+        deal: int = 0,
         *,
-        by_stratum: bool,
+        by_stratum: bool = False,
     ) -> None:
         super().__init__(units, seed, tables)
-        self._keeps, self._by_stratum = keeps, by_stratum
-        self._orders = [
-            kernels.dealing.shuffle_ranks(
-                units.n_in_strata, np.random.default_rng(seed_of(seed, ("dealt units", deal)))
-            )
-            for deal in range(n_deals)
-        ]
+        self.keeps, self._by_stratum = keeps, by_stratum
+        rng = np.random.default_rng(seed_of(seed, ("dealt units", deal)))
+        self._order = kernels.dealing.shuffle_ranks(units.n_in_strata, rng)
 
     def totals(self, replicates: range, data: Sequence[Data]) -> list[Floats]:
         if self.units.come_in_pairs:  # a row is in as many shares as it has units
@@ -496,44 +454,32 @@ class SubsetDraws(UnitDraws):
         n_bytes = 8 * max(sum(table.n_numbers for table in self.tables), 1)
         return min(max(_BYTES_OF_SHARES // n_bytes, 4), _MOST_AT_ONCE)
 
-    def by_deal(self, replicates: range) -> list[tuple[int, NDArray[np.bool_]]]:
-        """Return the deals of replicates, each with the shares (R, shares) that these keep."""
-        n = self._keeps.shape[0]
-        edges = [*range(replicates.start - replicates.start % n, replicates.stop, n)]
-        return [
-            (begin // n, self._keeps[max(replicates.start - begin, 0) : replicates.stop - begin])
-            for begin in edges
-        ]
-
-    def shares(self, part: Part, deal: int) -> NDArray[np.uint16]:
-        """Return the share of each unit of a part, (U,)."""
-        return part.remember(deal, lambda: self._deal(part, deal), self)  # type: ignore[no-any-return]
-
     def shared(self, replicates: range) -> Counts | None:
-        return self._kept(None, replicates) if self.units.n_shared else None
+        return self._kept(self._deal(None), replicates) if self.units.n_shared else None
 
     def of_part(self, part: Part, replicates: range, shared: Counts | None) -> Counts:
-        return self._kept(part, replicates) if shared is None else shared
+        return self._kept(self.shares(part), replicates) if shared is None else shared
 
-    def _kept(self, part: Part | None, replicates: range) -> Counts:
-        """Return which units each replicate keeps, as counts."""
-        counts = []
-        for deal, keeps in self.by_deal(replicates):
-            shares = self._deal(None, deal) if part is None else self.shares(part, deal)
-            factor: Floats = np.ones(keeps.shape[0])
-            if self.units.come_in_pairs:
-                n_kept = keeps @ np.bincount(shares, minlength=keeps.shape[1])
-                factor = np.asarray((n_kept - 1.0) / (shares.size - 1.0))
-            counts.append(np.vstack([keeps.T[shares], factor]).astype(np.float32))
-        return np.ascontiguousarray(np.hstack(counts))
+    def _kept(self, shares: NDArray[np.uint16], replicates: range) -> Counts:
+        """Return which units of some shares each replicate keeps, as counts."""
+        keeps = self.keeps[replicates.start : replicates.stop]
+        factor: Floats = np.ones(keeps.shape[0])
+        if self.units.come_in_pairs:
+            n_kept = keeps @ np.bincount(shares, minlength=keeps.shape[1])
+            factor = np.asarray((n_kept - 1.0) / (shares.size - 1.0))
+        return np.ascontiguousarray(np.vstack([keeps.T[shares], factor]).astype(np.float32))
 
-    def _deal(self, part: Part | None, deal: int) -> NDArray[np.uint16]:
+    def shares(self, part: Part) -> NDArray[np.uint16]:
+        """Return the share of each unit of a part, (U,)."""
+        return part.remember("shares", lambda: self._deal(part), self)  # type: ignore[no-any-return]
+
+    def _deal(self, part: Part | None) -> NDArray[np.uint16]:
         strata, weights, before = self.units.strata(part)
         sizes = self.units.n_in_strata
-        n_shares = int(self._keeps.shape[1]) // (sizes.size if self._by_stratum else 1)
+        n_shares = int(self.keeps.shape[1]) // (sizes.size if self._by_stratum else 1)
         nothing = np.zeros(sizes.size, np.int64)
         shares = kernels.dealing.deal_ranks(
-            strata, weights, before, sizes, nothing, *self._orders[deal], n_shares
+            strata, weights, before, sizes, nothing, *self._order, n_shares
         )
         if self._by_stratum:
             shares += strata.astype(np.uint16) * np.uint16(n_shares)
@@ -544,7 +490,7 @@ class SubsetDraws(UnitDraws):
 class _ShareTotals(_CountedTotals):
     """Sums of rows by the share of their unit, added up to those that each replicate keeps.
 
-    Of the shares of a deal, those that all of these replicates keep have one table.
+    The first table is that of the shares that all of these replicates keep.
     """
 
     draws: SubsetDraws
@@ -552,51 +498,40 @@ class _ShareTotals(_CountedTotals):
     def prepare(self) -> None:
         return None
 
+    @property
+    def _keeps(self) -> NDArray[np.bool_]:
+        return self.draws.keeps[self.replicates.start : self.replicates.stop]
+
     @cached_property
-    def _deals(self) -> list[tuple[int, NDArray[np.int64], NDArray[np.bool_]]]:
-        """Each deal with the table of each share, and the tables (R, T) that replicates keep."""
-        deals = []
-        for deal, keeps in self.draws.by_deal(self.replicates):
-            varying = np.flatnonzero(~keeps.all(axis=0))
-            table_of_share = np.zeros(keeps.shape[1], np.int64)
-            table_of_share[varying] = 1 + np.arange(varying.size)
-            kept_tables = np.ones((keeps.shape[0], 1 + varying.size), bool)
-            kept_tables[:, 1:] = keeps[:, varying]
-            deals.append((deal, table_of_share, kept_tables))
-        return deals
+    def _varying_shares(self) -> NDArray[np.int64]:
+        """The shares that some of these replicates do not keep, with a table each, (T - 1,)."""
+        return np.flatnonzero(~self._keeps.all(axis=0))
 
-    def start(self) -> Any:
-        return [
-            [np.zeros((keeps.shape[1], 1 + one.n_sums, one.n_groups)) for *_, keeps in self._deals]
-            for one in self.draws.tables
-        ]
+    def start(self) -> list[Floats]:
+        n = 1 + self._varying_shares.size
+        return [np.zeros((n, 1 + one.n_sums, one.n_groups)) for one in self.draws.tables]
 
-    def add(self, accumulator: Any, shared: Any, *parts: Part) -> Any:
+    def add(self, accumulator: list[Floats], shared: Counts | None, *parts: Part) -> list[Floats]:
         draws = self.draws
+        table_of_share = np.zeros(draws.keeps.shape[1], np.int64)
+        table_of_share[self._varying_shares] = 1 + np.arange(self._varying_shares.size)
         for place, table in draws.tables_of(parts):
             first_unit, _, *terms = draws.terms(table, parts)
-            rows = (first_unit, *terms)
-            for (deal, of_share, _), out in zip(self._deals, accumulator[place], strict=True):
-                shares = draws.shares(parts[0], deal)
-                kernels.resampling.sum_by_share(shares, of_share, rows, table.degree, out)
+            kernels.resampling.sum_by_share(
+                draws.shares(parts[0]), table_of_share, (first_unit, *terms), table.degree,
+                accumulator[place],
+            )  # fmt: skip
         return accumulator
 
-    def merge(self, one: Any, other: Any) -> Any:
-        for by_deal, more in zip(one, other, strict=True):
-            super().merge(by_deal, more)
-        return one
-
-    def finish(self, accumulator: Any) -> list[Floats]:
+    def finish(self, accumulator: list[Floats]) -> list[Floats]:
         """Return (R, G, 1 + sums) of each table."""
+        keeps = np.ones((len(self.replicates), 1 + self._varying_shares.size), bool)
+        keeps[:, 1:] = self._keeps[:, self._varying_shares]
         totals = []
-        for by_deal in accumulator:
-            kept = [
-                _kept_sums(tables.reshape(tables.shape[0], -1), keeps)
-                for tables, (*_, keeps) in zip(by_deal, self._deals, strict=True)
-            ]
-            of_table = kept[0] if len(kept) == 1 else np.concatenate(kept)
-            of_table = of_table.reshape(-1, *by_deal[0].shape[1:])
-            totals.append(np.ascontiguousarray(np.moveaxis(of_table, 1, 2)))
+        for tables in accumulator:
+            kept = _kept_sums(tables.reshape(tables.shape[0], -1), keeps)
+            kept = kept.reshape(-1, *tables.shape[1:])
+            totals.append(np.ascontiguousarray(np.moveaxis(kept, 1, 2)))
         return totals
 
 

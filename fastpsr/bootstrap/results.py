@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from fastpsr.bootstrap.intervals import Estimate, Interval, UsedMethod
 from fastpsr.bootstrap.schemes import Units
 from fastpsr.bootstrap.settings import Intervals, Progress, described, drawn_for
 from fastpsr.bootstrap.values import (
+    Input,
     Job,
     draw_replicates,
     left_out_by_stratum,
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 
 _FEW = 8.0  # degrees of freedom
 
-#: What intervals are computed from, besides the value on the data.
-Input = Literal["replicates", "subsets", "left out", "left out by stratum", "signed errors"]
 _OF_UNITS: dict[Input, Callable[..., Floats]] = {
     "subsets": subset_values,
     "left out": left_out_values,
@@ -50,7 +49,7 @@ class Estimand:
     ----------
     subject : Subject
     terms : tuple of (Job, float)
-        The metrics, with their values on the data, and their signs.
+        The metrics, with their values on the data and under draws, and their signs.
     family : hashable, optional
         The intervals of a family hold jointly; those without a family each alone.
     """
@@ -65,15 +64,65 @@ class Estimand:
         return cls(subject, ((job, 1.0),))
 
     @property
+    def is_sum(self) -> bool:
+        """Whether it is more than a metric."""
+        return len(self.terms) > 1 or self.terms[0][1] != 1.0
+
+    @property
     def value(self) -> float:
         """The value on the data."""
         with np.errstate(invalid="ignore"):  # inf - inf is undefined
             return float(sum(np.float64(sign) * job.value for job, sign in self.terms))
 
     @property
+    def value_range(self) -> tuple[float, float]:
+        """Least and greatest value that it can have."""
+        ends = [sign * np.array(job.value_range) for job, sign in self.terms]
+        return float(sum(map(min, ends))), float(sum(map(max, ends)))
+
+    @property
+    def rule(self) -> IntervalRule:
+        """How its intervals are computed; those of sums are on the plain scale."""
+        rules = self.rules
+        if not self.is_sum:
+            return rules[0]
+        biased = (rule for rule in rules if rule.center != NO_BIAS)
+        return replace(next(biased, rules[0]), scale="plain")
+
+    @property
     def rules(self) -> list[IntervalRule]:
         """How the intervals of its metrics are computed."""
         return [job.interval_rule for job, _ in self.terms]
+
+    @property
+    def class_sizes(self) -> Any:
+        """Number of samples of each class, the least of all terms, (K,)."""
+        return np.min([job.data.class_sizes for job, _ in self.terms], axis=0)
+
+    @property
+    def units(self) -> Units:
+        """What was drawn."""
+        return self.terms[0][0].units
+
+    def under(self, name: Input) -> Any:
+        """Return the values under draws, of the shape of those of its metrics."""
+        if not self.is_sum:
+            return self.terms[0][0].draws[name]
+        with np.errstate(invalid="ignore"):  # inf - inf is undefined
+            return sum(sign * job.draws[name] for job, sign in self.terms)
+
+    @property
+    def replicates(self) -> Floats:
+        """The replicates, none if they were not drawn."""
+        if not all("replicates" in job.draws for job, _ in self.terms):
+            return np.empty(0)
+        return np.asarray(self.under("replicates"))
+
+    @property
+    def defined(self) -> Floats:
+        """The replicates that are not nan."""
+        replicates = self.replicates
+        return replicates[~np.isnan(replicates)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,69 +256,6 @@ def described_results(results: Sequence[BootstrapResult]) -> str:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """Values of a metric, or of a signed sum of metrics, on the data and under draws.
-
-    Attributes
-    ----------
-    value : float
-    value_range : tuple of float
-        Least and greatest value that it can have.
-    rule : IntervalRule
-    class_sizes : ndarray of int64, shape (K,)
-    units : Units
-        What is drawn.
-    draws : dict of Input to ndarray
-        Replicates (R,), values on subsets (deals, 42), values without each group of units
-        (S, G), and of calibration errors the signed errors of the bins on the data, (M,), their
-        replicates, (R, M), and the norm: those that were requested.
-    terms : tuple of (Evidence, float)
-        Of a sum: its metrics and their signs.
-    """
-
-    value: float
-    value_range: tuple[float, float]
-    rule: IntervalRule
-    class_sizes: Any
-    units: Units
-    draws: Mapping[Input, Any]
-    terms: "tuple[tuple[Evidence, float], ...]" = ()
-
-    @property
-    def replicates(self) -> Floats:
-        """The replicates, none if they were not asked for."""
-        return np.asarray(self.draws.get("replicates", np.empty(0)))
-
-    @property
-    def defined(self) -> Floats:
-        """The replicates that are not nan."""
-        return self.replicates[~np.isnan(self.replicates)]
-
-
-@np.errstate(invalid="ignore")  # inf - inf is undefined
-def signed_sum(value: float, terms: Sequence[tuple[Evidence, float]]) -> Evidence:
-    """Return the evidence of a sum of metrics, whose value is given."""
-    (first, sign), *others = terms
-    if not others and sign == 1.0:
-        return first
-    low = high = 0.0
-    for evidence, sign in terms:
-        ends = [sign * end for end in evidence.value_range]
-        low, high = low + min(ends), high + max(ends)
-    draws: dict[Input, Any] = {
-        name: sum(sign * evidence.draws[name] for evidence, sign in terms)
-        for name in first.draws
-        if name != "signed errors" and all(name in evidence.draws for evidence, _ in terms)
-    }
-    rules = [evidence.rule for evidence, _ in terms]
-    rule = next((rule for rule in rules if rule.center != NO_BIAS), rules[0])
-    sizes = np.min([evidence.class_sizes for evidence, _ in terms], axis=0)
-    return Evidence(
-        value, (low, high), replace(rule, scale="plain"), sizes, first.units, draws, tuple(terms)
-    )
-
-
 class IntervalMethod(NamedTuple):
     """What an interval is computed from, and how, at a confidence level.
 
@@ -277,39 +263,43 @@ class IntervalMethod(NamedTuple):
     """
 
     needs: tuple[Input, ...]
-    compute: Callable[[Evidence, float], Interval | Estimate]
+    compute: Callable[[Estimand, float], Interval | Estimate]
 
 
-def _bca(evidence: Evidence, level: float) -> Interval:
-    influence = -intervals.centered(evidence.draws["left out by stratum"])
-    return intervals.bca(evidence.value, evidence.defined, influence, level)
+def _bca(estimand: Estimand, level: float) -> Interval:
+    influence = -intervals.centered(estimand.under("left out by stratum"))
+    return intervals.bca(estimand.value, estimand.defined, influence, level)
 
 
-def _subsampling(evidence: Evidence, _level: float) -> Estimate:
-    units = evidence.units.independent
-    intervals.check_sizes(units.name, int(units.n_in_strata.sum()), evidence.class_sizes)
+def _subsampling(estimand: Estimand, _level: float) -> Estimate:
+    units = estimand.units.independent
+    intervals.check_sizes(units.name, int(units.n_in_strata.sum()), estimand.class_sizes)
     center = sum(
-        sign * intervals.corrected_value(of.value, of.draws["subsets"], of.rule, units.name)
-        for of, sign in evidence.terms or [(evidence, 1.0)]
+        sign
+        * intervals.corrected_value(job.value, job.draws["subsets"], job.interval_rule, units.name)
+        for job, sign in estimand.terms
     )
-    if not evidence.terms:
-        center = min(center, evidence.value_range[1])
-    draws = evidence.draws
+    if not estimand.is_sum:
+        center = min(center, estimand.value_range[1])
     return intervals.subsampling(
-        center, draws["subsets"], draws["left out"], evidence.rule, units.name
+        center, estimand.under("subsets"), estimand.under("left out"), estimand.rule, units.name
     )
 
 
-def _inverted_test(evidence: Evidence, level: float) -> Interval:
-    if not evidence.terms:
-        errors, replicates, norm = evidence.draws["signed errors"]
-        n_units = evidence.units.n_shared or None  # where nothing is drawn within them
-        return intervals.inverted_test(errors, replicates, norm, level, n_units)
-    a, b = (term for term, _ in evidence.terms)
-    replicates = np.array([a.replicates, b.replicates])
-    return intervals.interval_of_difference(
-        _inverted_test(a, level), _inverted_test(b, level), replicates
-    )
+def _jackknife(estimand: Estimand, _level: float) -> Estimate:
+    return intervals.jackknife(estimand.value, estimand.under("left out"), estimand.rule)
+
+
+def _inverted_test(estimand: Estimand, level: float) -> Interval:
+    n_units = estimand.units.n_shared or None  # where nothing is drawn within them
+    ends = []
+    for job, _ in estimand.terms:
+        errors, replicates, norm = job.draws["signed errors"]
+        ends.append(intervals.inverted_test(errors, replicates, norm, level, n_units))
+    if not estimand.is_sum:
+        return ends[0]
+    replicates = np.array([job.draws["replicates"] for job, _ in estimand.terms])
+    return intervals.interval_of_difference(ends[0], ends[1], replicates)
 
 
 METHODS: dict[UsedMethod, IntervalMethod] = {
@@ -324,10 +314,7 @@ METHODS: dict[UsedMethod, IntervalMethod] = {
     ),
     "bca": IntervalMethod(("replicates", "left out by stratum"), _bca),
     "subsampling": IntervalMethod(("subsets", "left out"), _subsampling),
-    "jackknife": IntervalMethod(
-        ("left out",),
-        lambda of, _level: intervals.jackknife(of.value, of.draws["left out"], of.rule),
-    ),
+    "jackknife": IntervalMethod(("left out",), _jackknife),
     "inverted test": IntervalMethod(("replicates", "signed errors"), _inverted_test),
 }
 
@@ -341,9 +328,9 @@ class Outcome(NamedTuple):
     problem: str = ""
 
 
-def interval_of(method: UsedMethod, evidence: Evidence, level: float) -> Outcome:
+def interval_of(method: UsedMethod, estimand: Estimand, level: float) -> Outcome:
     """Return the interval by a method; by percentile where a value is infinite; or the problem."""
-    value, replicates = evidence.value, evidence.defined
+    value, replicates = estimand.value, estimand.defined
     needs, compute = METHODS[method]
     none = Interval(math.nan, math.nan)
     if math.isnan(value):
@@ -358,7 +345,7 @@ def interval_of(method: UsedMethod, evidence: Evidence, level: float) -> Outcome
             )
             return Outcome("percentile", intervals.percentile(replicates, level), None, problem)
     try:
-        computed = compute(evidence, level)
+        computed = compute(estimand, level)
         if isinstance(computed, Estimate):
             return Outcome(method, computed.interval(level), computed)
         return Outcome(method, computed)
@@ -374,20 +361,20 @@ def intervals_of(
     progress: Progress,
     also: Sequence[Input] = (),
 ) -> list[BootstrapResult]:
-    """Return estimands with intervals, from draws as by `gather`."""
-    evidence = gather(estimands, settings, jointly=jointly, progress=progress, also=also)
-    return results_of(estimands, evidence, settings)
+    """Return estimands with intervals, from draws as by `draw_values`."""
+    draw_values(estimands, settings, jointly=jointly, progress=progress, also=also)
+    return results_of(estimands, settings)
 
 
-def gather(
+def draw_values(
     estimands: Sequence[Estimand],
     settings: Intervals,
     *,
     jointly: bool,
     progress: Progress,
     also: Sequence[Input] = (),
-) -> dict[Job, Evidence]:
-    """Return the values under draws from which the intervals of estimands are computed.
+) -> None:
+    """Compute the values under draws that the intervals of estimands need.
 
     Parameters
     ----------
@@ -397,42 +384,22 @@ def gather(
         What is computed of all metrics besides.
     """
     jobs_of = _jobs_by_input(estimands, settings, also)
-    jobs = list(dict.fromkeys(job for estimand in estimands for job, _ in estimand.terms))
-    whole = jobs[0].whole
-    draws: dict[Job, dict[Input, Any]] = {job: {} for job in jobs}
+    whole = estimands[0].terms[0][0].whole
     with in_silence(), one_call():
         units = settings.resampling.units(whole)
-
-        def draw(name: Input) -> None:
-            values = _OF_UNITS[name](jobs_of[name], units.independent, settings.seed)
-            for job, of_job in zip(jobs_of[name], values, strict=True):
-                draws[job][name] = of_job
-
-        def replicate() -> None:
-            of_errors = [_of_bins(job) for job in jobs_of["signed errors"]]
-            replicated = [*jobs_of["replicates"], *of_errors]
-            if not replicated:
-                progress(0, 0)
-                return
-            draw_all = partial(
-                draw_replicates, replicated, units, settings.n_resamples, settings.seed,
-                jointly=jointly, progress=progress,
-            )  # fmt: skip
-            on_data = [partial(job.metric.value_on, job.data) for job in of_errors]  # type: ignore[union-attr]
-            values, *errors = side_by_side(draw_all, *on_data, over=whole)
-            for job in jobs_of["replicates"]:
-                draws[job]["replicates"] = values.pop(0)
-            for job, *signed in zip(jobs_of["signed errors"], errors, values, strict=True):
-                draws[job]["signed errors"] = (*signed, job.metric.norm)  # type: ignore[union-attr]
-
-        of_units = [partial(draw, name) for name in _OF_UNITS if jobs_of[name]]
-        side_by_side(replicate, *of_units, over=whole)
-    return {
-        job: Evidence(
-            job.value, job.value_range, job.interval_rule, job.data.class_sizes, units, draws[job]
-        )
-        for job in jobs
-    }
+        for estimand in estimands:
+            for job, _ in estimand.terms:
+                job.units, job.draws = units, {}
+        replicates = partial(_replicate, jobs_of, units, settings, progress, jointly=jointly)
+        of_units = {name: jobs_of[name] for name in _OF_UNITS if jobs_of[name]}
+        functions = [
+            partial(_OF_UNITS[name], jobs, units.independent, settings.seed)
+            for name, jobs in of_units.items()
+        ]
+        _, *values_of_units = side_by_side(replicates, *functions, over=whole)
+    for (name, jobs), values in zip(of_units.items(), values_of_units, strict=True):
+        for job, of_job in zip(jobs, values, strict=True):
+            job.draws[name] = of_job
 
 
 def _jobs_by_input(
@@ -452,23 +419,44 @@ def _jobs_by_input(
     return {name: list(some) for name, some in jobs.items()}
 
 
-def _of_bins(job: Job) -> Job:
-    """Return the job of the signed errors of the bins of a calibration error."""
-    metric: Any = job.metric
-    return Job(metric.signed_errors, job.data, job.subset, job.sums, (metric.bins,))
-
-
-def results_of(
-    estimands: Sequence[Estimand], evidence: Mapping[Job, Evidence], settings: Intervals
-) -> list[BootstrapResult]:
-    """Return estimands with intervals, and warn of those that are not reliable."""
-    sums = [
-        signed_sum(each.value, [(evidence[job], sign) for job, sign in each.terms])
-        for each in estimands
+def _replicate(
+    jobs_of: Mapping[Input, Sequence[Job]],
+    units: Units,
+    settings: Intervals,
+    progress: Progress,
+    *,
+    jointly: bool,
+) -> None:
+    """Draw the replicates of jobs, and the signed errors of the bins of calibration errors."""
+    jobs, of_errors = jobs_of["replicates"], jobs_of["signed errors"]
+    if not jobs:
+        progress(0, 0)
+        return
+    metrics: list[Any] = [job.metric for job in of_errors]
+    bins = [
+        Job(metric.signed_errors, job.data, job.subset, job.sums, (metric.bins,))
+        for metric, job in zip(metrics, of_errors, strict=True)
     ]
-    families: dict[Hashable, list[Evidence]] = {}
-    for estimand, of_sum in zip(estimands, sums, strict=True):
-        families.setdefault(estimand.family, []).append(of_sum)
+    replicates = partial(
+        draw_replicates, [*jobs, *bins], units, settings.n_resamples, settings.seed,
+        jointly=jointly, progress=progress,
+    )  # fmt: skip
+    on_data = [
+        partial(metric.signed_errors.value_on, job.data)
+        for metric, job in zip(metrics, of_errors, strict=True)
+    ]
+    values, *errors = side_by_side(replicates, *on_data, over=jobs[0].whole)
+    for job, of_job in zip(jobs, values, strict=False):
+        job.draws["replicates"] = of_job
+    for job, metric, *signed in zip(of_errors, metrics, errors, values[len(jobs) :], strict=True):
+        job.draws["signed errors"] = (*signed, metric.norm)
+
+
+def results_of(estimands: Sequence[Estimand], settings: Intervals) -> list[BootstrapResult]:
+    """Return estimands with intervals, and warn of those that are not reliable."""
+    families: dict[Hashable, list[Estimand]] = {}
+    for estimand in estimands:
+        families.setdefault(estimand.family, []).append(estimand)
     level = settings.confidence_level
     levels = {
         family: intervals.simultaneous_level([each.replicates for each in members], level)
@@ -476,23 +464,23 @@ def results_of(
         if family is not None
     }
     results = []
-    for estimand, of_sum in zip(estimands, sums, strict=True):
-        own_level = levels.get(estimand.family, level)
-        outcome = interval_of(settings.method_of(estimand.rules), of_sum, own_level)
-        results.append(_result(estimand, of_sum, outcome, settings, own_level))
+    for estimand in estimands:
+        level_alone = levels.get(estimand.family, level)
+        outcome = interval_of(settings.method_of(estimand.rules), estimand, level_alone)
+        results.append(_result(estimand, outcome, settings, level_alone))
     _warn_of_few({each.subject: result for each, result in zip(estimands, results, strict=True)})
     return results
 
 
 def _result(
-    estimand: Estimand, evidence: Evidence, outcome: Outcome, settings: Intervals, level: float
+    estimand: Estimand, outcome: Outcome, settings: Intervals, level: float
 ) -> BootstrapResult:
     """Return an estimand with its interval, with a warning if that is not reliable."""
-    value, replicates, defined = evidence.value, evidence.replicates, evidence.defined
+    value, replicates, defined = estimand.value, estimand.replicates, estimand.defined
     n_undefined = replicates.size - defined.size
     estimate = outcome.estimate
     corrected = estimate.center if estimate and outcome.method == "subsampling" else math.nan
-    caution = _uninformative(evidence, outcome)
+    caution = _uninformative(estimand, outcome)
     problems = {
         "undefined": _undefined(n_undefined, replicates.size),
         "constant": _constant(estimand, defined),
@@ -509,25 +497,25 @@ def _result(
         with np.errstate(over="ignore"):  # squares of values near the largest float
             standard_error = float(defined.std(ddof=1))
             bias = float(defined.mean() - value)
-    low, high = (_within(end, evidence.value_range) for end in outcome.interval)
+    low, high = (_within(end, estimand.value_range) for end in outcome.interval)
     return BootstrapResult(
         name=str(estimand.subject), value=value, interval=Interval(low, high),
         standard_error=standard_error, bias=bias, replicates=replicates, n_undefined=n_undefined,
         confidence_level=level, method=outcome.method, seed=settings.seed,
         resampling=settings.drawn, unit=getattr(estimand.terms[0][0].metric, "unit", ""),
         degrees_of_freedom=estimate.degrees_of_freedom if estimate else math.nan,
-        corrected=_within(corrected, evidence.value_range), caution=caution,
+        corrected=_within(corrected, estimand.value_range), caution=caution,
     )  # fmt: skip
 
 
-def _uninformative(evidence: Evidence, outcome: Outcome) -> str:
+def _uninformative(estimand: Estimand, outcome: Outcome) -> str:
     """Describe an interval that too few data bound on no side, or on one; else "".
 
     On a logarithmic scale an end is far beyond the data where the half-width is more than the
     center; there the range alone bounds it.
     """
-    low, high = (float(end) for end in evidence.value_range)
-    ends, center, scale = outcome.interval, evidence.value, "plain"
+    low, high = (float(end) for end in estimand.value_range)
+    ends, center, scale = outcome.interval, estimand.value, "plain"
     if outcome.estimate is not None and not math.isnan(outcome.estimate.degrees_of_freedom):
         center, scale = outcome.estimate.center, outcome.estimate.rule.scale
     is_low, is_high = ends.low <= low, ends.high >= high

@@ -20,8 +20,7 @@ from fastpsr.bootstrap.intervals import (
 from fastpsr.bootstrap.results import (
     BootstrapResult,
     Estimand,
-    Evidence,
-    gather,
+    draw_values,
     interval_of,
     results_of,
 )
@@ -217,18 +216,18 @@ def sample_size(
         raise ArgumentError("width", f"must be positive and finite, not {width}")
     settings = Intervals.of(n_resamples, confidence_level, "auto", resampling, seed)
     job = Job(of_data, predictions)
-    value_on_data([job.name], [job])
+    value_on_data([(job.name, job)])
     estimand = Estimand.of(Subject(metric=job.name), job)
-    evidence = gather(
+    draw_values(
         [estimand], settings, jointly=False, progress=lambda *_: None,
         also=("replicates", "subsets", "left out"),
     )  # fmt: skip
-    outcome = interval_of(settings.method_of(estimand.rules), evidence[job], confidence_level)
+    outcome = interval_of(settings.method_of(estimand.rules), estimand, confidence_level)
     reason = outcome.problem.removeprefix("has no interval: ")
     if reason != outcome.problem:
         _refuse(f"{job.name} an interval: {reason}")
-    (result,) = results_of([estimand], evidence, settings)
-    pilot = _Pilot(evidence[job], result, outcome.estimate)
+    (result,) = results_of([estimand], settings)
+    pilot = _Pilot(estimand, result, outcome.estimate)
     if not 0.0 < pilot.width(1.0) < math.inf:
         low, high = result.interval
         _refuse(f"{job.name} an interval of a finite width above 0, not from {low} to {high}")
@@ -252,24 +251,24 @@ class _Pilot:
         What the interval is computed from, if it is not from replicates.
     """
 
-    evidence: Evidence
+    estimand: Estimand
     result: BootstrapResult
     estimate: Estimate | None
 
     @property
     def drawn(self) -> str:
         """What the units are: samples, clusters or speakers."""
-        return self.evidence.units.independent.name
+        return self.estimand.units.independent.name
 
     @cached_property
     def n(self) -> int:
         """Number of units."""
-        return int(self.evidence.units.independent.n_in_strata.sum())
+        return int(self.estimand.units.independent.n_in_strata.sum())
 
     @cached_property
     def class_sizes(self) -> list[int]:
         """Samples of both classes; empty for more classes."""
-        sizes: list[int] = self.evidence.class_sizes.tolist()
+        sizes: list[int] = self.estimand.class_sizes.tolist()
         return sizes if len(sizes) == 2 else []
 
     @cached_property
@@ -290,7 +289,7 @@ class _Pilot:
         eighths.
         """
         variances = []
-        halves, quarters = halves_and_quarters(self.evidence.draws["subsets"])
+        halves, quarters = halves_and_quarters(self.estimand.under("subsets"))
         for values in (halves, quarters[:, SPLITS]):
             with np.errstate(over="ignore", invalid="ignore"):  # inf - inf is undefined
                 squares = np.diff(values) ** 2
@@ -313,7 +312,7 @@ class _Pilot:
     @cached_property
     def degrees_of_freedom(self) -> float:
         """Degrees of freedom of the standard error."""
-        return degrees_of_freedom(centered(self.evidence.draws["left out"]))
+        return degrees_of_freedom(centered(self.estimand.under("left out")))
 
     def width(self, factor: float, spread: float = 1.0) -> float:
         """Return the width with `factor` times the units, for a multiple of the standard error."""

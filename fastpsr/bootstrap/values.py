@@ -1,9 +1,10 @@
 """Values of metrics under draws: from tables if a metric has sums, else from weighted rows."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from itertools import chain
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,6 @@ from fastpsr.bootstrap.draws import (
     CountTable,
     Draws,
     GroupDraws,
-    Reweighted,
     Subset,
     SubsetDraws,
     UnitDraws,
@@ -24,7 +24,15 @@ from fastpsr.bootstrap.settings import Progress
 from fastpsr.caching import ByIdentity, cached_property
 from fastpsr.counts import begin, side_by_side
 from fastpsr.counts.sums import Sums
-from fastpsr.data import Data, Floats, PartitionedPredictions, mapped
+from fastpsr.data import (
+    Data,
+    Floats,
+    Part,
+    PartitionedPredictions,
+    Predictions,
+    Transform,
+    mapped,
+)
 from fastpsr.data.budget import memory_budget
 from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import IntervalRule
@@ -37,6 +45,9 @@ _N_READING = 2  # replicates, and subsets, are computed in the same reads
 _BYTES_PER_ROW = 64  # of a replicate that is computed from its samples: weights and scores
 _N_REPORTS = 10  # of progress, at least
 _MOST_GROUPS = 400  # that are left out in turn, if there are more units
+
+#: What intervals are computed from, besides the value on the data.
+Input = Literal["replicates", "subsets", "left out", "left out by stratum", "signed errors"]
 
 
 @dataclass(eq=False)
@@ -55,6 +66,12 @@ class Job:
         That of the value, () for a metric.
     value : float
         On the data.
+    units : Units
+        What was drawn last.
+    draws : dict of Input to ndarray
+        Values under these draws: replicates (R,), values on subsets (deals, 42), values without
+        each group of units (S, G), and of calibration errors the signed errors of the bins on the
+        data, (M,), their replicates, (R, M), and the norm: those that were requested.
     """
 
     metric: AnyMetric | Statistic[Any, Floats]
@@ -63,6 +80,8 @@ class Job:
     sums: Sums | None = None
     shape: tuple[int, ...] = ()
     value: float = float("nan")
+    units: Units = field(init=False)
+    draws: dict[Input, Any] = field(init=False)
 
     @cached_property
     def name(self) -> str:
@@ -122,6 +141,39 @@ class Job:
         return value if self.shape else as_number(self.name, value)
 
 
+class Reweighted(Transform):
+    """Rows weighted by their draw counts in a replicate, times their own weight.
+
+    Rows of a subset are drawn with those of the whole.
+    """
+
+    keeps_rows = False
+    is_replicate = True
+
+    def __init__(self, draws: Draws, replicate: int, subset: Subset | None = None) -> None:
+        self._draws, self._replicate, self._subset = draws, replicate, subset
+        self._counts: Floats | None = None  # of rows in memory, which are the same for all data
+        self.reads = draws.reads
+
+    def __call__(self, part: Part) -> Predictions:
+        predictions = part.predictions
+        if not len(predictions) or not part.has_weight:
+            return predictions
+        counts = self._counts if part.is_in_memory else None
+        if counts is None:
+            counts = self._counts_of(part)
+            self._counts = counts if part.is_in_memory else None
+        weights = predictions.weights
+        return predictions.reweighted(counts * weights if weights.size else counts, counts)
+
+    def _counts_of(self, part: Part) -> Floats:
+        """Return the draw count of each row of a part, (n,)."""
+        subset = self._subset
+        whole = part if subset is None else subset.whole_of(part)
+        counts = self._draws.of_rows(whole, self._replicate)
+        return counts if subset is None else counts[subset.places(part)]
+
+
 def as_number(name: str, value: object) -> float:
     """Return the value of a metric as a float; raise if it is not a number."""
     if np.ndim(value) == 0 and not isinstance(value, (str, bytes)):  # type: ignore[arg-type]
@@ -161,12 +213,15 @@ def draw_replicates(
             of_units.append(members)
             continue
         draws = GroupDraws(_table_of(members, data), units, seed, weight)
-        passes.append(_Pass(draws, data, [members], []))
+        passes.append(_Pass.of(draws, data, [members], [], n_resamples))
     if of_units or of_samples:
         data = [jobs[0].whole]
         tables = [_table_of(members, data) for members in of_units]
-        passes.append(_Pass(UnitDraws(units, seed, tables), data, of_units, of_samples))
-    return _values_under(jobs, passes, n_resamples, progress)
+        unit_draws = UnitDraws(units, seed, tables)
+        passes.append(_Pass.of(unit_draws, data, of_units, of_samples, n_resamples))
+    _run(passes, jobs[0].whole, progress)
+    values = {job: each.values[job] for each in passes for job in each.values}
+    return [values[job] for job in jobs]
 
 
 def subset_values(jobs: Sequence[Job], units: Units, seed: int) -> Floats:
@@ -174,8 +229,7 @@ def subset_values(jobs: Sequence[Job], units: Units, seed: int) -> Floats:
 
     Units are dealt 8 times to 8 shares. Values are nan where a metric is undefined or infinite.
     """
-    values = _keep_shares(jobs, units, seed, KEEPS, N_DEALS)
-    return values.reshape(len(jobs), N_DEALS, -1)
+    return _keep_shares(jobs, units, seed, KEEPS, N_DEALS)
 
 
 def left_out_values(jobs: Sequence[Job], units: Units, seed: int) -> Floats:
@@ -185,7 +239,7 @@ def left_out_values(jobs: Sequence[Job], units: Units, seed: int) -> Floats:
     Values are nan where a metric is undefined or infinite.
     """
     n_groups = min(_MOST_GROUPS, int(units.n_in_strata.sum()))
-    return _keep_shares(jobs, units, seed, ~np.eye(n_groups, dtype=bool))[:, None]
+    return _keep_shares(jobs, units, seed, ~np.eye(n_groups, dtype=bool))
 
 
 def left_out_by_stratum(jobs: Sequence[Job], units: Units, seed: int) -> Floats:
@@ -197,7 +251,7 @@ def left_out_by_stratum(jobs: Sequence[Job], units: Units, seed: int) -> Floats:
     has_units = np.arange(n_groups) < sizes[:, None]  # groups of a stratum are dealt to in turn
     keeps = ~np.eye(has_units.size, dtype=bool)[has_units.ravel()]
     values = np.full((len(jobs), *has_units.shape), np.nan)
-    values[:, has_units] = _keep_shares(jobs, units, seed, keeps, by_stratum=True)
+    values[:, has_units] = _keep_shares(jobs, units, seed, keeps, by_stratum=True)[:, 0]
     return values
 
 
@@ -210,14 +264,16 @@ def _keep_shares(
     *,
     by_stratum: bool = False,
 ) -> Floats:
-    """Return (J, R) values on the shares of units that each replicate keeps; nan if infinite."""
+    """Return (J, deals, R) values on the shares that each replicate keeps; nan if infinite."""
     by_table, of_samples = _by_table(jobs)
     data = [jobs[0].whole]
     tables = [_table_of(members, data) for members in by_table]
-    draws = SubsetDraws(units, seed, tables, keeps, n_deals, by_stratum=by_stratum)
-    n_replicates = keeps.shape[0] * n_deals
-    passes = [_Pass(draws, data, by_table, of_samples)]
-    values = np.array(_values_under(jobs, passes, n_replicates, lambda done, total: None))
+    passes = []
+    for deal in range(n_deals):
+        draws = SubsetDraws(units, seed, tables, keeps, deal, by_stratum=by_stratum)
+        passes.append(_Pass.of(draws, data, by_table, of_samples, keeps.shape[0]))
+    _run(passes, data[0], lambda done, total: None)
+    values = np.array([[each.values[job] for each in passes] for job in jobs])
     return np.where(np.isinf(values), np.nan, values)
 
 
@@ -225,13 +281,37 @@ def _keep_shares(
 class _Pass:
     """Draws, and the jobs that are computed from each of their tables, or from the samples.
 
-    `data` are those of the tables, of which the first is drawn.
+    Attributes
+    ----------
+    draws : Draws
+    data : list of data
+        Those of the tables, of which the first is drawn.
+    by_table : list of lists of Job
+    of_samples : list of Job
+    values : dict of Job to ndarray, shape (R,), or (R, P) of curves
+        nan where undefined, and until they are computed.
     """
 
     draws: Draws
     data: list[Data]
     by_table: list[list[Job]]
     of_samples: list[Job]
+    values: dict[Job, Floats]
+    n_replicates: int
+
+    @classmethod
+    def of(
+        cls,
+        draws: Draws,
+        data: list[Data],
+        by_table: list[list[Job]],
+        of_samples: list[Job],
+        n: int,
+    ) -> "_Pass":
+        """Return the pass of n replicates."""
+        jobs = [*chain(*by_table), *of_samples]
+        values = {job: np.full((n, *job.shape), np.nan) for job in jobs}
+        return cls(draws, data, by_table, of_samples, values, n)
 
     @property
     def n_numbers(self) -> int:
@@ -275,30 +355,24 @@ def _place_of(data: Data, all_data: list[Data]) -> int:
     return len(all_data) - 1
 
 
-def _values_under(
-    jobs: Sequence[Job], passes: list[_Pass], n_replicates: int, progress: Progress
-) -> list[Floats]:
-    """Return the values of each job in all replicates, (R,) or (R, P) of curves."""
-    values = {job: np.full((n_replicates, *job.shape), np.nan) for job in jobs}
-    n_passes = sum(len(each.by_table) + bool(each.of_samples) for each in passes)
+def _run(passes: list[_Pass], whole: Data, progress: Progress) -> None:
+    """Compute the values of all passes."""
     n_numbers = sum(each.n_numbers for each in passes)
+    total = sum(each.n_replicates * (len(each.by_table) + bool(each.of_samples)) for each in passes)
     done = 0
 
     def advance(n: int) -> None:
         nonlocal done
         done += n
-        progress(done, n_replicates * n_passes)
+        progress(done, total)
 
     functions: list[Callable[[], None]] = []
     for each in passes:
         if each.by_table:
-            chunks = _chunks_of_tables(each, n_replicates, n_numbers)
-            functions.append(partial(_value_tables, each, chunks, values, advance))
+            functions.append(partial(_value_tables, each, n_numbers, advance))
         if each.of_samples:
-            chunks = chunks_of(n_replicates, each.data[0], n_numbers)
-            functions.append(partial(_value_samples, each, chunks, values, advance))
-    side_by_side(*functions, over=jobs[0].whole)
-    return [values[job] for job in jobs]
+            functions.append(partial(_value_samples, each, n_numbers, advance))
+    side_by_side(*functions, over=whole)
 
 
 def chunks_of(n_replicates: int, data: Data, n_numbers: int) -> Iterable[range]:
@@ -316,15 +390,17 @@ def chunks_of(n_replicates: int, data: Data, n_numbers: int) -> Iterable[range]:
     return ranges(n_replicates, max(1, most))
 
 
-def _chunks_of_tables(each: _Pass, n_replicates: int, n_numbers: int) -> Iterable[range]:
+def _chunks_of_tables(one_pass: _Pass, n_numbers: int) -> Iterable[range]:
     """Cut the replicates of tables into chunks."""
-    draws, data = each.draws, each.data[0]
+    draws, data, n_replicates = one_pass.draws, one_pass.data[0], one_pass.n_replicates
     if draws.are_of_counts:
         return chunks_of(n_replicates, data, draws.tables[0].n_numbers)
     if isinstance(draws, GroupDraws) or isinstance(data, PartitionedPredictions):
         return chunks_of(n_replicates, data, n_numbers)
-    between_reports = -(-n_replicates // _N_REPORTS)
-    return ranges(n_replicates, min(draws.at_once(len(data)), between_reports))
+    most = draws.at_once(len(data))
+    if not isinstance(draws, SubsetDraws):  # which report nothing
+        most = min(most, -(-n_replicates // _N_REPORTS))
+    return ranges(n_replicates, most)
 
 
 def _numbers_of_samples(data: Data) -> int:
@@ -337,12 +413,7 @@ def _numbers_of_samples(data: Data) -> int:
     return max(of_part, of_whole) if 8 * of_whole <= memory_budget() else of_part
 
 
-def _value_samples(
-    one_pass: _Pass,
-    chunks: Iterable[range],
-    values: dict[Job, Floats],
-    advance: Callable[[int], object],
-) -> None:
+def _value_samples(one_pass: _Pass, n_numbers: int, advance: Callable[[int], object]) -> None:
     """Write the values of jobs without sums, each computed from the samples."""
     jobs, data = one_pass.of_samples, one_pass.data[0]
 
@@ -350,22 +421,17 @@ def _value_samples(
         views: dict[Hashable, Any] = {}
         under = [partial(job.value_under, one_pass.draws, replicate, views) for job in jobs]
         for job, value in zip(jobs, side_by_side(*under, over=data), strict=True):
-            values[job][replicate] = value
+            one_pass.values[job][replicate] = value
         advance(1)
 
-    for chunk in chunks:
+    for chunk in chunks_of(one_pass.n_replicates, data, n_numbers):
         side_by_side(*(partial(write, replicate) for replicate in chunk), over=data)
 
 
-def _value_tables(
-    one_pass: _Pass,
-    chunks: Iterable[range],
-    values: dict[Job, Floats],
-    advance: Callable[[int], object],
-) -> None:
+def _value_tables(one_pass: _Pass, n_numbers: int, advance: Callable[[int], object]) -> None:
     """Write the values of jobs that are computed from tables."""
-    draws = one_pass.draws
-    for chunk in chunks:
+    draws, values = one_pass.draws, one_pass.values
+    for chunk in _chunks_of_tables(one_pass, n_numbers):
         totals = draws.totals(chunk, one_pass.data)
         for jobs, table, of_table in zip(one_pass.by_table, draws.tables, totals, strict=True):
             without_value = _finish(jobs, table, of_table, chunk.start, values)

@@ -9,7 +9,7 @@ import numpy as np
 
 from fastpsr.bootstrap import BootstrapResult, Resampling
 from fastpsr.bootstrap.intervals import Method
-from fastpsr.bootstrap.results import Estimand, described_results, gather, results_of
+from fastpsr.bootstrap.results import Estimand, described_results, draw_values, results_of
 from fastpsr.bootstrap.settings import Intervals, Progress, as_progress
 from fastpsr.bootstrap.values import Job
 from fastpsr.calibration import TrainOnTest
@@ -239,14 +239,12 @@ def decompose(
             )
             for name, signs in _SIGNS.items()
         ]
-        evidence = gather(
-            estimands, intervals, jointly=False, progress=report, also=("replicates",)
-        )
-        replicates = [evidence[job].replicates for job in jobs]
+        draw_values(estimands, intervals, jointly=False, progress=report, also=("replicates",))
+        replicates = [job.draws["replicates"] for job in jobs]
         is_undefined = np.isnan(replicates).any(axis=0)
         for of_term in replicates:  # undefined together
             of_term[is_undefined] = np.nan
-        results = results_of(estimands, evidence, intervals)
+        results = results_of(estimands, intervals)
     by_name = {result.name: result for result in results}
     return Decomposition(**parts, unit=terms[0].unit, intervals=by_name)
 
