@@ -75,9 +75,9 @@ class _Basis:
         if rows.n_classes > 2:
             scores = scores - scores.mean(axis=2, keepdims=True)
         largest = np.abs(scores).reshape(len(scores), -1).max(axis=1, initial=0.0)
-        middle, _ = rows.with_features(scores).moments()
+        middle, _ = _moments(rows.with_features(scores))
         scores = scores - middle[:, None]
-        _, covariance = rows.with_features(scores).moments()
+        _, covariance = _moments(rows.with_features(scores))
         spread = np.sqrt(np.diagonal(covariance))
         used = spread > 1e-14 * largest
         if not used.any():
@@ -98,6 +98,22 @@ class _Basis:
         if bias.shape[1] == 1:
             bias = bias * np.array([-0.5, 0.5])
         return Fusions(weights, bias - bias.mean(axis=1, keepdims=True), rank)
+
+
+def _moments(rows: LinearRows) -> tuple[Floats, Floats]:
+    """Return the means (S,) or (S, K) and second moments (S, S) of the features of rows.
+
+    They are the curvature of the loss where all posteriors are alike, on which classes count alike.
+    """
+    n_features, n_classes = len(rows.features), rows.n_classes
+    of_classes = rows.class_weights.sum(axis=0)
+    factors = (2.0 if n_classes == 2 else 1.0) / of_classes
+    every = TrainingSet(np.ones(rows.n_folds, bool), of_classes, factors, np.zeros(n_classes))
+    point = np.zeros(n_features + (1 if n_classes == 2 else n_classes))
+    with np.errstate(all="ignore"):  # squares may overflow
+        hessian = np.asarray(rows.sums(every, point, True, True)[1])
+    means = hessian[:n_features, n_features:]
+    return means[:, 0] if n_classes == 2 else means, hessian[:n_features, :n_features]
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,9 +151,10 @@ class FusionFits:
         rows, near = self.rows.reweighted(weights), _NEAR_IN_REPLICATES
         begin = np.mean(self.ends, axis=0)
         if len(self.ends) > 1:
-            (begin,) = _optima(rows, np.ones((1, rows.n_folds), bool), self.prior, begin, near)
+            begin = _optimum(rows, np.ones(rows.n_folds, bool), self.prior, begin, near)
         masks = self.folds.training_mask
-        return self.basis.fusions(_optima(rows, masks, self.prior, begin, near))
+        ends = [_optimum(rows, mask, self.prior, begin, near) for mask in masks]
+        return self.basis.fusions(ends)
 
 
 def fit_fusions(stack: Stack, folds: Folds, prior: float) -> FusionFits:
@@ -158,37 +175,36 @@ def fit_fusions(stack: Stack, folds: Folds, prior: float) -> FusionFits:
     del held
     basis, rows = _Basis.of(rows)
     begin = _rough_optimum(rows, prior) if len(rows.y) >= 4 * _THIN else None
-    ends = _optima(rows, folds.training_mask, prior, begin)
+    ends = [_optimum(rows, mask, prior, begin) for mask in folds.training_mask]
     return FusionFits(rows, basis, folds, prior, ends)
 
 
 def _rough_optimum(rows: LinearRows, prior: float) -> Floats | None:
     """Return the optimum for some of the rows, where other searches begin; None without one."""
     thin = rows.thinned(_THIN)
-    (end,) = thin.fit([_training_set(thin, np.ones(1, bool), prior)])
+    training = _training_set(thin, np.ones(1, bool), prior)
+    end = thin.fit(training)
     return None if end is None or not np.isfinite(end).all() else end
 
 
-def _optima(
+def _optimum(
     rows: LinearRows,
-    masks: NDArray[np.bool_],
+    mask: NDArray[np.bool_],
     prior: float,
     begin: Floats | None,
     near: float = NEAR,
-) -> list[Floats]:
-    """Return the optimum of each training set of folds (C, F); raise where there is none."""
-    optima = []
-    ends = rows.fit([_training_set(rows, mask, prior) for mask in masks], begin, near=near)
-    for mask, end in zip(masks, ends, strict=True):
-        if end is None or not np.isfinite(end).all():
-            error = no_optimum("all but separate the classes: the search did not converge", 3)
-            raise error.renamed("systems")
-        least, most = rows.margins(rows.scores(end), by_class=False)
-        if are_separated(least[mask].min(axis=0), most[mask].max(axis=0)):
-            error = no_optimum("together separate the classes, and no fusion is best", 3)
-            raise error.renamed("systems")
-        optima.append(end)
-    return optima
+) -> Floats:
+    """Return the optimum of the training set of some folds; raise if there is none."""
+    training = _training_set(rows, mask, prior)
+    end = rows.fit(training, begin, near=near)
+    if end is None or not np.isfinite(end).all():
+        error = no_optimum("all but separate the classes: the search did not converge", 3)
+        raise error.renamed("systems")
+    least, most = rows.margins(rows.scores(end), by_class=False)
+    if are_separated(least[mask].min(axis=0), most[mask].max(axis=0)):
+        error = no_optimum("together separate the classes, and no fusion is best", 3)
+        raise error.renamed("systems")
+    return end
 
 
 def _training_set(rows: LinearRows, mask: NDArray[np.bool_], prior: float) -> TrainingSet:

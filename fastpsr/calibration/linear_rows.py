@@ -1,9 +1,9 @@
 """Linear maps of rows in memory: the Newton search for them, and whether there is an optimum."""
 
 import math
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.caching import cached_property
 from fastpsr.data import Floats
-from fastpsr.data.budget import memory_budget
 from fastpsr.errors import ArgumentError
 
 _ROUNDING = 1e-13  # of the largest margin: possible effect of rounding in normalizing rows
-_BYTES_OF_ROW = 64  # of a fit to two classes that is made beside others
 _LARGE = 1e280  # sums of lengths above may overflow
 _MOST_STEPS = 200
 # before the last step: gradient, and what a step wins
@@ -67,7 +65,7 @@ class TrainingSet:
 
 
 @dataclass(frozen=True, eq=False)
-class LinearRows:
+class LinearRows(ABC):
     """Rows of positive weight, whose log-posteriors are linear in features.
 
     Attributes
@@ -90,9 +88,8 @@ class LinearRows:
     n_classes: int
     places: Any
 
-    @classmethod
+    @staticmethod
     def of(
-        cls,
         features: Floats,
         y: NDArray[Any],
         weights: Floats,
@@ -100,13 +97,17 @@ class LinearRows:
         n_folds: int,
         n_classes: int,
         divisors: Floats,
-    ) -> Self:
+    ) -> "LinearRows":
         """Return the rows of positive weight; weights of classes are divided by (K,) divisors."""
         places: Any = slice(None)
+        if n_classes == 2 and n_folds > 1:  # the rows of a fold are a slice
+            places = np.argsort(fold_of_row, kind="stable")
         if weights.size:
-            places = np.flatnonzero(weights > 0.0)
+            places = np.arange(y.size)[places]
+            places = places[weights[places] > 0.0]
             weights = weights[places] / divisors[y[places]]
-        return cls(
+        kind = _BinaryRows if n_classes == 2 else _ClassRows
+        return kind(
             np.ascontiguousarray(features[:, places]), y[places], weights, fold_of_row[places],
             n_folds, n_classes, places,
         )  # fmt: skip
@@ -121,8 +122,8 @@ class LinearRows:
 
     def thinned(self, n_rows: int) -> Self:
         """Return about so many rows of each class, in one fold."""
-        members = [np.flatnonzero(self.y == k) for k in range(self.n_classes)]
-        rows = np.sort(np.concatenate([m[:: max(1, m.size // n_rows)] for m in members]))
+        some = [np.flatnonzero(self.y == k) for k in range(self.n_classes)]
+        rows = np.sort(np.concatenate([of[:: max(1, of.size // n_rows)] for of in some]))
         weights = self.weights[rows] if self.weights.size else self.weights
         return replace(
             self, features=np.ascontiguousarray(self.features[:, rows]), y=self.y[rows],
@@ -137,88 +138,103 @@ class LinearRows:
         sums = np.bincount(cells, weights, self.n_folds * self.n_classes)
         return sums.reshape(self.n_folds, self.n_classes).astype(np.float64)
 
-    def moments(self) -> tuple[Floats, Floats]:
-        """Return means (S,), or (S, K), and second moments (S, S) of the features.
-
-        Classes count alike. Second moments of several classes are the sums over the classes.
-        """
-        of_classes = self.class_weights.sum(axis=0)
-        if self.n_classes == 2:
-            shares = (0.5 / of_classes)[self.y]
-            weighted = self.features * (shares * self.weights if self.weights.size else shares)
-            with np.errstate(all="ignore"):  # squares may overflow
-                return weighted.sum(axis=1), np.einsum("sn,tn->st", weighted, self.features)
-        n_features = len(self.features)
-        training = TrainingSet(
-            np.ones(self.n_folds, bool), of_classes, 1.0 / of_classes, np.zeros(self.n_classes)
-        )
-        with np.errstate(all="ignore"):
-            _, curvature = self._sums(training, np.zeros(n_features + self.n_classes), True, True)
-        assert curvature is not None
-        return curvature[:n_features, n_features:], curvature[:n_features, :n_features]
-
     def fit(
         self,
-        trainings: Sequence[TrainingSet],
+        training: TrainingSet,
         begin: Floats | None = None,
         *,
         with_bias: bool = True,
         near: float = NEAR,
-    ) -> list[Floats | None]:
-        """Return the parameters of least mean log loss on training sets; None for no optimum.
+    ) -> Floats | None:
+        """Return the parameters of least mean log loss; None where the search does not converge.
 
         They are weights of the features and then, if `with_bias`, a bias of the log-odds of two
-        classes, or one of each of several classes. Searches begin at the best constants by default;
-        for `near`, of several classes, see :func:`fastpsr.calibration.linear_rows.newton`.
+        classes, or one of each of several classes. The search begins at the best constant by
+        default; for other arguments see :func:`fastpsr.calibration.linear_rows.newton`.
         """
-        if self.n_classes == 2:
-            return self._fit_binary(trainings, begin)
-        n_features, ends = len(self.features), []
-        gauge = np.arange(n_features + self.n_classes) >= n_features if with_bias else None
-        for training in trainings:
-            start = begin
-            if start is None:
-                start = np.zeros(n_features + (self.n_classes if with_bias else 0))
-                if with_bias:
-                    start[n_features:] = training.log_shares - training.offsets
-            sums = partial(self._sums, training, with_bias=with_bias)
-            ends.append(newton(sums, start, training.size, gauge=gauge, near=near))
-        return ends
+        n_biases = 0 if not with_bias else 1 if self.n_classes == 2 else self.n_classes
+        n_features = len(self.features)
+        if begin is None:
+            begin = np.zeros(n_features + n_biases)
+            shares = training.log_shares - training.offsets
+            if n_biases:
+                begin[n_features:] = shares[1] - shares[0] if n_biases == 1 else shares
+        gauge = np.arange(begin.size) >= n_features if n_biases > 1 else None
+        return newton(
+            lambda point, curved: self.sums(training, point, curved, with_bias),
+            begin, training.size, gauge=gauge, near=near,
+        )  # fmt: skip
 
-    def _fit_binary(
-        self, trainings: Sequence[TrainingSet], begin: Floats | None
-    ) -> list[Floats | None]:
-        """Return the fits to rows of two classes with a bias, as many at once as memory permits."""
-        features = np.concatenate([self.features, np.ones((1, self.y.size))])
-        offsets = np.array([training.offsets[1] - training.offsets[0] for training in trainings])
-        size, ends = max(1, memory_budget() // (_BYTES_OF_ROW * self.y.size)), []
-        for first in range(0, len(trainings), size):
-            some = slice(first, first + size)
-            weights = np.stack(
-                [(t.mask[:, None] * t.factors)[self.fold_of_row, self.y] for t in trainings[some]]
-            )
-            weights = weights * self.weights if self.weights.size else weights
-            negatives, positives = (np.where(self.y == k, weights, 0.0) for k in (0, 1))
-            start = np.zeros((len(weights), len(features)))
-            if begin is None:
-                shares = np.stack([training.log_shares for training in trainings[some]])
-                start[:, -1] = shares[:, 1] - shares[:, 0] - offsets[some]
-            else:
-                start[:] = begin
-            fits = kernels.axis.fit_to_nodes(
-                features[None], negatives, positives, offsets[some], start,
-                np.zeros((len(features), len(features))), np.full(len(features), -np.inf),
-            )  # fmt: skip
-            ends += [fit[:-1] if fit[-1] else None for fit in fits]
-        return ends
-
-    def _sums(
+    @abstractmethod
+    def sums(
         self, training: TrainingSet, point: Floats, curved: bool, with_bias: bool
     ) -> tuple[Floats, Floats | None]:
-        """Return gradient and Hessian of the summed log loss of several classes at parameters.
+        """Return gradient and Hessian of the summed log loss at parameters.
 
         The Hessian may be None unless `curved`.
         """
+
+    @abstractmethod
+    def scores(self, parameters: Floats) -> Floats:
+        """Return log-odds (n,), or scores of several classes (n, K), at parameters with biases."""
+
+    @abstractmethod
+    def margins(self, scores: Floats, *, by_class: bool) -> tuple[Floats, Floats]:
+        """Return the extremes of margins of scores in each fold, (F, K, K) each.
+
+        They are those of :func:`fastpsr.calibration.linear_rows.check_margins`. Of several classes
+        they are (F, 1, 1), unless `by_class`.
+        """
+
+
+class _BinaryRows(LinearRows):
+    """Rows of two classes, sorted by fold."""
+
+    @cached_property
+    def _bounds(self) -> NDArray[np.int64]:
+        return np.searchsorted(self.fold_of_row, np.arange(self.n_folds + 1)).astype(np.int64)
+
+    def sums(
+        self, training: TrainingSet, point: Floats, curved: bool, with_bias: bool
+    ) -> tuple[Floats, Floats]:
+        n, offset = point.size, float(training.offsets[1] - training.offsets[0])
+        gradient, hessian = np.zeros(n), np.zeros((n, n))
+        for first, last in training_runs(training.mask):
+            rows = (int(self._bounds[first]), int(self._bounds[last]))
+            slopes, curvature = kernels.fitting.sum_fit(
+                self.features, self.y, self.weights, rows, point, with_bias, offset,
+                training.factors,
+            )  # fmt: skip
+            gradient += slopes
+            hessian += curvature
+        return gradient, hessian
+
+    def scores(self, parameters: Floats) -> Floats:
+        return np.asarray(np.einsum("s,sn->n", parameters[:-1], self.features) + parameters[-1])
+
+    def margins(self, scores: Floats, *, by_class: bool) -> tuple[Floats, Floats]:
+        least = np.full((self.n_folds, 2, 2), np.inf)
+        most = np.full((self.n_folds, 2, 2), -np.inf)
+        for fold in np.flatnonzero(np.diff(self._bounds)):
+            rows = slice(self._bounds[fold], self._bounds[fold + 1])
+            weights = self.weights[rows] if self.weights.size else self.weights
+            ranges = _class_ranges(scores[rows], self.y[rows], weights)
+            least[fold], most[fold] = binary_margins(ranges)
+        return least, most
+
+
+class _ClassRows(LinearRows):
+    """Rows of several classes, whose features are laid out side by side for sums."""
+
+    @cached_property
+    def _side_by_side(self) -> Any:
+        return kernels.side_by_side.SideBySide(
+            self.features, self.y, self.weights, self.fold_of_row, self.n_folds
+        )
+
+    def sums(
+        self, training: TrainingSet, point: Floats, curved: bool, with_bias: bool
+    ) -> tuple[Floats, Floats | None]:
         n_features = len(self.features)
         biases = point[n_features:] if with_bias else 0.0
         full = np.concatenate([point[:n_features], training.offsets + biases])
@@ -227,47 +243,36 @@ class LinearRows:
         )
         return sums
 
-    @cached_property
-    def _side_by_side(self) -> Any:
-        return kernels.side_by_side.SideBySide(
-            self.features, self.y, self.weights, self.fold_of_row, self.n_folds
-        )
-
     def scores(self, parameters: Floats) -> Floats:
-        """Return log-odds (n,), or scores of several classes (n, K), at parameters with biases."""
         n_features = len(self.features)
-        weighted = np.einsum("s,s...->...", parameters[:n_features], self.features)
-        biases = parameters[n_features:]
-        return np.asarray(weighted + (biases[0] if self.n_classes == 2 else biases))
+        weighted = np.einsum("s,snk->nk", parameters[:n_features], self.features)
+        return np.asarray(weighted + parameters[n_features:])
 
     def margins(self, scores: Floats, *, by_class: bool) -> tuple[Floats, Floats]:
-        """Return the extremes of margins of scores in each fold, (F, K, K) each.
-
-        They are those of :func:`fastpsr.calibration.linear_rows.check_margins`. Of several classes
-        they are (F, 1, 1), unless `by_class`.
-        """
-        if self.n_classes == 2:
-            extremes = extremes_by_fold(scores, self.y, self.fold_of_row, self.n_folds)
-            pairs = [binary_margins(extremes[:, :, fold].T) for fold in range(self.n_folds)]
-            least, most = (np.stack(of_folds) for of_folds in zip(*pairs, strict=True))
-            return least, most
         return kernels.fitting.margin_ranges(
             scores, self.y, self.weights, self.fold_of_row, self.n_folds, by_class
         )
 
 
-def extremes_by_fold(
-    scores: Floats, y: NDArray[Any], fold_of_row: NDArray[Any], n_folds: int
-) -> Floats:
-    """Return the lowest and highest score of two classes in each fold, (2, 2, F).
+def _class_ranges(scores: Floats, y: NDArray[Any], weights: Floats) -> Floats:
+    """Return (2, 2): the lowest and highest score of each class; (inf, -inf) where it is absent."""
+    ranges = np.array([[np.inf, -np.inf], [np.inf, -np.inf]])
+    for label in (0, 1):
+        is_member = y == label
+        if weights.size:
+            is_member &= weights != 0.0
+        of_class = scores[is_member]
+        if of_class.size:
+            ranges[label] = of_class.min(), of_class.max()
+    return ranges
 
-    They are inf and -inf where a class is absent.
-    """
-    group = y.astype(np.int64) * n_folds + fold_of_row
-    extremes = np.repeat([[np.inf], [-np.inf]], 2 * n_folds, axis=1)
-    np.minimum.at(extremes[0], group, scores)
-    np.maximum.at(extremes[1], group, scores)
-    return extremes.reshape(2, 2, n_folds)
+
+def training_runs(training_mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return (first, last + 1) of the runs of consecutive training folds."""
+    edges = np.flatnonzero(
+        np.diff(np.concatenate([[False], training_mask, [False]]).astype(np.int8))
+    )
+    return [(int(a), int(b)) for a, b in edges.reshape(-1, 2)]
 
 
 @np.errstate(all="ignore")  # steps that overflow are rejected

@@ -18,7 +18,6 @@ from fastpsr.calibration.linear_rows import (
     TrainingSet,
     binary_margins,
     check_margins,
-    extremes_by_fold,
     not_converged,
     too_large,
 )
@@ -65,7 +64,10 @@ def fit_rows(
         weights = samples.weights[used] / data.class_weights.max()
     group = y.astype(np.int64) * n_folds + fold_of_row
     totals = np.bincount(group, weights, 2 * n_folds).reshape(2, n_folds).astype(np.float64)
-    extremes = extremes_by_fold(finite, y, fold_of_row, n_folds)
+    extremes = np.repeat([[np.inf], [-np.inf]], 2 * n_folds, axis=1)
+    np.minimum.at(extremes[0], group, finite)
+    np.maximum.at(extremes[1], group, finite)
+    extremes = extremes.reshape(2, 2, n_folds)
     span = (float(extremes[0].min()), float(extremes[1].max()))
     origin = map_.origin(*span)
 
@@ -121,7 +123,7 @@ def fit_class_rows(
             mask, of_classes, priors.factors(of_classes), priors.offsets(of_classes)
         )
         begin = None if start is None else start[: None if with_bias else 1]
-        (end,) = samples.fit([training], begin, with_bias=with_bias)
+        end = samples.fit(training, begin, with_bias=with_bias)
         if end is None:
             raise not_converged(n_classes)
         if not np.isfinite(end).all():
