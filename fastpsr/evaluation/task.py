@@ -15,10 +15,10 @@ from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.values import Job, as_number
 from fastpsr.calibration import TrainOnTest
 from fastpsr.calibration.pav import PAV
-from fastpsr.counts import Outcome
+from fastpsr.counts import Outcome, find_facts
 from fastpsr.counts.groups import Subgroup, groups_of
 from fastpsr.counts.scores import count_infinite_losses
-from fastpsr.data import Data, Kind, Predictions
+from fastpsr.data import Data, Kind, PartitionedPredictions, Predictions
 from fastpsr.data.reading import without_frames
 from fastpsr.errors import (
     ArgumentError,
@@ -227,6 +227,8 @@ class Task:
 
     def _describe(self) -> Group:
         data = self.data
+        if isinstance(data, PartitionedPredictions):
+            find_facts(data)  # in a read with those of other systems
         return Group(
             self.system,
             self.group,
