@@ -188,7 +188,9 @@ class TextFile:
         for line, words in self._rows(piece):
             if len(words) != len(schema):
                 names = ", as in the header" if self.has_header else f" ({' '.join(schema)})"
-                remedy = "; remove line 1 if it is no header" * (self.has_header and len(schema) == 1)
+                remedy = "; remove line 1 if it is no header" * (
+                    self.has_header and len(schema) == 1
+                )
                 raise ValueError(
                     f"{self.path}:{line}: there must be {counted(len(schema), 'column')}{names}, "
                     f"not {len(words)}: {shorten(self._joined(words))!r}{remedy}"
