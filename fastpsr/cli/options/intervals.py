@@ -57,11 +57,16 @@ class IntervalOptions:
 
     @property
     def level_and_method(self) -> tuple[float, Any]:
-        """The confidence level, and the method; which methods there are the library knows."""
+        """The confidence level, and the method."""
         level, _, method = (self.ci or "auto").partition(":")
         try:
             return float(level), method or "auto"
         except ValueError:
+            if self.ci not in (None, *_METHODS):
+                raise ValueError(
+                    f"--ci must be a level, a method among {', '.join(_METHODS)}, or both, "
+                    f"LEVEL:METHOD, not {self.ci!r}"
+                ) from None
             return 0.95, self.ci or "auto"
 
     @property
