@@ -30,12 +30,13 @@ class Remembering:
         results: dict[Hashable, Any] = self.__dict__.setdefault("_results", {})
         return results
 
-    def remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
+    def remember(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """Return the result of ``make()``, which is remembered under a key."""
         results = self.results
         if key not in results:
             results[key] = make()
-        return results[key]
+        value: Value = results[key]
+        return value
 
     def forget(self, caller: object) -> None:
         """Drop the results whose keys are a pair of this caller and another key."""

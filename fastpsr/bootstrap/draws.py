@@ -231,7 +231,7 @@ class GroupDraws:
             return bounds, kernels.resampling.cut_into_blocks(bounds, self.strata), ordered
 
         part = self.table.part(parts)
-        return part.remember("sorted rows", compute, self)  # type: ignore[no-any-return]
+        return part.remember("sorted rows", compute, self)
 
     def _sort(self, part: Part, groups: NDArray[Any]) -> tuple[NDArray[np.int64], Ints]:
         """Return the (G + 1,) bounds of groups, and the rows of positive weight sorted by group."""
@@ -353,7 +353,7 @@ class UnitDraws:
             first, second = (units[numbers] for units in self.units.of_rows(parts[0]))
             return first, second, *terms
 
-        return table.part(parts).remember("terms", compute, table)  # type: ignore[no-any-return]
+        return table.part(parts).remember("terms", compute, table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -471,7 +471,7 @@ class SubsetDraws(UnitDraws):
 
     def shares(self, part: Part) -> NDArray[np.uint16]:
         """Return the share of each unit of a part, (U,)."""
-        return part.remember("shares", lambda: self._deal(part), self)  # type: ignore[no-any-return]
+        return part.remember("shares", lambda: self._deal(part), self)
 
     def _deal(self, part: Part | None) -> NDArray[np.uint16]:
         strata, weights, before = self.units.strata(part)

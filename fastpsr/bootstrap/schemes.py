@@ -502,7 +502,7 @@ class IdColumns:
 
     def numbered(self, part: Part) -> tuple[Ints, NDArray[Any], list[Ints]]:
         """Return rows of positive weight, their distinct ids, and the index of the id of each."""
-        return part.remember("ids", lambda: self._numbered(part), self)  # type: ignore[no-any-return]
+        return part.remember("ids", lambda: self._numbered(part), self)
 
     def _numbered(self, part: Part) -> tuple[Ints, NDArray[Any], list[Ints]]:
         names = self.names

@@ -100,6 +100,8 @@ def calibrate(
     source = options.source(of_trials=options.of_trials, conditions=conditions.columns)
     training, applied = source.read(options.path), None
     print_suspicions(options.path, training.predictions)
+    with worded(predictions="scores"):
+        calibrator.check_classes(training.predictions.n_classes)
     if files.applied is not None:  # read it before fitting
         with worded(by=f"{files.applied}: --by"):
             applied = source.read_others(files.applied, training.predictions)

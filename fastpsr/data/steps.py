@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.caching import Remembering, Value
 from fastpsr.data.labeled import Kind
 from fastpsr.data.predictions import Predictions
 
@@ -106,7 +107,7 @@ class Part:
         rows = self.before._rows()
         return rows if self._selection is None else rows[self._selection.rows(self.before)]
 
-    def remember(self, key: Hashable, make: Callable[[], Any], owner: Any = None) -> Any:
+    def remember(self, key: Hashable, make: Callable[[], Value], owner: Any = None) -> Value:
         """Return the cached result of ``make()`` for a key; compute it on first use.
 
         The cache is that of the predictions, which in parts are made anew for each read. What has
@@ -114,11 +115,8 @@ class Part:
         """
         if owner is None:
             return self.predictions.remember(key, make)
-        owners = self.predictions.remember("owners", WeakKeyDictionary)
-        values = owners.setdefault(owner, {})
-        if key not in values:
-            values[key] = make()
-        return values[key]
+        owners = self.predictions.remember("owners", WeakKeyDictionary[Any, Remembering])
+        return owners.setdefault(owner, Remembering()).remember(key, make)
 
 
 class Transform(ABC):

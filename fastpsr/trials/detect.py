@@ -67,7 +67,7 @@ def _text_format(path: Path, sample: Sample, request: Request, known: Sequence[T
     # any words may be ids: pairs are looked for only where nothing else can be
     are_pairs = request.wanted == "pairs"
     known = [f for f in known if f.roles and are_pairs == (not {"label", "score"} & {*f.roles})]
-    tables = {separator: Columns.of(sample, separator) for separator in ("", ",")}
+    tables = {separator: SampledColumns.of(sample, separator) for separator in ("", ",")}
     without_needed: list[Text] = []
     for share in (1.0, 0.5):
         for separator, table in tables.items():
@@ -106,7 +106,9 @@ def _single(path: Path, request: Request, fitting: Sequence[Format], of_a_key: s
     return fitting[0]
 
 
-def _key_like(fitting: Sequence[Format], suitable: Sequence[Format], table: "Columns") -> str:
+def _key_like(
+    fitting: Sequence[Format], suitable: Sequence[Format], table: "SampledColumns"
+) -> str:
     """Return the key that has both kinds of labels where scores would be, or ""."""
     places = {format.roles.index("score") for format in suitable}
     for format in fitting:
@@ -119,7 +121,7 @@ def _key_like(fitting: Sequence[Format], suitable: Sequence[Format], table: "Col
 def _check_first_line(path: Path, sample: Sample, request: Request, format: Text) -> None:
     """Raise if only the first line does not fit, and seems to be a header."""
     below = replace(sample, lines=sample.lines[1:])
-    if not below.lines or not Columns.of(below, format.separator).fit(format.roles, 1.0):
+    if not below.lines or not SampledColumns.of(below, format.separator).fit(format.roles, 1.0):
         return
     line = sample.lines[0]
     header = f"the first line, {shorten(line)!r}, looks like a header"
@@ -135,7 +137,7 @@ def _what_was_seen(sample: Sample, request: Request) -> str:
     lines = sample.lines
     separator = next((s for s in _SEPARATORS if all(s in line for line in lines)), "")
     apart = f" apart by {_SEPARATORS[separator]}" if separator else ""
-    table = Columns.of(sample, separator)
+    table = SampledColumns.of(sample, separator)
     parts = [
         f"no known format has {counted(table.n, 'column')}{apart} ({', '.join(table.kinds)}) like "
         f"those of {shorten(lines[0])!r}"
@@ -183,7 +185,7 @@ class _Column:
 
 
 @dataclass(frozen=True)
-class Columns:
+class SampledColumns:
     """The columns of the lines that have the usual number of them, and the share of these lines."""
 
     words: tuple[tuple[str, ...], ...]  # of each column
@@ -191,7 +193,7 @@ class Columns:
     share: float
 
     @classmethod
-    def of(cls, sample: Sample, separator: str) -> "Columns":
+    def of(cls, sample: Sample, separator: str) -> "SampledColumns":
         """Return the columns of the first lines of a file."""
         lines = sample.lines
         rows = [*fields_of(lines, separator)] if separator else [*map(words_of, lines)]

@@ -191,9 +191,9 @@ def parse_dcf(text: str) -> "fp.MinDCF | fp.MinADCF":
     except ValueError:
         several = "; give --dcf once for each operating point" * ("," in text)
         raise ValueError(
-            f"--dcf must be {', '.join(PRESETS)}, a target prior, P:CMISS:CFA, asvspoof5 or "
-            "PNON:PSPOOF:CMISS:CFA:CFASPOOF, with positive costs, and positive priors whose sum "
-            f"is below 1, not {text!r}{several}"
+            f"--dcf must be {', '.join(PRESETS)}, a target prior or P:CMISS:CFA, or for lists "
+            "with spoofed trials asvspoof5 or PNON:PSPOOF:CMISS:CFA:CFASPOOF, with positive costs, "
+            f"and positive priors whose sum is below 1, not {text!r}{several}"
         ) from None
 
 

@@ -21,7 +21,7 @@ from fastpsr.trials.trial_set import TrialSet
 if TYPE_CHECKING:
     from polars import DataFrame
 
-Columns = dict[str, Coded | NDArray[Any]]
+WrittenColumns = dict[str, Coded | NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Format(ABC):
     def write(self, path: Path, trials: TrialSet, scores: NDArray[np.float64]) -> None:
         """Write scores of trials; text through gzip if the name ends in .gz."""
 
-    def columns(self, trials: TrialSet, scores: NDArray[np.float64]) -> Columns:
+    def columns(self, trials: TrialSet, scores: NDArray[np.float64]) -> WrittenColumns:
         """Return the columns to write in their order, by the names to write."""
         source = trials.source
         if source.format == self.name and source.columns:
@@ -86,7 +86,7 @@ class Format(ABC):
             if trials.y_true is None:
                 usual.pop("label", None)
             written_as = [(role, role) for role in self.roles] or list(usual.items())
-        columns: Columns = {}
+        columns: WrittenColumns = {}
         for role, written in written_as:
             if role in ("enroll", "test"):
                 columns[written] = trials.ids[role == "test"]
@@ -111,7 +111,7 @@ class Format(ABC):
         return Coded(codes if nontarget < target else 1 - codes, polars().Series(names))
 
 
-def frame_of(columns: Columns) -> "DataFrame":
+def frame_of(columns: WrittenColumns) -> "DataFrame":
     """Return columns as a data frame."""
     frame: DataFrame = polars().DataFrame(
         {name: c.series() if isinstance(c, Coded) else c for name, c in columns.items()}
