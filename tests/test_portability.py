@@ -101,8 +101,8 @@ def test_no_encoding_is_that_of_the_locale():
     write_trials()
     Path("costs.json").write_text("[[0, 1], [10, 0]]", "utf-8")
     Path("costs.csv").write_text("0,1\n10,0\n", "utf-8")
-    outputs = [f"--{kind}" for kind in ("json", "csv", "markdown", "latex", "report")]
-    given = [part for option in outputs for part in (option, f"t{option}")]
+    outputs = ["u.json", *(f"u.{ending}" for ending in ("csv", "md", "tex", "html"))]
+    given = ["--json", outputs[0], *(part for path in outputs[1:] for part in ("--output", path))]
     trials = ["--key", "key", "--scores", "a"]
     costs = ["--scores-are", "llr", "--metrics", "NRisk costs", "--costs"]
     commands = [
@@ -116,7 +116,7 @@ def test_no_encoding_is_that_of_the_locale():
     code, given = STRICT + COMMANDS, json.dumps(commands)
     done = program(code=code, stdin=given, PYTHONWARNDEFAULTENCODING="1")
     assert done.returncode == 0, done.stderr
-    for path in ("map.json", "b.tsv", "c.txt", "t.csv", *(f"t{option}" for option in outputs)):
+    for path in ("map.json", "b.tsv", "c.txt", "t.csv", *outputs):
         assert b"\r" not in Path(path).read_bytes()
 
 

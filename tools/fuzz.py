@@ -130,8 +130,11 @@ def check_posteriors(data):
 
 def use_scheme(rng, case, name):
     data, columns = data_of(rng, case)
-    metric = choose(rng, [*registry.metrics(choose(rng, [*registry.METRIC_KINDS]), data).values()])
-    fp.bootstrap(metric, data, resampling=registry.resampling(name, columns), **FEW)
+    kind = choose(rng, [*registry.METRIC_KINDS])
+    metrics = [*registry.metrics(kind, data).values()]  # none, if the kind is not for these data
+    if metrics:
+        scheme = registry.resampling(name, columns)
+        fp.bootstrap(choose(rng, metrics), data, resampling=scheme, **FEW)
 
 
 def use_rule(rng, case, name):
