@@ -142,7 +142,8 @@ class TextFile:
         """Return the columns as polars reads them; None unless these are surely right."""
         pl = polars()
         separator = self.separator or ("\t" if b"\t" in content else " ")
-        is_mixed = content.count(b"\r") != content.count(b"\r\n")
+        has_returns = b"\r" in content  # pairs are slow to count, and most files have none
+        is_mixed = has_returns and content.count(b"\r") != content.count(b"\r\n")
         is_mixed |= separator == "\t" and b" " in content
         if (is_mixed and not self.separator) or content.startswith(_BOM):  # which is part of an id
             return None
