@@ -50,18 +50,6 @@ class IntervalRule:
     spread_of_units: Literal["nested", "halves"] = "nested"
     center_of_speakers: Center | None = None
 
-    def center_for(self, unit: str) -> Center:
-        """Return the coefficients where samples, clusters or speakers are drawn."""
-        if unit == "samples":
-            return self.center
-        if unit == "speakers" and self.center_of_speakers is not None:
-            return self.center_of_speakers
-        return self.center_of_units
-
-    def spread_for(self, unit: str) -> Literal["nested", "all", "halves"]:
-        """Return how the standard error is computed where these units are drawn."""
-        return self.spread if unit == "samples" else self.spread_of_units
-
 
 OF_MEANS = IntervalRule(units="jackknife")
 #: Of means of losses that are not negative.

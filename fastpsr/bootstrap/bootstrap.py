@@ -17,7 +17,7 @@ from fastpsr.data import Data, PartitionedPredictions, Predictions, check_data
 from fastpsr.data.suspicion import look_at_llrs
 from fastpsr.errors import ArgumentError, Subject
 from fastpsr.frames import row_out_of_order
-from fastpsr.metrics.base import AnyMetric, Statistic
+from fastpsr.metrics.base import AnyMetric, Statistic, check_metric, name_of
 from fastpsr.metrics.defaults import NamedMetric, common_kind, named_metric
 from fastpsr.options import with_hints
 
@@ -316,11 +316,15 @@ def _named(
     items = chosen.items() if isinstance(chosen, Mapping) else [(None, each) for each in chosen]
     if not items:
         raise ArgumentError(argument, "must not be empty")
-    n_classes, kind = data[0].n_classes, common_kind(each.kind for each in data)
     named = []
-    for name, each in items:
-        label, of_data = named_metric(each, n_classes, kind, argument)
-        named.append((label if name is None else name, of_data))
+    for name, metric in items:
+        if isinstance(metric, str):
+            kind = common_kind(each.kind for each in data)
+            label, metric = named_metric(metric, data[0].n_classes, kind, argument)
+        else:
+            check_metric(metric, argument)
+            label = name_of(metric)
+        named.append((label if name is None else name, metric))
     return named
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.data import Floats
-from fastpsr.interval_rule import ONE_TERM, IntervalRule
+from fastpsr.interval_rule import ONE_TERM, Center, IntervalRule
 from fastpsr.results import table
 
 if TYPE_CHECKING:
@@ -300,9 +300,18 @@ def corrected_value(value: float, subsets: Floats, rule: IntervalRule, unit: str
     """Return the value of a metric, corrected for its bias by those on subsets of units."""
     _check_defined(subsets)
     halves, quarters = halves_and_quarters(subsets)
-    of_value, of_halves, of_quarters = rule.center_for(unit)
+    of_value, of_halves, of_quarters = _center_of(rule, unit)
     corrections = of_halves * np.nanmean(halves) + of_quarters * np.nanmean(quarters)
     return of_value * value + float(corrections)
+
+
+def _center_of(rule: IntervalRule, unit: str) -> Center:
+    """Return the coefficients of a rule where samples, clusters or speakers are drawn."""
+    if unit == "samples":
+        return rule.center
+    if unit == "speakers" and rule.center_of_speakers is not None:
+        return rule.center_of_speakers
+    return rule.center_of_units
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of values near the largest float
@@ -315,7 +324,8 @@ def subsampling(
     if unit == "speakers" and rule.center_of_speakers is not None:
         error, n_contrasts = standard_error(psi), math.inf
     else:
-        error = _error_of_subsets(subsets, rule.spread_for(unit))
+        spread = rule.spread if unit == "samples" else rule.spread_of_units
+        error = _error_of_subsets(subsets, spread)
         n_contrasts = N_DEALS * _N_HALVES
     if not math.isfinite(center) or not math.isfinite(error):
         raise ValueError("its values on subsets are too near the largest float")

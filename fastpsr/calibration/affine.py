@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.calibration.axis import Fits, WeightedScores
+from fastpsr.calibration.axis import Fits, TrainingPriors, WeightedScores
 from fastpsr.calibration.base import require_fitted, require_trained_classes
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.linear_rows import too_large
-from fastpsr.calibration.log_odds import TrainingPriors, floored
+from fastpsr.calibration.log_odds import floored
 from fastpsr.calibration.row_fits import fit_class_rows, needs_every_class
 from fastpsr.calibration.smooth import SmoothCalibrator
 from fastpsr.data import Data, Floats, Part, Predictions

@@ -1,9 +1,9 @@
-"""The axis of scores: sums in its cells, and the maps of one score that are fitted to them."""
+"""The axis of scores: their range, sums in its cells, and the maps that are fitted to these."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.caching import cached_property
 from fastpsr.calibration.folds import Folds
-from fastpsr.calibration.log_odds import TrainingPriors
+from fastpsr.calibration.log_odds import log_prior_of
 from fastpsr.counts import count
-from fastpsr.data import Data, Floats, Part
+from fastpsr.data import Data, Floats, Kind, Part, class_factors
 from fastpsr.data.steps import ROWS, Step
 from fastpsr.kernels.types import DEGREE
 from fastpsr.rules.base import ScoringRule
 
+LOG_FLOOR = float(np.log(1e-30))  # what replaces -inf
 _WIDTH = 0.25  # of a cell, in log-odds after calibration: errors of 1e-13
 _FEW_CELLS = 4096  # for any number of rows
 _MOST_SUMS = 1 << 22  # of all classes, folds and cells
@@ -27,6 +28,76 @@ _ANGLES = (np.arange(DEGREE + 1) + 0.5) * np.pi / (DEGREE + 1)
 _NODES = np.cos(_ANGLES)  # in [-1, 1]
 _TO_WEIGHTS = 2.0 / (DEGREE + 1) * np.cos(np.outer(np.arange(DEGREE + 1), _ANGLES))
 _TO_WEIGHTS[0] /= 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Span:
+    """Lowest and highest score.
+
+    Attributes
+    ----------
+    low, high : float
+        May be infinite.
+    finite_low, finite_high : float
+        Range of the finite scores of positive weight; (0, 0) if there are none.
+    """
+
+    low: float
+    high: float
+    finite_low: float
+    finite_high: float
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether all scores are finite."""
+        return bool(np.isfinite(self.low) and np.isfinite(self.high))
+
+    def floor(self, n_classes: int) -> float:
+        """Return the value that replaces -inf: log(1e-30), or the least finite score if lower."""
+        low = self.finite_low
+        if n_classes == 2:  # -log-odds are the log-odds of the other class
+            low = min(low, -self.finite_high)
+        return min(LOG_FLOOR, low)
+
+    def has_common_floor(self, n_classes: int) -> bool:
+        """Return whether any of the samples have the floor of all."""
+        return self.is_finite or self.floor(n_classes) == LOG_FLOOR
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreRange(Step[Span]):
+    """Find the range of the scores."""
+
+    is_exact = True
+    is_kept = True
+
+    def add(self, accumulator: Any, prepared: None, part: Part) -> Any:
+        predictions = part.predictions
+        low, high = predictions.score_range
+        finite_low, finite_high = low, high
+        weights, is_finite = predictions.weights, np.isfinite(low) and np.isfinite(high)
+        if weights.size or not is_finite:
+            finite = predictions.scores
+            if weights.size:
+                finite = finite[weights > 0.0]
+            if not is_finite:
+                finite = finite[np.isfinite(finite)]
+            finite_low = float(finite.min(initial=np.inf))
+            finite_high = float(finite.max(initial=-np.inf))
+        score_range = (low, high, finite_low, finite_high)
+        return score_range if accumulator is None else self.merge(accumulator, score_range)
+
+    def merge(self, total: Any, more: Any) -> Any:
+        return (
+            min(total[0], more[0]), max(total[1], more[1]),
+            min(total[2], more[2]), max(total[3], more[3]),
+        )  # fmt: skip
+
+    def finish(self, accumulator: Any) -> Span:
+        low, high, finite_low, finite_high = accumulator
+        if finite_low > finite_high:
+            finite_low = finite_high = 0.0
+        return Span(low, high, finite_low, finite_high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,6 +331,62 @@ class Fits:
 
     parameters: Floats
     prior_log_odds: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingPriors:
+    """Class priors of a fit, and what moves scores there.
+
+    A fit minimizes the expected loss of calibrated posteriors at these priors. LLRs are moved there
+    by their log-odds, and posteriors, which are at the priors of the data, by the difference.
+
+    Attributes
+    ----------
+    kind : {"posteriors", "likelihoods", "raw scores"}
+        What the scores are.
+    given : ndarray of float64, shape (K,), or None
+        Priors of the data; None for the class frequencies.
+    own : ndarray of float64, shape (2,), or None
+        Priors of a binary fit; None for those of the data.
+    """
+
+    kind: Kind
+    given: Floats | None
+    own: Floats | None
+
+    @classmethod
+    def of(cls, data: Data, prior: float | None) -> Self:
+        """Return the priors of a fit to data, at this prior of class 1 or that of the data."""
+        own = None if prior is None else np.array([1.0 - prior, prior])
+        return cls(data.kind, data.given_priors, own)
+
+    @property
+    def weighing(self) -> Floats | None:
+        """The priors at which the classes are weighed; None for the class frequencies."""
+        return self.given if self.own is None else self.own
+
+    def factors(self, class_weights: Floats) -> Floats:
+        """Return the factors on the weights of samples of each class, (K,)."""
+        return class_factors(class_weights, self.weighing)
+
+    def offsets(self, class_weights: Floats) -> Floats:
+        """Return log-posteriors at the training priors minus scores, but for a constant, (K,)."""
+        if self.own is None:
+            return log_prior_of(self.kind, class_weights, self.given)
+        return np.array([0.0, self.log_odds(class_weights)])
+
+    def log_odds(self, class_weights: Floats) -> Floats:
+        """Return log-odds at the training priors minus binary scores, for weights (2, ...)."""
+        shape = class_weights.shape[1:]
+        if self.kind == "posteriors" and self.own is None:
+            return np.zeros(shape)
+        of_data = _log_ratio(class_weights if self.given is None else self.given)
+        at = of_data if self.own is None else _log_ratio(self.own)
+        return np.broadcast_to(at - of_data if self.kind == "posteriors" else at, shape)
+
+
+def _log_ratio(weights: Floats) -> Floats:
+    return np.asarray(np.log(weights[1]) - np.log(weights[0]))
 
 
 @dataclass(frozen=True, eq=False)

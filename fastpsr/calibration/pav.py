@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
+from fastpsr.calibration.axis import ScoreRange
 from fastpsr.calibration.base import Calibrator, require_fitted
 from fastpsr.calibration.fold_losses import CellLossSums
 from fastpsr.calibration.folds import FoldLosses, Folds
@@ -15,7 +16,7 @@ from fastpsr.calibration.log_odds import clip_log_odds, log_odds_of, log_prior_o
 from fastpsr.counts import count, count_all, find_facts
 from fastpsr.counts.ranks import minority_of, pav_blocks, rank_cells, rank_runs
 from fastpsr.counts.roc import PavBlocks
-from fastpsr.counts.scores import ClassCounts, ScoreRange
+from fastpsr.counts.scores import ClassCounts
 from fastpsr.counts.sums import ScoreTotals, Sums
 from fastpsr.data import (
     Data,

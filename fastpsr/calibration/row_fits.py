@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.calibration.axis import Fits, SmoothMap, WeightedScores
+from fastpsr.calibration.axis import Fits, SmoothMap, TrainingPriors, WeightedScores
 from fastpsr.calibration.base import check_training_set, require_weights
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.linear_rows import (
@@ -21,7 +21,6 @@ from fastpsr.calibration.linear_rows import (
     not_converged,
     too_large,
 )
-from fastpsr.calibration.log_odds import TrainingPriors
 from fastpsr.counts import count
 from fastpsr.data import Data, Floats, Part, Predictions
 from fastpsr.data.budget import memory_budget

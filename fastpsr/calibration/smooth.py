@@ -9,10 +9,14 @@ from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.calibration.axis import (
+    LOG_FLOOR,
     Axis,
     AxisTotals,
     Fits,
+    ScoreRange,
     SmoothMap,
+    Span,
+    TrainingPriors,
     WeightedScores,
     most_cells,
     totals_on_axis,
@@ -20,17 +24,10 @@ from fastpsr.calibration.axis import (
 from fastpsr.calibration.base import ByFold, Calibrator, OfFolds, output_kind, require_fitted
 from fastpsr.calibration.fold_losses import CellLossSums
 from fastpsr.calibration.folds import FoldLosses, Folds, one_fold
-from fastpsr.calibration.log_odds import (
-    LOG_FLOOR,
-    TrainingPriors,
-    floor_of,
-    floored,
-    has_common_floor,
-    with_floor,
-)
+from fastpsr.calibration.log_odds import floored, with_floor
 from fastpsr.calibration.row_fits import fit_rows, held_rows
 from fastpsr.counts import count, shared
-from fastpsr.counts.scores import ScoreRange, Span, count_infinite_losses
+from fastpsr.counts.scores import count_infinite_losses
 from fastpsr.counts.sums import ScoreTotals, Sums
 from fastpsr.data import Data, Floats, Kind, Part, Predictions, Transform
 from fastpsr.errors import ArgumentError, SuspicionWarning, counted, warn
@@ -153,8 +150,12 @@ class SmoothCalibrator(Calibrator, SmoothMap):
         """Return the folds, also those that choose an option, or None if there are none."""
         return folds
 
+    def _clipped(self, data: Data) -> Data:
+        """Return data whose posteriors are at least the floor."""
+        return with_floor(data, self.floor) if self.floor else data
+
     def fit_folds(self, data: Data, folds: Folds) -> Transform:
-        clipped = with_floor(data, self.floor)
+        clipped = self._clipped(data)
         key: Hashable = ("smooth fits", self.key, folds.key)
         together = shared(key, clipped, lambda: self._fit_together(clipped, folds))
         if together is None:
@@ -164,7 +165,7 @@ class SmoothCalibrator(Calibrator, SmoothMap):
     def losses_of_folds(self, rule: ScoringRule, folds: Folds, data: Data) -> FoldLosses:
         of_fits = self.with_inner_folds(data, folds)
         if of_fits is not None and self._fits_sums and rule.is_analytic:
-            clipped = with_floor(data, self.floor)
+            clipped = self._clipped(data)
             on_axis = fit_on_axis(self, clipped, of_fits)
             if on_axis is not None:
                 axis_fits, totals, fits = on_axis
@@ -178,7 +179,7 @@ class SmoothCalibrator(Calibrator, SmoothMap):
         of_fits = self.with_inner_folds(data, folds)
         if of_fits is None or not (self._fits_sums and rule.is_analytic):
             return None
-        clipped = with_floor(data, self.floor)  # not for the raw losses
+        clipped = self._clipped(data)  # not for the raw losses
         on_axis = fit_on_axis(self, clipped, of_fits)
         if on_axis is not None:
             axis_fits, _, fits = on_axis
@@ -206,15 +207,15 @@ class SmoothCalibrator(Calibrator, SmoothMap):
             return None
         fits, span = self._fits(data, of_fits)
         ends = (span.low, span.high) if span.is_finite else (span.finite_low, span.finite_high)
-        is_common = has_common_floor(span, data.n_classes)
+        is_common = span.has_common_floor(data.n_classes)
         return fits if is_common and self.is_plain(fits, *ends) else None
 
     def _fit_data(self, data: Data, start: Self | None) -> dict[str, Any]:
-        data = with_floor(data, self.floor)
+        data = self._clipped(data)
         folds = self.with_inner_folds(data, one_fold()) or one_fold()
         fits, span = self._fits(data, folds, start)
         attributes = self.attributes(fits.parameters[0], float(fits.prior_log_odds[0]))
-        attributes["floor_"] = floor_of(span, data.n_classes)
+        attributes["floor_"] = span.floor(data.n_classes)
         self.check_attributes(attributes)
         return attributes
 
@@ -226,7 +227,7 @@ class SmoothCalibrator(Calibrator, SmoothMap):
             fits = on_axis[2]
         else:
             rows = held_rows(data, folds)
-            floor = 0.0 if span.is_finite else floor_of(span, data.n_classes)
+            floor = 0.0 if span.is_finite else span.floor(data.n_classes)
             begin = None if start is None else start.fitted_parameters
             fits = self.fit_to_rows(data, folds, rows, floor, begin)
         return fits, span

@@ -7,14 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.calibration.axis import Axis, Fits, WeightedScores
+from fastpsr.calibration.axis import Axis, Fits, ScoreRange, Span, WeightedScores
 from fastpsr.calibration.base import require_fitted
 from fastpsr.calibration.folds import Folds, deal_samples
 from fastpsr.calibration.linear_rows import too_large
-from fastpsr.calibration.log_odds import floor_of
 from fastpsr.calibration.smooth import ScoreMap
 from fastpsr.counts import count, shared
-from fastpsr.counts.scores import ScoreRange, Span
 from fastpsr.data import Data, Floats, Part, Predictions, Transform, mapped
 
 _KNOTS = 20
@@ -154,7 +152,7 @@ class Spline(ScoreMap):
     def _fits(self, data: Data, folds: Folds, start: Self | None = None) -> tuple[Fits, Span]:
         span = count(ScoreRange().over(data))
         if not span.is_finite:
-            data = mapped(data, _AtFloor(floor_of(span, 2)))
+            data = mapped(data, _AtFloor(span.floor(2)))
         return super()._fits(data, folds, start)
 
     def is_constant(self, parameters: Floats) -> bool:

@@ -16,9 +16,8 @@ from weakref import WeakSet
 
 import numpy as np
 
-from fastpsr.data import LabeledData, Predictions
+from fastpsr.data import LabeledData, PartitionedPredictions, Predictions, check_data
 from fastpsr.data.facts import SAMPLED_PARTS, CountRows
-from fastpsr.data.partitioned import PartitionedPredictions, check_data
 from fastpsr.data.reading import answers_of
 from fastpsr.data.steps import Answer, Part, Request
 from fastpsr.errors import ArgumentError, PackageWarning, in_one_call, show, warnings_go_to

@@ -1,4 +1,4 @@
-"""Numbers of samples by class, their distinct scores, ranges of scores, and infinite losses."""
+"""Numbers of samples by class, their distinct scores, and infinite losses."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
@@ -134,65 +134,6 @@ def _distinct(by_part: dict[int, tuple[Floats, Floats]]) -> tuple[Floats, Floats
     if weights.size:
         return values[starts], np.add.reduceat(weights, starts)
     return values[starts], np.diff(np.append(starts, values.size)).astype(np.float64)
-
-
-@dataclass(frozen=True, eq=False)
-class Span:
-    """Lowest and highest score.
-
-    Attributes
-    ----------
-    low, high : float
-        May be infinite.
-    finite_low, finite_high : float
-        Range of the finite scores of positive weight; (0, 0) if there are none.
-    """
-
-    low: float
-    high: float
-    finite_low: float
-    finite_high: float
-
-    @property
-    def is_finite(self) -> bool:
-        """Whether all scores are finite."""
-        return bool(np.isfinite(self.low) and np.isfinite(self.high))
-
-
-@dataclass(frozen=True, eq=False)
-class ScoreRange(Step[Span]):
-    """Find the range of the scores."""
-
-    is_exact = True
-    is_kept = True
-
-    def add(self, accumulator: Any, prepared: None, part: Part) -> Any:
-        predictions = part.predictions
-        low, high = predictions.score_range
-        finite_low, finite_high = low, high
-        weights, is_finite = predictions.weights, np.isfinite(low) and np.isfinite(high)
-        if weights.size or not is_finite:
-            finite = predictions.scores
-            if weights.size:
-                finite = finite[weights > 0.0]
-            if not is_finite:
-                finite = finite[np.isfinite(finite)]
-            finite_low = float(finite.min(initial=np.inf))
-            finite_high = float(finite.max(initial=-np.inf))
-        score_range = (low, high, finite_low, finite_high)
-        return score_range if accumulator is None else self.merge(accumulator, score_range)
-
-    def merge(self, total: Any, more: Any) -> Any:
-        return (
-            min(total[0], more[0]), max(total[1], more[1]),
-            min(total[2], more[2]), max(total[3], more[3]),
-        )  # fmt: skip
-
-    def finish(self, accumulator: Any) -> Span:
-        low, high, finite_low, finite_high = accumulator
-        if finite_low > finite_high:
-            finite_low = finite_high = 0.0
-        return Span(low, high, finite_low, finite_high)
 
 
 @dataclass(frozen=True, eq=False)

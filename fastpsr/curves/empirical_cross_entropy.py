@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
-from fastpsr.calibration.axis import Axis, totals_on_axis
+from fastpsr.calibration.axis import Axis, ScoreRange, totals_on_axis
 from fastpsr.calibration.folds import one_fold
 from fastpsr.counts import begin, count, side_by_side, takes_predictions
 from fastpsr.counts.ranks import pav_blocks
 from fastpsr.counts.roc import require_both_classes
-from fastpsr.counts.scores import ScoreRange
 from fastpsr.counts.sums import ClassSums
 from fastpsr.data import Data, Floats, Kind, Part, Predictions, Transform, mapped
 from fastpsr.results import Result

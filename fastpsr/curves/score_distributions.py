@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
+from fastpsr.calibration.axis import ScoreRange
 from fastpsr.counts import begin, count, count_all, takes_predictions
 from fastpsr.counts.roc import require_both_classes
-from fastpsr.counts.scores import CollectClass, ScoreRange, Scores
+from fastpsr.counts.scores import CollectClass, Scores
 from fastpsr.data import Data, Floats, Part
 from fastpsr.data.labeled import log_prior_ratio
 from fastpsr.data.steps import Step

@@ -1,5 +1,6 @@
 """Data: predictions in memory and in parts, their labels, weights, priors and columns of ids."""
 
+from fastpsr.data.checks import check_column_of, check_data, check_ids, picked_ids
 from fastpsr.data.groupings import Bins, By, Grouping, SharedTargets
 from fastpsr.data.labeled import (
     KINDS,
@@ -12,16 +13,7 @@ from fastpsr.data.labeled import (
     class_factors,
     weigh_groups,
 )
-from fastpsr.data.partitioned import (
-    Data,
-    PartitionedPredictions,
-    check_column_of,
-    check_data,
-    check_ids,
-    from_parts,
-    mapped,
-    picked_ids,
-)
+from fastpsr.data.partitioned import Data, PartitionedPredictions, from_parts, mapped
 from fastpsr.data.predictions import Predictions
 from fastpsr.data.steps import LABELS, ROWS, Part, Request, Selection, Step, Transform
 
