@@ -106,18 +106,19 @@ def band(
 
     Parameters
     ----------
-    curve : {fp.roc, fp.bayes_error, fp.risk_curve, fp.pav_steps}
+    curve : {fp.roc, fp.bayes_error, fp.risk_curve, fp.pav_steps, fp.precision_recall}
         `roc` has bands of the miss rate at false-alarm rates, for ROC and DET plots; `bayes_error`
         of the actual and the minimum error at prior log-odds; `risk_curve` of the risk at operating
         points; `pav_steps` of the LLR and the posterior after PAV at scores, for PAV maps and
-        reliability diagrams.
+        reliability diagrams; `precision_recall` of the precision at recalls.
     predictions : Predictions or PartitionedPredictions
         Labeled.
     points : array-like of float, shape (P,), or (P, K) for `risk_curve`, optional
         Where the curve is evaluated: false-alarm rates, 0 to 1; the arguments of `bayes_error` and
-        `risk_curve`; scores. By default 0, 1 and 199 rates in equal steps of their probit; 201
-        log-odds from -10 to 10 (with 2 classes, also for `risk_curve`); both ends of up to 100
-        steps of the PAV fit to the data, 201 scores and 199 posteriors at equal distances.
+        `risk_curve`; scores; recalls, above 0 and up to 1. By default 0, 1 and 199 rates in equal
+        steps of their probit; 201 log-odds from -10 to 10 (with 2 classes, also for `risk_curve`);
+        both ends of up to 100 steps of the PAV fit to the data, 201 scores and 199 posteriors at
+        equal distances; recalls from 0.01 to 1 in steps of 0.01.
     n_resamples, confidence_level, resampling, seed, progress
         As for :func:`bootstrap`.
     simultaneous : bool

@@ -8,8 +8,14 @@ from typing import Any, NoReturn, TypedDict, Unpack, overload
 import numpy as np
 
 from fastpsr.bootstrap.intervals import Method
-from fastpsr.bootstrap.results import METHODS, BootstrapResult, Estimand, intervals_of
-from fastpsr.bootstrap.schemes import Resampling, names_of_ids, present_rows
+from fastpsr.bootstrap.results import (
+    METHODS,
+    BootstrapResult,
+    Estimand,
+    draw_values,
+    results_of,
+)
+from fastpsr.bootstrap.schemes import IdUnits, Resampling, names_of_ids, present_rows
 from fastpsr.bootstrap.settings import Intervals, Progress, as_progress, least_resamples
 from fastpsr.bootstrap.values import Job, as_number
 from fastpsr.counts import begin, side_by_side
@@ -143,13 +149,13 @@ def bootstrap(
 
 @overload
 def compare(  # type: ignore[overload-overlap]  # as above
-    metric: NamedMetric, a: Data, b: Data, **options: Unpack[_Drawing]
+    metric: NamedMetric, a: Data, b: Data, *, paired: bool = ..., **options: Unpack[_Drawing]
 ) -> BootstrapResult: ...
 
 
 @overload
 def compare(
-    metric: Metrics, a: Data, b: Data, **options: Unpack[_Drawing]
+    metric: Metrics, a: Data, b: Data, *, paired: bool = ..., **options: Unpack[_Drawing]
 ) -> list[BootstrapResult]: ...
 
 
@@ -159,6 +165,7 @@ def compare(
     a: Data,
     b: Data,
     *,
+    paired: bool = True,
     n_resamples: int | None = None,
     confidence_level: float = 0.95,
     method: Method = "auto",
@@ -166,10 +173,12 @@ def compare(
     seed: int | None = None,
     progress: bool | Progress | None = None,
 ) -> BootstrapResult | list[BootstrapResult]:
-    """Return the difference of metrics between two systems on the same samples, a minus b.
+    """Return the difference of metrics between two systems, a minus b.
 
-    Both systems are evaluated on the same bootstrap draws (a paired comparison), so that variation
-    in the difficulty of the samples cancels: the interval is narrower than with separate draws.
+    Both systems are evaluated on the same bootstrap draws of the same samples (a paired
+    comparison), so that variation in the difficulty of the samples cancels: the interval is
+    narrower than with separate draws. With ``paired=False`` they are evaluated on two independent
+    test sets, which are drawn separately.
 
     Parameters
     ----------
@@ -178,6 +187,9 @@ def compare(
     a, b : Predictions or PartitionedPredictions
         Predictions for the same samples in the same order, with the same labels; both in memory, or
         both in parts of the same lengths. Columns of ids must be in both.
+    paired : bool
+        False for two test sets without a sample, cluster or speaker in common. Then schemes name
+        columns, and variances add up, with Welch's degrees of freedom.
     n_resamples, confidence_level, method, resampling, seed, progress
         As for :func:`bootstrap`.
 
@@ -189,7 +201,13 @@ def compare(
     Raises
     ------
     ValueError
-        As :func:`bootstrap`, and if the samples or their labels differ.
+        As :func:`bootstrap`; if the samples or their labels differ, or, where the test sets are
+        independent, if they share clusters or speakers.
+
+    Notes
+    -----
+    ``p_value`` of the result inverts its interval. For the AUC it is close to that of DeLong's
+    test.
 
     Examples
     --------
@@ -199,9 +217,15 @@ def compare(
     >>> round(fp.compare(fp.BrierScore(), a, b, seed=0).value, 4)
     -0.06
     """
-    check_same_samples(a, b)
     settings = (n_resamples, confidence_level, method, resampling, seed)
-    return _with_intervals(metric, "metric", [a, b], settings, progress)
+    if paired:
+        check_same_samples(a, b)
+        return _with_intervals(metric, "metric", [a, b], settings, progress)
+    check_data(a, "a")
+    check_data(b, "b")
+    if a.n_classes != b.n_classes:
+        _refuse_pair(f"must have the same classes: {a.n_classes} and {b.n_classes}")
+    return _with_intervals(metric, "metric", [a, b], settings, progress, paired=False)
 
 
 def _with_intervals(
@@ -210,6 +234,8 @@ def _with_intervals(
     systems: list[Data],
     settings: tuple[Any, ...],
     progress: bool | Progress | None,
+    *,
+    paired: bool = True,
 ) -> BootstrapResult | list[BootstrapResult]:
     """Return metrics of one system, or the differences between two, with intervals."""
     chosen = _named(metrics, argument, *systems)
@@ -218,7 +244,7 @@ def _with_intervals(
     is_pair = len(systems) == 2
     jobs = [[Job(metric, data) for data in systems] for _, metric in chosen]
     intervals = _settings([job for each in jobs for job in each], *settings)
-    if is_pair:
+    if is_pair and paired:
         check_same_columns(systems[0], systems[1], names_of_ids(intervals.resampling).values())
     report = as_progress(progress)
     value_on_data(
@@ -228,12 +254,21 @@ def _with_intervals(
         Estimand(
             Subject(metric=name, pair="a - b" if is_pair else ""),
             tuple(zip(each, (1.0, -1.0), strict=False)),
+            is_paired=paired,
         )
         for (name, _), each in zip(chosen, jobs, strict=True)
     ]
-    results = intervals_of(
-        estimands, intervals, jointly=is_pair, progress=report, also=("replicates",)
-    )
+    if paired:
+        draw = partial(draw_values, jointly=is_pair, progress=report, also=("replicates",))
+        draw(estimands, intervals)
+    else:
+        check_independent(systems[0], systems[1], intervals.resampling)
+        for side, settings_of_side in enumerate((intervals, intervals.apart())):
+            of_side = [Estimand.of(each.subject, each.terms[side][0]) for each in estimands]
+            draw_values(
+                of_side, settings_of_side, jointly=False, progress=report, also=("replicates",)
+            )
+    results = results_of(estimands, intervals)
     return results[0] if _is_one(metrics) else results
 
 
@@ -295,6 +330,26 @@ def check_same_columns(a: Data, b: Data, names: Iterable[str]) -> None:
                 place = int(np.flatnonzero(of_a != of_b)[0])
                 rule = f"must have the same column {name!r}, but it differs in row {place}"
                 _refuse_pair(rule, place)
+
+
+def check_independent(a: Data, b: Data, resampling: Resampling) -> None:
+    """Raise where two test sets share ids that are drawn, or where these are not columns of both.
+
+    Ids that are arrays belong to the rows of one of them.
+    """
+    for argument, ids in resampling._ids.items():
+        if not isinstance(ids, str):
+            remedy = "make predictions with columns={name: ids}, and pass the name"
+            rule = "must name a column of both test sets where these are independent"
+            raise ArgumentError(argument, rule, remedy=remedy)
+    if resampling._ids:
+        units = [IdUnits.of(resampling._ids, data) for data in (a, b)]
+        common = np.intersect1d(units[0].ids, units[1].ids)
+        if common.size:
+            _refuse_pair(
+                f"must not share {units[0].name} where they are independent, but {common.size} "
+                f"are in both, the first {common[0]}"
+            )
 
 
 def _refuse_pair(rule: str, row: int | None = None) -> NoReturn:

@@ -6,7 +6,8 @@ the corrected value varies. Values without each unit show how much each unit cou
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, get_args
 
@@ -34,6 +35,7 @@ _LEAST_SHARE = 0.5  # of subsets, or of groups left out, in which a metric must 
 UsedMethod = Literal[
     "percentile", "basic", "bca", "normal", "subsampling", "jackknife", "inverted test"
 ]
+_HALVINGS = 30  # of the range of levels, in which a p-value is sought
 _N_STEPS = 80  # on the way to the largest errors
 
 
@@ -151,6 +153,22 @@ def simultaneous_level(replicates: Sequence[Floats], confidence_level: float) ->
     return min(max(_quantile(np.sort(needed), confidence_level), confidence_level), most)
 
 
+def p_value_of(interval_at: Callable[[float], Interval], n_replicates: int) -> float:
+    """Return 1 minus the least level at which an interval contains 0, at least 2 / (R + 1)."""
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        level = (low + high) / 2.0
+        ends = interval_at(level)
+        low, high = (low, level) if ends.low <= 0.0 <= ends.high else (level, high)
+    return max(1.0 - high, 2.0 / (n_replicates + 1.0))
+
+
+def percentile_p_value(replicates: Floats) -> float:
+    """Return the p-value of 0 by the share of replicates on its rarer side, of which it is one."""
+    rarer = min(np.count_nonzero(replicates <= 0.0), np.count_nonzero(replicates >= 0.0))
+    return min(1.0, 2.0 * (rarer + 1.0) / (replicates.size + 1.0))
+
+
 def _quantile(ordered: Floats, share: float) -> float:
     """Return the quantile as an order statistic, which is defined for infinite values, too."""
     # rounding must not increase the index by one
@@ -181,11 +199,10 @@ class Estimate(NamedTuple):
         """
         from scipy.special import stdtrit  # which takes a while to import
 
-        center, error, of_units, n_contrasts, rule = self
+        center, error, rule = self.center, self.standard_error, self.rule
         if error == 0.0:
             return Interval(center, center)
-        df = 1.0 / (1.0 / of_units + 1.0 / n_contrasts)
-        t = float(stdtrit(df, (1.0 + confidence_level) / 2.0))
+        t = float(stdtrit(self.total_degrees_of_freedom, (1.0 + confidence_level) / 2.0))
         if rule.scale == "plain":
             return Interval(center - t * error, center + t * error)
         rest = 1.0 - center if rule.scale == "log of the rest" else center
@@ -198,6 +215,36 @@ class Estimate(NamedTuple):
         if rule.scale == "log of the rest":
             return Interval(1.0 - min(rest * factor, 1.0), 1.0 - rest / factor)
         return Interval(center / factor, center * factor)
+
+    @property
+    def total_degrees_of_freedom(self) -> float:
+        """Those of the units and of the contrasts together."""
+        return 1.0 / (1.0 / self.degrees_of_freedom + 1.0 / self.n_contrasts)
+
+    def p_value(self) -> float:
+        """Return the p-value of the value 0, on the plain scale."""
+        from scipy.special import stdtr
+
+        if self.standard_error == 0.0:
+            return float(self.center == 0.0)
+        t = abs(self.center) / self.standard_error
+        return float(2.0 * stdtr(self.total_degrees_of_freedom, -t))
+
+    def minus(self, other: Self) -> Self:
+        """Return the difference from an independent estimate, with Welch's degrees of freedom."""
+        squares = self.standard_error**2, other.standard_error**2
+        shares = [
+            square**2 / each.total_degrees_of_freedom
+            for square, each in zip(squares, (self, other), strict=True)
+            if square
+        ]
+        return self._replace(
+            center=self.center - other.center,
+            standard_error=math.sqrt(sum(squares)),
+            degrees_of_freedom=sum(squares) ** 2 / sum(shares) if shares else math.nan,
+            n_contrasts=math.inf,
+            rule=replace(self.rule, scale="plain"),
+        )
 
     def grown(self, factor: float, spread: float) -> Self:
         """Return that of `factor` times the units, with `spread` times the standard error."""

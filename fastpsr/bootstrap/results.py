@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
 import numpy as np
 
@@ -52,11 +52,14 @@ class Estimand:
         The metrics, with their values on the data and under draws, and their signs.
     family : hashable, optional
         The intervals of a family hold jointly; those without a family each alone.
+    is_paired : bool
+        Whether the metrics see the same draws; else their data are drawn apart.
     """
 
     subject: Subject
     terms: tuple[tuple[Job, float], ...]
     family: Hashable = None
+    is_paired: bool = True
 
     @classmethod
     def of(cls, subject: Subject, job: Job) -> "Estimand":
@@ -166,6 +169,11 @@ class BootstrapResult(Result):
         Why the interval is not to be used, where only the range of the metric bounds it; else "".
     unit : str
         Of the value: "fraction", "percent", "probability", "nats", "bits", or "" for ratios.
+    p_value : float
+        Of a difference: the p-value of the hypothesis that it is 0, two-sided: 1 minus the level
+        at which an interval by this method would end at 0. From replicates it is at least
+        ``2 / (n_resamples + 1)``. It is of this difference alone, and is not adjusted for the
+        number of differences, also where their intervals hold jointly. nan for a metric.
 
     Examples
     --------
@@ -191,6 +199,12 @@ class BootstrapResult(Result):
     degrees_of_freedom: float = float("nan")
     corrected: float = float("nan")
     caution: str = ""
+    p_value: float = float("nan")
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether the interval lies on one side of 0."""
+        return self.interval.low > 0.0 or self.interval.high < 0.0
 
     @property
     def n_resamples(self) -> int:
@@ -267,7 +281,14 @@ class IntervalMethod(NamedTuple):
 
 
 def _bca(estimand: Estimand, level: float) -> Interval:
-    influence = -intervals.centered(estimand.under("left out by stratum"))
+    if estimand.is_paired:
+        influence = -intervals.centered(estimand.under("left out by stratum"))
+    else:
+        of_sides = [
+            -sign * intervals.centered(job.draws["left out by stratum"])
+            for job, sign in estimand.terms
+        ]
+        influence = np.concatenate(of_sides)
     return intervals.bca(estimand.value, estimand.defined, influence, level)
 
 
@@ -288,6 +309,14 @@ def _subsampling(estimand: Estimand, _level: float) -> Estimate:
 
 def _jackknife(estimand: Estimand, _level: float) -> Estimate:
     return intervals.jackknife(estimand.value, estimand.under("left out"), estimand.rule)
+
+
+def _difference_of_independent(compute: Any, estimand: Estimand, level: float) -> Estimate:
+    """Return the difference of two metrics whose data are drawn apart."""
+    sides = (Estimand.of(estimand.subject, job) for job, _ in estimand.terms)
+    a, b = (compute(side, level) for side in sides)
+    difference: Estimate = a.minus(b)
+    return difference
 
 
 def _inverted_test(estimand: Estimand, level: float) -> Interval:
@@ -332,6 +361,8 @@ def interval_of(method: UsedMethod, estimand: Estimand, level: float) -> Outcome
     """Return the interval by a method; by percentile where a value is infinite; or the problem."""
     value, replicates = estimand.value, estimand.defined
     needs, compute = METHODS[method]
+    if not estimand.is_paired and method in ("subsampling", "jackknife"):
+        compute = partial(_difference_of_independent, compute)
     none = Interval(math.nan, math.nan)
     if math.isnan(value):
         return Outcome(method, none, None, "is undefined: both values are infinite")
@@ -434,7 +465,13 @@ def _replicate(
         return
     metrics: list[Any] = [job.metric for job in of_errors]
     bins = [
-        Job(metric.signed_errors, job.data, job.subset, job.sums, (metric.bins,))
+        Job(
+            metric.signed_errors,
+            job.data,
+            job.subset,
+            job.sums,
+            (metric.n_bins * len(metric.events(job.data.n_classes)),),
+        )
         for metric, job in zip(metrics, of_errors, strict=True)
     ]
     replicates = partial(
@@ -505,7 +542,24 @@ def _result(
         resampling=settings.drawn, unit=getattr(estimand.terms[0][0].metric, "unit", ""),
         degrees_of_freedom=estimate.degrees_of_freedom if estimate else math.nan,
         corrected=_within(corrected, estimand.value_range), caution=caution,
+        p_value=_p_value(estimand, outcome),
     )  # fmt: skip
+
+
+def _p_value(estimand: Estimand, outcome: Outcome) -> float:
+    """Return the p-value of a difference of 0, by which the interval is inverted; nan for others.
+
+    It is of each difference alone, also where intervals hold jointly.
+    """
+    replicates = estimand.defined
+    if not estimand.is_sum or math.isnan(outcome.interval.low):
+        return math.nan
+    if outcome.estimate is not None:
+        return outcome.estimate.p_value()
+    if outcome.method == "percentile":
+        return intervals.percentile_p_value(replicates)
+    compute = METHODS[outcome.method].compute
+    return intervals.p_value_of(partial(cast("Any", compute), estimand), replicates.size)
 
 
 def _uninformative(estimand: Estimand, outcome: Outcome) -> str:

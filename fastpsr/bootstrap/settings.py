@@ -121,6 +121,11 @@ class Intervals:
         _check_method(self.method, resampling)
         return replace(self, resampling=resampling, drawn=type(resampling).__name__)
 
+    def apart(self) -> "Intervals":
+        """Return the settings for a second test set, whose draws are independent of the first."""
+        sequence = np.random.SeedSequence([self.seed, 1])
+        return replace(self, seed=int(sequence.generate_state(1, np.uint64)[0]))
+
     def on_rows(self, data: Data, rows: Any) -> "Intervals":
         """Return the settings for the rows selected by an index."""
         return replace(self, resampling=self.resampling.on_rows(data, rows))

@@ -14,7 +14,7 @@ from fastpsr.calibration.log_odds import (
     log_odds_of,
     prior_log_odds,
 )
-from fastpsr.counts.bins import BinSums, Events, uniform_edges
+from fastpsr.counts.bins import BinSums, Events, fixed_edges
 from fastpsr.data import Data, Floats, Predictions, mapped
 
 
@@ -75,7 +75,7 @@ class HistogramBinning(Calibrator):
         checks.as_floor(self.floor)
 
     def check_fitted(self) -> None:
-        uniform = uniform_edges(self.bins)
+        uniform = fixed_edges(self.bins)
         require_fitted("edges_", np.array_equal(self.edges_, uniform))
         require_fitted("posterior_", np.shape(self.posterior_) == (self.bins,))
         inside = (self.posterior_ >= 0.0) & (self.posterior_ <= 1.0)
@@ -84,7 +84,7 @@ class HistogramBinning(Calibrator):
 
     def _fit_data(self, data: Data, start: Self | None) -> dict[str, Any]:
         offset = prior_log_odds(data)
-        edges = uniform_edges(self.bins)
+        edges = fixed_edges(self.bins)
         at_prior = mapped(data, AsPosteriors(np.array([0.0, offset])))
         sums = BinSums(2, edges, Events("class"), data.given_priors).total(at_prior)
         weight, hits, _ = sums.shares

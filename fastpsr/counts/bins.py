@@ -100,9 +100,9 @@ class BinSums(Sums):
 
 @dataclass(frozen=True)
 class Events:
-    """The events whose posteriors are binned: class 1, or each sample's likeliest class."""
+    """The events whose posteriors are binned: class 1, a class, or each sample's likeliest one."""
 
-    on: str
+    on: str | int
 
     def refuse(self, n_classes: int) -> NoReturn:
         """Raise, since there are more than 2 classes."""
@@ -113,21 +113,23 @@ class Events:
         """Return the (N,) posteriors, and whether the events came true."""
         if self.on == "confidence":
             return confidences(samples)
+        if isinstance(self.on, int):
+            return np.ascontiguousarray(samples.posteriors[:, self.on]), samples.labels == self.on
         if samples.n_classes > 2:
             self.refuse(samples.n_classes)
         return samples.positive_posteriors, samples.labels != 0
 
 
-def uniform_edges(bins: int) -> Floats:
-    """Return the M + 1 edges i / M."""
-    return np.arange(bins + 1) / bins
+def fixed_edges(bins: int | tuple[float, ...]) -> Floats:
+    """Return the M + 1 edges i / M, or those that are given."""
+    return np.array(bins) if isinstance(bins, tuple) else np.arange(bins + 1) / bins
 
 
 def quantile_edges(events: Events, bins: int, data: Data) -> Floats:
     """Return the quantiles of the events' posteriors at the shares i / M of the weight."""
     if data.n_classes > 2 and events.on == "class":
         events.refuse(data.n_classes)
-    shares = uniform_edges(bins)[1:-1]
+    shares = fixed_edges(bins)[1:-1]
     values = _Posteriors(events)
     if data.has_weights or data.given_priors is not None:
         inner = weighted_quantiles(data, values, shares)

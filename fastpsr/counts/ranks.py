@@ -1,11 +1,12 @@
 """Rank tables: weights of both classes in cells of scores, in ascending order.
 
-A table has one of three resolutions. A *run* is all scores of one class with none of the other
+A table has one of four resolutions. A *run* is all scores of one class with none of the other
 between them, or a score of both classes; a *cell* is a distinct score of the smaller class, or all
 scores of the larger class between two of these; a *score* is a distinct score. Runs suffice for
 what depends on the hull, an area or error rates alone: no block of an isotonic fit, and no vertex
 of a ROC hull, splits a run, also if only some of its samples are drawn. Isotonic fits at given
-scores need cells, and thresholds need scores.
+scores need cells, and thresholds need scores. Precision needs *positives*: cells at the distinct
+scores of class 1, also where this is the larger class.
 """
 
 from collections.abc import Hashable
@@ -38,13 +39,13 @@ from fastpsr.counts.roc import (
 )
 from fastpsr.counts.scores import BEYOND_BUDGET, CollectClass
 from fastpsr.counts.sums import Sums
-from fastpsr.data import Data, Floats, Part, PartitionedPredictions
+from fastpsr.data import Data, Floats, Part, PartitionedPredictions, class_factors
 from fastpsr.data.budget import memory_budget
 from fastpsr.data.steps import Step
 from fastpsr.errors import ArgumentError
 from fastpsr.kernels.types import index_type
 
-Resolution = Literal["runs", "cells", "scores"]
+Resolution = Literal["runs", "cells", "scores", "positives"]
 
 _BALANCED = 1 / 16  # share of the minority from which sorting both classes beats looking up
 _BYTES_PER_EDGE = 48  # of the two cells that a distinct score of the minority makes
@@ -104,6 +105,31 @@ class RankTable(ClassTotals):
         wins = (tar * (below + 0.5 * non)).sum()
         return min(float(wins / totals[1] / totals[0]), 1.0)  # rounded, it may exceed 1
 
+    def partial_area(self, limit: float, *, of_misses: bool) -> float:
+        """Return the area at false-alarm (or miss) rates up to a limit, standardized to 0.5 and 1.
+
+        Scores and classes are reversed for miss rates, which makes them false-alarm rates.
+        """
+        self.class_totals("AUC")
+        classes = self.negatives, self.positives
+        p_miss, p_fa = error_rates(*([w[::-1] for w in classes[::-1]] if of_misses else classes))
+        fpr, tpr = p_fa[::-1], 1.0 - p_miss[::-1]
+        end = int(np.searchsorted(fpr, limit, "right"))
+        at_limit = float(np.interp(limit, fpr[end - 1 : end + 1], tpr[end - 1 : end + 1]))
+        fpr, tpr = np.append(fpr[:end], limit), np.append(tpr[:end], at_limit)
+        area = float((np.diff(fpr) * (tpr[1:] + tpr[:-1])).sum()) / 2.0
+        least = 0.5 * limit**2
+        return 0.5 * (1.0 + (area - least) / (limit - least))
+
+    def precision_and_recall(self, what: str) -> tuple[Floats, Floats]:
+        """Return precision and recall at the lowest score of each cell, and above all (1 and 0)."""
+        factors = class_factors(self.class_totals(what), self.given_priors)
+        accepted = [np.cumsum(w[::-1])[::-1] for w in (self.negatives, self.positives)]
+        wrong, right = accepted[0] * factors[0], accepted[1] * factors[1]
+        with np.errstate(invalid="ignore"):  # the highest cells may weigh nothing in a replicate
+            precision = np.where(right > 0.0, right / (wrong + right), 0.0)
+        return np.append(precision, 1.0), np.append(accepted[1] / accepted[1][0], 0.0)
+
     @property
     def above_all(self) -> float:
         """The threshold that accepts no score: inf, or nan if there is a score of inf."""
@@ -158,12 +184,17 @@ class RankSums(Sums):
 
 def rank_sums(data: Data, resolution: Resolution) -> RankSums:
     """Return the sums of the table of a resolution."""
+    return RankSums(resolution, rank_table(data, resolution))
+
+
+def rank_table(data: Data, resolution: Resolution) -> RankTable:
+    """Return the table of a resolution."""
     if resolution == "scores":
         table = distinct_scores(data, "replicates of thresholds")
-        table = replace(table, posteriors=as_posteriors(data, table.lowest))
-    else:
-        table = rank_runs(data) if resolution == "runs" else rank_cells(data)
-    return RankSums(resolution, table)
+        return replace(table, posteriors=as_posteriors(data, table.lowest))
+    if resolution == "positives":
+        return rank_cells(data, 1)
+    return rank_runs(data) if resolution == "runs" else rank_cells(data)
 
 
 def rank_runs(data: Data) -> RankTable:
@@ -171,10 +202,14 @@ def rank_runs(data: Data) -> RankTable:
     return rank_cells(data).runs
 
 
-def rank_cells(data: Data) -> RankTable:
-    """Return the rank cells of labeled binary data; computed once."""
+def rank_cells(data: Data, edges_of: int | None = None) -> RankTable:
+    """Return the rank cells of labeled binary data; computed once.
+
+    Their edges are the distinct scores of a class, by default of the smaller one.
+    """
     checks.check_binary("ranks", data.n_classes)
-    return shared("rank cells", data, lambda: _count_cells(data))
+    edges_of = minority_of(data) if edges_of is None else edges_of
+    return shared(("rank cells", edges_of), data, lambda: _count_cells(data, edges_of))
 
 
 def distinct_scores(data: Data, what: str) -> RankTable:
@@ -220,33 +255,32 @@ def _count_scores(data: Data, what: str) -> RankTable:
     return RankTable(*columns, data.given_priors)
 
 
-def _count_cells(data: Data) -> RankTable:
-    """Sort both classes, or place the majority among the sorted scores of the minority."""
-    minority = minority_of(data)
+def _count_cells(data: Data, edges_of: int) -> RankTable:
+    """Sort both classes, or place one among the sorted scores of the other."""
     if _sorting_wins(data):
         everything = PickValues(ScoresByClass(), _EVERYTHING, np.ones(1, bool))
         by_class = count(everything.over(data))
         kernels.sorting.sort_in_place(*by_class)
         lowest, members, others = kernels.cells.merge_by_score(
-            by_class[minority], by_class[1 - minority]
+            by_class[edges_of], by_class[1 - edges_of]
         )
     else:
-        edges, weight_of_edges = count(CollectClass(minority, data.has_weights).over(data))
+        edges, weight_of_edges = count(CollectClass(edges_of, data.has_weights).over(data))
         n_bytes, budget = _BYTES_PER_EDGE * edges.size, memory_budget()
         if isinstance(data, PartitionedPredictions) and n_bytes > budget:
             raise ArgumentError(
                 "data",
-                f"must have fewer scores of class {minority} for ranks: cells at {edges.size:,} "
+                f"must have fewer scores of class {edges_of} for ranks: cells at {edges.size:,} "
                 f"distinct ones take {n_bytes:,} bytes, more than the budget of {budget:,}; "
                 f"{BEYOND_BUDGET}",
             )
-        cells = CountIntoCells(1 - minority, edges, data.has_weights)
+        cells = CountIntoCells(1 - edges_of, edges, data.has_weights)
         others, lowest = count(cells.over(data))
         members = np.zeros(others.size)
         members[1::2], lowest[1::2] = weight_of_edges, edges
         filled = (members > 0.0) | (others > 0.0)
         lowest, members, others = lowest[filled], members[filled], others[filled]
-    negatives, positives = (others, members) if minority else (members, others)
+    negatives, positives = (others, members) if edges_of else (members, others)
     return RankTable(lowest, negatives, positives, data.given_priors)
 
 

@@ -21,6 +21,9 @@ from fastpsr.curves.empirical_cross_entropy import empirical_cross_entropy
 from fastpsr.curves.pav_steps import PavMap as PavMap
 from fastpsr.curves.pav_steps import PavSteps as PavSteps
 from fastpsr.curves.pav_steps import pav_steps, pav_steps_at
+from fastpsr.curves.precision_recall import PrecisionCurve as PrecisionCurve
+from fastpsr.curves.precision_recall import PrecisionRecall as PrecisionRecall
+from fastpsr.curves.precision_recall import precision_at, precision_recall
 from fastpsr.curves.risk_curve import RiskCurve as RiskCurve
 from fastpsr.curves.risk_curve import risk_curve, risk_curve_at
 from fastpsr.curves.roc import MissRateCurve as MissRateCurve
@@ -46,6 +49,7 @@ CURVES: dict[Callable[..., Any], Callable[[int], dict[str, Any]]] = {
     divergence_curve: lambda n_classes: {"divergence": Brier()},
     empirical_cross_entropy: lambda n_classes: {},
     pav_steps: lambda n_classes: {},
+    precision_recall: lambda n_classes: {},
     risk_curve: _operating_points,
     roc: lambda n_classes: {},
     score_histogram: lambda n_classes: {"bins": 20},
@@ -58,6 +62,7 @@ BANDS: dict[Callable[..., Any], Callable[[Data, ArrayLike | None], AtPoints]] = 
     bayes_error: bayes_error_at,
     risk_curve: risk_curve_at,
     pav_steps: pav_steps_at,
+    precision_recall: precision_at,
 }
 
 __all__ = [
@@ -66,6 +71,7 @@ __all__ = [
     "divergence_curve",
     "empirical_cross_entropy",
     "pav_steps",
+    "precision_recall",
     "risk_curve",
     "roc",
     "score_histogram",

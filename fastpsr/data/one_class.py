@@ -47,9 +47,17 @@ def one_against_rest(data: Data, class_: int | None) -> Data:
     return binary
 
 
+def one_against_one(data: Data, class_: int, rival: int) -> Data:
+    """Return the same log-odds of the samples of two classes alone, `class_` as class 1."""
+    data.require_posteriors("one class against another")
+    binary: Data = mapped(data, _OneAgainstRest(class_, rival))
+    return binary
+
+
 @dataclass(frozen=True, eq=False)
 class _OneAgainstRest(Transform):
     class_: int
+    rival: int | None = None  # the samples of other classes are left out
 
     keeps_rows = False  # their classes, and with given priors their weights, are others
     kind: Kind = "posteriors"
@@ -64,11 +72,12 @@ class _OneAgainstRest(Transform):
         else:
             sums = part.remember("sums of rows", lambda: _sums_of_rows(log_q))
             log_odds = _log_odds(log_q[:, self.class_].copy(), self.class_, *sums)
-        weights: Any = predictions.balanced_weights()
+        labels, weights = predictions.labels, predictions.balanced_weights()
+        if self.rival is not None:
+            used = (labels == self.class_) | (labels == self.rival)
+            labels, log_odds, weights = labels[used], log_odds[used], weights[used[: weights.size]]
         return Predictions.from_logits(
-            predictions.labels == self.class_,
-            log_odds,
-            sample_weight=weights if weights.size else None,
+            labels == self.class_, log_odds, sample_weight=weights if weights.size else None
         )
 
 

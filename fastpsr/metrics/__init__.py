@@ -5,13 +5,15 @@
 
 from typing import Any
 
+from fastpsr.metrics.areas import AUC, AveragePrecision
 from fastpsr.metrics.base import Metric as Metric
 from fastpsr.metrics.calibration_loss import CalibrationLoss, ExpectedDivergence
 from fastpsr.metrics.calibration_loss import (
     SemiEmpiricalDecomposition as SemiEmpiricalDecomposition,
 )
-from fastpsr.metrics.detection import AUC, ActDCF, Cllr, MinCllr, MinDCF
+from fastpsr.metrics.decision_rates import DecisionRate
 from fastpsr.metrics.detection import PRESETS as PRESETS
+from fastpsr.metrics.detection import ActDCF, Cllr, MinCllr, MinDCF
 from fastpsr.metrics.devpav import DevPAV
 from fastpsr.metrics.ece import ECE
 from fastpsr.metrics.expected_score import (
@@ -51,6 +53,8 @@ METRICS: tuple[type[Metric[Any]], ...] = (
     Cllr,
     MinCllr,
     AUC,
+    AveragePrecision,
+    DecisionRate,
     DevPAV,
     PavPosterior,
 )
@@ -61,11 +65,13 @@ __all__ = [
     "EER",
     "ActADCF",
     "ActDCF",
+    "AveragePrecision",
     "BayesRisk",
     "BrierScore",
     "CalibrationLoss",
     "Cllr",
     "CrossEntropy",
+    "DecisionRate",
     "DevPAV",
     "ExpectedDivergence",
     "ExpectedScore",

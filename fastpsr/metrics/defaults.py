@@ -21,17 +21,20 @@ from fastpsr.metrics import (
     EER,
     ActADCF,
     ActDCF,
+    AveragePrecision,
     BayesRisk,
     BrierScore,
     CalibrationLoss,
     Cllr,
     CrossEntropy,
+    DecisionRate,
     Metric,
     MinADCF,
     MinCllr,
     MinDCF,
 )
 from fastpsr.metrics.base import AnyMetric, check_metric, name_of
+from fastpsr.metrics.decision_rates import RATES, RATES_OF_ANY_CLASSES
 from fastpsr.rules import Log
 
 Metrics = dict[str, Metric[Any]]
@@ -123,6 +126,30 @@ def default_metrics(
     return scores | zero_one | risk | loss | errors | of_costs
 
 
+def other_metrics(n_classes: int, kind: Kind) -> Metrics:
+    """Return metrics that have names but are in no default table."""
+    if n_classes == 2:
+        of_ranks: Metrics = {"AP": AveragePrecision()}
+    else:
+        of_ranks = {metric.label: metric for metric in map(AUC, AUC.means)}
+        of_ranks |= {
+            metric.label: metric for metric in map(AveragePrecision, AveragePrecision.means)
+        }
+    if kind == "raw scores":
+        return of_ranks
+    rates = RATES if n_classes == 2 else RATES_OF_ANY_CLASSES
+    on: Any = "class" if n_classes == 2 else "confidence"
+    largest_error = ECE(on=on, norm="max")
+    return {
+        "log loss": CrossEntropy(normalized=False),
+        "Brier": BrierScore(normalized=False, per_class=n_classes == 2),
+        **of_ranks,
+        **{rate.label: rate for rate in map(DecisionRate, rates)},
+        "ECEcw": ECE(on="classwise"),
+        largest_error.label: largest_error,
+    }
+
+
 def operating_points(n_classes: int, kind: Kind) -> list[MinDCF]:
     """Return the default detection costs: none for posteriors and for several classes."""
     return [MinDCF(0.01)] if n_classes == 2 and kind != "posteriors" else []
@@ -133,8 +160,8 @@ def metrics_named(
 ) -> dict[str, AnyMetric]:
     """Return a metric by its name, or the metrics that are meant by a text, in any case.
 
-    A text is a name of any default table of such data; without parentheses it means the metrics at
-    all operating points. `options` are those of :func:`default_metrics`.
+    A text is a name of any default table of such data, or of `other_metrics`; without parentheses
+    it means the metrics at all operating points. `options` are those of :func:`default_metrics`.
     """
     if not isinstance(metric, str):
         check_metric(metric, argument)
@@ -145,6 +172,7 @@ def metrics_named(
         others |= default_metrics(n_classes, each, **options)
     if kind != "raw scores":
         known |= others
+    known |= other_metrics(n_classes, kind)
     found = _called(metric, known)
     if not found:
         rule = f"must be among {', '.join(known)}, not {metric.strip()!r}"

@@ -1,20 +1,18 @@
-"""Detection metrics: costs of binary systems, and the area under the ROC."""
+"""Detection metrics: costs of binary systems."""
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from fastpsr import checks
 from fastpsr.caching import cached_property
-from fastpsr.counts import begin
 from fastpsr.counts.decisions import ThresholdSums, llrs_of, rates_at_steps
-from fastpsr.counts.ranks import RankTable, rank_area
+from fastpsr.counts.ranks import RankTable
 from fastpsr.counts.roc import PavBlocks
 from fastpsr.counts.sums import LossSums, ScoreTotals, Sums
 from fastpsr.data import Data, Floats, Part, Predictions
-from fastpsr.data.one_class import check_class, one_against_rest
 from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import (
     OF_LOSSES,
@@ -26,7 +24,7 @@ from fastpsr.interval_rule import (
 from fastpsr.metrics.base import LLRMetric
 from fastpsr.metrics.expected_score import normalize
 from fastpsr.metrics.operating_points import PointMetric
-from fastpsr.metrics.ranks import HullMetric, RankMetric
+from fastpsr.metrics.ranks import HullMetric
 from fastpsr.rules import Log
 
 
@@ -398,84 +396,6 @@ class MinCllr(_CostOfLLRs, HullMetric):
     def _default(self) -> float:
         """The loss of LLRs of 0."""
         return float(Log().entropy([1.0 - self.p_target, self.p_target]))
-
-
-@dataclass(frozen=True, eq=False)
-class AUC(RankMetric[list[float] | RankTable]):
-    """Area under the ROC: the probability that a target scores above a non-target.
-
-    Ties count half.
-
-    Parameters
-    ----------
-    class_ : int or "macro", optional
-        For more than two classes: the class that is told from the rest, 0 to K-1, by the log-odds
-        of its posterior; or "macro", the mean over all classes, each of which counts alike.
-
-    Returns
-    -------
-    float
-        A fraction; 0.5 for uninformative scores.
-
-    Notes
-    -----
-    Replicates of one class against the rest are computed from reweighted samples, not from counts.
-
-    Posteriors of shape (N, 2) rank by the log-odds of both columns. Where column 1 is rounded to 1
-    and column 0 still differs, they are not tied as in one column, of which scikit-learn's AUC is;
-    pass ``q[:, 1]`` for that number.
-
-    Examples
-    --------
-    >>> import fastpsr as fp
-    >>> fp.AUC()([0, 0, 1, 1], [1.0, 3.0, 2.0, 4.0])
-    0.75
-    """
-
-    class_: int | Literal["macro"] | None = None
-
-    meaning = "area under the ROC"
-    unit = "probability"
-    higher_is_better = True
-    value_range = (0.0, 1.0)
-    reference_value = 0.5
-    interval_rule = IntervalRule("subsampling", "subsampling", "log of the rest", spread="halves")
-
-    def __post_init__(self) -> None:
-        is_macro = isinstance(self.class_, str) and self.class_ == "macro"
-        if self.class_ is not None and not is_macro:
-            check_class(self.class_, rule="'macro' or ")
-
-    @property
-    def label(self) -> str:
-        return "AUC" if self.class_ is None else f"AUC({self.class_})"
-
-    def sums(self, data: Data) -> Sums | None:
-        if self.class_ is not None:
-            return None
-        return super().sums(data)
-
-    def total(self, data: Data) -> list[float] | RankTable:
-        """Return the areas of the classes that are told from the rest."""
-        if self.class_ is None:
-            checks.check_binary("an AUC", data.n_classes, takes_class=True)
-            return [rank_area(data)]
-        classes = range(data.n_classes) if self.class_ == "macro" else [self.class_]
-        areas = []
-        for k in classes:
-            of_class = one_against_rest(data, k)
-            begin(of_class)
-            if not of_class.class_weights[1]:
-                remedy = "take classes that occur one by one, AUC(class_=c)"
-                rule = f"must have samples of class {k} for {self.label}, but none has weight"
-                raise ArgumentError("y_true", rule, remedy=remedy)
-            areas.append(rank_area(of_class))
-        return areas
-
-    def finish(self, summary: list[float] | RankTable) -> float:
-        if isinstance(summary, RankTable):
-            return summary.area
-        return sum(summary) / len(summary)
 
 
 @dataclass(frozen=True, eq=False)

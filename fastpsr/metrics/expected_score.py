@@ -156,12 +156,16 @@ class CrossEntropy(ExpectedScore):
 
 @dataclass(frozen=True, eq=False)
 class BrierScore(ExpectedScore):
-    """Brier score (with factor 1/K): the expected score of the Brier rule; normalized, NBS.
+    """Brier score: the expected score of the Brier rule; normalized, NBS.
 
     Parameters
     ----------
     normalized : bool
         Whether to divide by ``sum_k P_k (1 - P_k) / K``.
+    per_class : bool
+        Whether the squared errors of all K posteriors of a sample are divided by K, as in the
+        paper. Without it a score that is not normalized is K times as large: Brier's own, which for
+        more than two classes is also scikit-learn's.
 
     Examples
     --------
@@ -172,8 +176,17 @@ class BrierScore(ExpectedScore):
 
     rule: ScoringRule = field(default_factory=Brier, init=False, repr=False)
     normalized: bool = True
+    per_class: bool = True
 
     interval_rule = OF_LOSSES
+
+    @property
+    def label(self) -> str:
+        return super().label if self.normalized or self.per_class else "Brier"
+
+    def finish(self, summary: ScoreTotals) -> float:
+        is_sum = not (self.normalized or self.per_class)
+        return super().finish(summary) * (summary.loss.size if is_sum else 1)
 
     @property
     def meaning(self) -> str:

@@ -248,7 +248,7 @@ def reliability_bins(
     canvas: Canvas[BinTotals] = Canvas(ax, kwargs, Rectangle if single else Line2D)
     for name, value in named.items():
         try:
-            bins = ece.total(value)
+            (bins,) = ece.total(value)
             shares, hits, posteriors = bins.shares
         except ValueError as error:
             canvas.note(name, str(error))
@@ -262,13 +262,16 @@ def reliability_bins(
             (line,) = canvas.ax.plot(mean, frequency, **style)
             color = line.get_color()
         _draw_counts(canvas.ax, bins, color, weighted=value.weights.size > 0)
-    return _finished(canvas, ece.on, "class 1", zorder=3.0)
+    on: Any = ece.on  # not "classwise"
+    return _finished(canvas, on, "class 1", zorder=3.0)
 
 
 def _checked(ece: ECE | None, systems: Mapping[str, Any]) -> ECE:
     """Return what is drawn of systems, by default the ECE that suits them."""
     if ece is not None and not isinstance(ece, ECE):
         raise ArgumentError("ece", f"must be an ECE, not {type(ece).__name__}")
+    if ece is not None and ece.on == "classwise":
+        raise ArgumentError("ece", "must be of one event, not classwise: draw each class by itself")
     for value in systems.values():
         if not isinstance(value, Predictions):
             raise ArgumentError("systems", f"must be Predictions, or a mapping of names to these, "
