@@ -22,7 +22,10 @@ CALIBRATORS = (
     "pav",
     "venn-abers",
     "histogram",
+    "pav-ovr",
     "pav-laplace",
+    "histogram-ovr",
+    "beta-ovr",
 )
 FORMATS = (
     "kaldi-trials",

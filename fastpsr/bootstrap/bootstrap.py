@@ -218,6 +218,8 @@ def compare(
     -0.06
     """
     settings = (n_resamples, confidence_level, method, resampling, seed)
+    if not isinstance(paired, (bool, np.bool_)):
+        raise ArgumentError("paired", f"must be True or False, not {paired!r}")
     if paired:
         check_same_samples(a, b)
         return _with_intervals(metric, "metric", [a, b], settings, progress)

@@ -4,6 +4,7 @@ from fastpsr.calibration.affine import DirectionPreserving, TemperatureScaling
 from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.beta import BetaCalibration
 from fastpsr.calibration.histogram_binning import HistogramBinning
+from fastpsr.calibration.one_versus_rest import OneVersusRest
 from fastpsr.calibration.pav import PAV
 from fastpsr.calibration.spline import Spline
 from fastpsr.calibration.structured import MatrixScaling, VectorScaling
@@ -15,6 +16,7 @@ __all__ = [
     "DirectionPreserving",
     "HistogramBinning",
     "MatrixScaling",
+    "OneVersusRest",
     "Spline",
     "TemperatureScaling",
     "VectorScaling",
@@ -32,9 +34,12 @@ CALIBRATORS: dict[str, type[Calibrator]] = {
     "pav": PAV,
     "venn-abers": VennAbers,
     "histogram": HistogramBinning,
+    "pav-ovr": OneVersusRest,
 }
 
 #: Calibrators by their name on the command line.
 NAMED: dict[str, Calibrator] = {name: kind() for name, kind in CALIBRATORS.items()} | {
-    "pav-laplace": PAV(laplace=True)
+    "pav-laplace": PAV(laplace=True),
+    "histogram-ovr": OneVersusRest(HistogramBinning()),
+    "beta-ovr": OneVersusRest(BetaCalibration()),
 }

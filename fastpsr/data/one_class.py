@@ -66,12 +66,7 @@ class _OneAgainstRest(Transform):
 
     def __call__(self, part: Part) -> Predictions:
         predictions = part.predictions
-        log_q = predictions.log_posteriors
-        if predictions.n_classes == 2:
-            log_odds = log_q[:, self.class_] - log_q[:, 1 - self.class_]
-        else:
-            sums = part.remember("sums of rows", lambda: _sums_of_rows(log_q))
-            log_odds = _log_odds(log_q[:, self.class_].copy(), self.class_, *sums)
+        log_odds = log_odds_against_rest(predictions, self.class_)
         labels, weights = predictions.labels, predictions.balanced_weights()
         if self.rival is not None:
             used = (labels == self.class_) | (labels == self.rival)
@@ -79,6 +74,15 @@ class _OneAgainstRest(Transform):
         return Predictions.from_logits(
             labels == self.class_, log_odds, sample_weight=weights if weights.size else None
         )
+
+
+def log_odds_against_rest(predictions: Predictions, class_: int) -> Floats:
+    """Return the log-odds of a class against the rest, (N,)."""
+    log_q = predictions.log_posteriors
+    if predictions.n_classes == 2:
+        return np.asarray(log_q[:, class_] - log_q[:, 1 - class_])
+    sums = predictions.remember("sums of rows", lambda: _sums_of_rows(log_q))
+    return _log_odds(log_q[:, class_].copy(), class_, *sums)
 
 
 def _sums_of_rows(log_q: Floats) -> tuple[NDArray[Any], Floats, Floats, Floats]:

@@ -57,28 +57,28 @@ class _Area(RankMetric[Weighted | RankTable]):
         if self.class_ is None:
             checks.check_binary("this area", data.n_classes, takes_class=True)
             return [(self.area_of(data), 1.0)]
-        return [(self.area_of(binary), weight) for binary, weight in self._binary(data)]
+        of_mean = self.class_ in self.means
+        for k in np.flatnonzero(data.class_weights == 0.0).tolist():
+            if of_mean or k == self.class_:
+                remedy = f"take classes that occur one by one, {type(self).__name__}(class_=c)"
+                rule = f"must have samples of class {k} for {self.label}, but none has weight"
+                raise ArgumentError("y_true", rule, remedy=remedy)
+        areas = []
+        for binary, weight in self._binary(data):
+            begin(binary)
+            areas.append((self.area_of(binary), weight))
+        return areas
 
     def _binary(self, data: Data) -> Iterator[tuple[Data, float]]:
         """Yield the binary data of each class or pair, and its weight in the mean."""
         if self.class_ == "ovo":
             for k, rival in permutations(range(data.n_classes), 2):
-                yield self._with_class(one_against_one(data, k, rival), k), 1.0
+                yield one_against_one(data, k, rival), 1.0
             return
-        is_mean = self.class_ in self.means
-        classes: Any = range(data.n_classes) if is_mean else [self.class_]
+        classes: Any = range(data.n_classes) if self.class_ in self.means else [self.class_]
         for k in classes:
-            of_class = self._with_class(one_against_rest(data, k), k)
-            yield of_class, float(data.priors[k]) if self.class_ == "weighted" else 1.0
-
-    def _with_class(self, binary: Data, k: Any) -> Data:
-        """Return binary data; raise where class k has no samples."""
-        begin(binary)
-        if not binary.class_weights[1]:
-            remedy = f"take classes that occur one by one, {type(self).__name__}(class_=c)"
-            rule = f"must have samples of class {k} for {self.label}, but none has weight"
-            raise ArgumentError("y_true", rule, remedy=remedy)
-        return binary
+            weight = float(data.priors[k]) if self.class_ == "weighted" else 1.0
+            yield one_against_rest(data, k), weight
 
     def finish(self, summary: Weighted | RankTable) -> float:
         if isinstance(summary, RankTable):

@@ -34,7 +34,7 @@ def require_same(actual, expected, tolerance, place=""):
         _require_same_numbers(actual.scores, expected.scores, tolerance, place)
     elif is_dataclass(expected) and not isinstance(expected, type):
         for field in fields(expected):
-            values = (getattr(result, field.name) for result in (actual, expected))
+            values = (getattr(result, field.name, None) for result in (actual, expected))
             require_same(*values, tolerance, f"{place}.{field.name}")
     elif isinstance(expected, (list, tuple)):
         assert len(actual) == len(expected), place

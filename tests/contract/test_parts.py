@@ -110,9 +110,10 @@ LITTLE = {
 #: What would hold all scores or rows, or all cells of a balanced set, beyond the budget.
 REFUSED = {
     "balanced": {
-        "AUC", "DevPAV", "EER", "FalseAlarmRate", "MinADCF", "MinCllr", "MinDCF", "MissRate", "PAV",
+        "AUC", "AveragePrecision", "DevPAV", "EER", "FalseAlarmRate", "MinADCF", "MinCllr",
+        "MinDCF", "MissRate", "OneVersusRest", "PAV",
         "PavPosterior", "Threshold", "VennAbers", "bayes_error", "empirical_cross_entropy",
-        "pav_steps", "roc", "tippett", "VectorScaling", "MatrixScaling",
+        "pav_steps", "precision_recall", "roc", "tippett", "VectorScaling", "MatrixScaling",
     },
     "rare targets": {"VennAbers", "tippett", "VectorScaling", "MatrixScaling"},
     "3 classes": {"DirectionPreserving", "TemperatureScaling", "VectorScaling", "MatrixScaling"},

@@ -1,0 +1,103 @@
+"""Areas under curves of ranks, against scikit-learn's, and what they must do by definition."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score
+
+import fastpsr as fp
+
+EXACT = 1e-12
+
+
+def binary(rng, share, *, ties, weighted):
+    while True:
+        n = int(rng.integers(8, 300))
+        y = (rng.random(n) < share).astype(int)
+        weights = rng.integers(0, 3, n).astype(float) if weighted else None
+        seen = y if weights is None else y[weights > 0]
+        if 0 < seen.sum() < seen.size:
+            break
+    scores = rng.normal(size=n) + y
+    return y, np.round(scores, 1) if ties else scores, weights
+
+
+def both_forms(y, scores, weights):
+    data = fp.Predictions.from_raw_scores(y, scores, sample_weight=weights)
+    return data, fp.from_parts([data[: y.size // 3], data[y.size // 3 :]])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.9])
+def test_areas_of_two_classes_are_those_of_scikit_learn(share, ties, weighted):
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        y, scores, weights = binary(rng, share, ties=ties, weighted=weighted)
+        expected = {
+            fp.AveragePrecision(): average_precision_score(y, scores, sample_weight=weights),
+            fp.AUC(max_fpr=0.3): roc_auc_score(y, scores, sample_weight=weights, max_fpr=0.3),
+            fp.AUC(max_fnr=0.3): roc_auc_score(1 - y, -scores, sample_weight=weights, max_fpr=0.3),
+        }
+        for data in both_forms(y, scores, weights):
+            for metric, value in expected.items():
+                assert metric(data) == pytest.approx(value, abs=EXACT), metric.label
+
+
+def test_areas_of_several_classes_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    y, q = rng.integers(0, 4, 500), rng.dirichlet(np.ones(4), 500)
+    data = fp.Predictions.from_posteriors(y, q)
+    one_hot = np.eye(4)[y]
+    expected = {
+        fp.AUC("ovo"): roc_auc_score(y, q, multi_class="ovo"),
+        fp.AUC("weighted"): roc_auc_score(y, q, multi_class="ovr", average="weighted"),
+        fp.AUC("macro"): roc_auc_score(y, q, multi_class="ovr"),
+        fp.AveragePrecision("macro"): average_precision_score(one_hot, q),
+        fp.AveragePrecision("weighted"): average_precision_score(one_hot, q, average="weighted"),
+        fp.AveragePrecision(2): average_precision_score(y == 2, q[:, 2]),
+    }
+    for form in (data, fp.from_parts([data[:100], data[100:]])):
+        for metric, value in expected.items():
+            assert metric(form) == pytest.approx(value, abs=EXACT), metric.label
+
+
+def test_average_precision_at_given_priors_is_that_of_reweighted_classes():
+    rng = np.random.default_rng(1)
+    y, scores = rng.integers(0, 2, 200), rng.normal(size=200)
+    given = fp.Predictions.from_llrs(y, scores, prior=0.1)
+    weights = np.where(y, 0.1 / y.mean(), 0.9 / (1.0 - y.mean()))
+    expected = average_precision_score(y, scores, sample_weight=weights)
+    assert fp.AveragePrecision()(given) == pytest.approx(expected, abs=EXACT)
+
+
+def test_the_curve_has_the_points_of_scikit_learn_where_recall_changes():
+    rng = np.random.default_rng(2)
+    for ties in (False, True):
+        y, q = rng.integers(0, 2, 150), rng.random(150).round(2 if ties else 12)
+        curve = fp.precision_recall(fp.Predictions.from_posteriors(y, q))
+        precision, recall, threshold = precision_recall_curve(y, q)
+        is_kept = np.append(np.isin(threshold, q[y == 1]), True)
+        np.testing.assert_array_equal(curve.threshold[:-1], threshold[is_kept[:-1]])
+        np.testing.assert_allclose(curve.precision, precision[is_kept], EXACT)
+        np.testing.assert_allclose(curve.recall, recall[is_kept], EXACT)
+
+
+def test_a_band_holds_precision_at_recalls():
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 300)
+    data = fp.Predictions.from_raw_scores(y, rng.normal(size=300) + y)
+    band = fp.band(fp.precision_recall, data, [0.25, 0.5, 1.0], n_resamples=200, seed=0)
+    curve = fp.precision_recall(data)
+    at_half = curve.precision[np.flatnonzero(curve.recall >= 0.5 - EXACT)[-1]]
+    assert band.value.precision[1] == pytest.approx(at_half, abs=EXACT)
+    assert (band.low.precision <= band.value.precision).all()
+    assert (band.value.precision <= band.high.precision).all()
+
+
+def test_limits_of_areas_exclude_each_other_and_show_in_names():
+    assert fp.AUC(max_fpr=0.1).label == "AUC(FPR<=0.1)"
+    assert fp.AUC("ovo").label == "AUC(ovo)"
+    with pytest.raises(fp.ArgumentError, match="max_fnr must be left out"):
+        fp.AUC(max_fpr=0.1, max_fnr=0.1)
+    with pytest.raises(fp.ArgumentError, match="samples of class 2"):
+        fp.AUC("ovo")(fp.Predictions.from_posteriors([0, 1], np.full((2, 3), 1 / 3)))
