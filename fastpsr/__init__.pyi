@@ -116,6 +116,7 @@ from fastpsr.metrics import (
     MissRate,
     OperatingPoint,
     PavPosterior,
+    RecallAtPrecision,
     SemiEmpiricalScore,
     Threshold,
 )
@@ -173,6 +174,7 @@ __all__ = [
     "PavPosterior",
     "Predictions",
     "Quality",
+    "RecallAtPrecision",
     "SampleSize",
     "Selection",
     "SemiEmpiricalScore",

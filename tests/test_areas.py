@@ -101,3 +101,20 @@ def test_limits_of_areas_exclude_each_other_and_show_in_names():
         fp.AUC(max_fpr=0.1, max_fnr=0.1)
     with pytest.raises(fp.ArgumentError, match="samples of class 2"):
         fp.AUC("ovo")(fp.Predictions.from_posteriors([0, 1], np.full((2, 3), 1 / 3)))
+
+
+@pytest.mark.parametrize("precision", [0.3, 0.6, 0.9, 1.0])
+def test_recall_at_a_precision_is_the_highest_that_scikit_learn_has(precision):
+    rng = np.random.default_rng(4)
+    for weighted in (False, True):
+        y, scores, weights = binary(rng, 0.5, ties=True, weighted=weighted)
+        of_all, recall, threshold = precision_recall_curve(y, scores, sample_weight=weights)
+        expected = recall[of_all >= precision - EXACT].max()
+        for data in both_forms(y, scores, weights):
+            metric = fp.RecallAtPrecision(precision)
+            assert metric(data) == pytest.approx(expected, abs=EXACT)
+            point = metric.operating_point(data)
+            assert fp.Threshold(metric)(data) == point.threshold
+            assert point.p_miss == pytest.approx(1.0 - expected, abs=EXACT)
+            if expected:
+                assert point.threshold in threshold

@@ -31,6 +31,7 @@ from fastpsr.metrics.operating_points import (
     Threshold,
 )
 from fastpsr.metrics.ranks import PavPosterior
+from fastpsr.metrics.recall_at_precision import RecallAtPrecision
 from fastpsr.metrics.spoofing import ActADCF, MinADCF
 
 METRICS: tuple[type[Metric[Any]], ...] = (
@@ -45,6 +46,7 @@ METRICS: tuple[type[Metric[Any]], ...] = (
     EER,
     MissRate,
     FalseAlarmRate,
+    RecallAtPrecision,
     Threshold,
     MinDCF,
     ActDCF,
@@ -82,6 +84,7 @@ __all__ = [
     "MissRate",
     "OperatingPoint",
     "PavPosterior",
+    "RecallAtPrecision",
     "SemiEmpiricalScore",
     "Threshold",
 ]

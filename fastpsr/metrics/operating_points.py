@@ -117,10 +117,10 @@ def _vertex(data: Data, blocks: PavBlocks, number: int) -> OperatingPoint:
     else:
         highest = count(HighestInSteps(np.empty(0)).over(data))
         threshold = float("inf") if highest[0] < np.inf else float("nan")
-    return _point(data, threshold, float(p_miss[number]), float(p_fa[number]))
+    return point_at(data, threshold, float(p_miss[number]), float(p_fa[number]))
 
 
-def _point(data: Data, score: float, p_miss: float, p_fa: float) -> OperatingPoint:
+def point_at(data: Data, score: float, p_miss: float, p_fa: float) -> OperatingPoint:
     """Return the operating point at a score; its threshold is on the scale passed."""
     if data.kind != "posteriors":
         return OperatingPoint(score, p_miss, p_fa)
@@ -186,7 +186,7 @@ class _StepMetric(PointMetric[PavBlocks | RankTable | RocStep]):
         step = roc_step(data, self.criterion)
         end = self.takes_end(step)
         threshold = score_above(data, step) if end else step.score
-        return _point(data, threshold, step.p_miss[end], step.p_fa[end])
+        return point_at(data, threshold, step.p_miss[end], step.p_fa[end])
 
 
 @dataclass(frozen=True, eq=False)
@@ -441,7 +441,7 @@ class Threshold(RankMetric[OperatingPoint | RankTable]):
 
     Parameters
     ----------
-    metric : EER, MissRate, FalseAlarmRate or MinDCF
+    metric : EER, MissRate, FalseAlarmRate, RecallAtPrecision or MinDCF
         ``metric.operating_point(predictions)`` has the threshold.
 
     Returns

@@ -111,7 +111,7 @@ LITTLE = {
 REFUSED = {
     "balanced": {
         "AUC", "AveragePrecision", "DevPAV", "EER", "FalseAlarmRate", "MinADCF", "MinCllr",
-        "MinDCF", "MissRate", "OneVersusRest", "PAV",
+        "MinDCF", "MissRate", "OneVersusRest", "PAV", "RecallAtPrecision",
         "PavPosterior", "Threshold", "VennAbers", "bayes_error", "empirical_cross_entropy",
         "pav_steps", "precision_recall", "roc", "tippett", "VectorScaling", "MatrixScaling",
     },

@@ -47,6 +47,7 @@ HOSTILE = {
     "p_nontarget": SHARES, "p_spoof": SHARES, "prior": [0.0, 1.0, -0.1, 1.1, NAN, "x"],
     "c_miss": POSITIVE, "c_fa": POSITIVE, "c_fa_spoof": POSITIVE,
     "max_fpr": SHARES, "max_fnr": SHARES, "threshold": SHARES, "beta": POSITIVE, "rate": CHOICES,
+    "precision": [0.0, *SHARES],
     "strength": [-1.0, NAN, INF, "x", None],
     "spoof": [[1], "x", np.ones((60, 2), bool), np.full(60, 0.5)],
     "class_": [-1, 5, 0.5, "dog", [1]],
@@ -66,7 +67,8 @@ VALID = {
     "metric": fp.EER(), "calibrator": fp.PAV(), "rule": fp.rules.Brier(), "width": 0.1,
     "curve": fp.roc, "costs": [[0, 1], [1, 0]], "points": [0.5], "divergence": fp.rules.Log(),
     "candidates": {"none": None, "pav": fp.PAV()}, "n": 1, "p_fa": 0.1, "p_miss": 0.1,
-    "rate": "accuracy", "n_resamples": 40, "p_target": 0.1, "score": 0.0, "ids": SPEAKERS,
+    "rate": "accuracy", "precision": 0.5, "n_resamples": 40, "p_target": 0.1, "score": 0.0,
+    "ids": SPEAKERS,
     "spoof": (DATA.y_true == 0) & (np.arange(60) % 2 == 0),
     "cluster_ids": SPEAKERS, "enroll_speakers": SPEAKERS, "test_speakers": SPEAKERS,
 }  # fmt: skip
@@ -230,7 +232,7 @@ def test_data_without_a_sample_are_refused(name):
 
 NEED_BOTH_CLASSES = {
     "EER", "MissRate", "FalseAlarmRate", "Threshold", "MinDCF", "ActDCF", "MinADCF", "ActADCF",
-    "Cllr", "MinCllr", "AUC", "AveragePrecision", "DevPAV",
+    "Cllr", "MinCllr", "AUC", "AveragePrecision", "DevPAV", "RecallAtPrecision",
 }  # fmt: skip
 
 
@@ -244,7 +246,7 @@ def test_a_class_without_samples_is_refused_where_it_matters(name):
 
 
 RANK = {"EER", "MissRate", "FalseAlarmRate", "Threshold", "MinDCF", "MinADCF", "MinCllr", "AUC",
-        "AveragePrecision", "PavPosterior"}  # fmt: skip
+        "AveragePrecision", "PavPosterior", "RecallAtPrecision"}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", registry.METRIC_KINDS)

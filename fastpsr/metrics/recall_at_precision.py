@@ -1,0 +1,103 @@
+"""The highest recall with at least a precision, and its threshold."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fastpsr import checks
+from fastpsr.counts.ranks import RankTable, rank_cells, rank_sums
+from fastpsr.counts.sums import Sums
+from fastpsr.data import Data
+from fastpsr.interval_rule import AT_A_POINT
+from fastpsr.metrics.base import Metric
+from fastpsr.metrics.operating_points import OperatingPoint, PointMetric, point_at
+
+
+@dataclass(frozen=True, eq=False)
+class RecallAtPrecision(PointMetric[RankTable]):
+    """The highest recall of a threshold whose precision is at least a limit.
+
+    Parameters
+    ----------
+    precision : float
+        Least fraction of class 1 among what is accepted, above 0 and at most 1.
+
+    Returns
+    -------
+    float
+        A fraction; 0 if no threshold that accepts a sample has this precision.
+
+    Raises
+    ------
+    ValueError
+        For a limit out of range, more than 2 classes, or if a class has no samples.
+
+    Notes
+    -----
+    ``operating_point(predictions)`` returns the lowest threshold with this precision, and
+    ``fp.Threshold(fp.RecallAtPrecision(p))`` is that threshold as a metric. The precision at a
+    threshold that is chosen on the same data is optimistic. Precision is that at given priors, if
+    these are given to the predictions.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_raw_scores([0, 0, 1, 0, 1], [1.0, 2.0, 3.0, 4.0, 5.0])
+    >>> fp.RecallAtPrecision(0.6)(data), fp.RecallAtPrecision(0.9)(data)
+    (1.0, 0.5)
+    >>> fp.RecallAtPrecision(0.9).operating_point(data)
+    OperatingPoint(threshold=5.0, p_miss=0.5, p_fa=0.0)
+    """
+
+    precision: float
+
+    unit = "fraction"
+    higher_is_better = True
+    value_range = (0.0, 1.0)
+    interval_rule = replace(AT_A_POINT, scale="log of the rest")
+
+    def __post_init__(self) -> None:
+        rule = "lie above 0, up to 1"
+        number = checks.check_number("precision", self.precision, 5e-324, 1.0, rule)
+        object.__setattr__(self, "precision", number)
+
+    @property
+    def label(self) -> str:
+        return f"recall(precision>={self.precision:g})"
+
+    @property
+    def meaning(self) -> str:
+        return f"highest recall with a precision of at least {self.precision:g}"
+
+    @classmethod
+    def examples(cls, data: Data) -> list[Metric[Any]]:
+        return [cls(0.5), cls(0.9)]
+
+    def total(self, data: Data) -> RankTable:
+        return rank_cells(data, 1)
+
+    def sums(self, data: Data) -> Sums:
+        return rank_sums(data, "positives")
+
+    def _place(self, table: RankTable) -> int:
+        """Return the lowest cell with this precision; the number of cells if there is none."""
+        precision, _ = table.precision_and_recall("precision")
+        is_enough = precision >= self.precision * (1.0 - 1e-12)  # sums of weights are rounded
+        is_enough[:-1] &= table.positives > 0.0  # a threshold is a score of class 1
+        return int(np.argmax(is_enough))
+
+    def finish(self, summary: RankTable) -> float:
+        _, recall = summary.precision_and_recall("precision")
+        return float(recall[self._place(summary)])
+
+    def threshold_of(self, table: RankTable) -> float:
+        place = self._place(table)
+        return float(table.lowest[place]) if place < table.lowest.size else table.above_all
+
+    def point(self, data: Data) -> OperatingPoint:
+        table = rank_cells(data, 1)
+        place, totals = self._place(table), table.class_totals("precision")
+        p_miss = float(table.positives[:place].sum() / totals[1])
+        p_fa = float(table.negatives[place:].sum() / totals[0])
+        return point_at(data, self.threshold_of(table), p_miss, p_fa)
