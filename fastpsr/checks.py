@@ -223,8 +223,8 @@ def check_binary(what: str, n_classes: int, *, takes_class: bool = False) -> Non
 
 def check_integer(name: str, value: object, lowest: int) -> None:
     """Raise unless `value` is an integer of at least `lowest`."""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or value < lowest:  # type: ignore[operator]
+    is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not is_whole or value < lowest:  # type: ignore[operator]
         raise ArgumentError(name, f"must be an integer of at least {lowest}, not {value!r}")
 
 
@@ -239,10 +239,10 @@ def check_instance(name: str, value: object, wanted: type | tuple[type, ...], wo
     if isinstance(value, wanted):
         return
     if isinstance(value, type):
-        given = f"the class {value.__name__}: make one, {value.__name__}(...)"
+        description = f"the class {value.__name__}: make one, {value.__name__}(...)"
     else:
-        given = f"{value!r}" if isinstance(value, (str, int, float)) else type(value).__name__
-    raise ArgumentError(name, f"must be {words}, not {given}")
+        description = f"{value!r}" if isinstance(value, (str, int, float)) else type(value).__name__
+    raise ArgumentError(name, f"must be {words}, not {description}")
 
 
 def check_length(name: str, length: int, n_samples: int) -> None:
@@ -329,11 +329,11 @@ def label_type(n_classes: int) -> "type[np.uint8 | np.int32]":
 
 def _places(name: str, labels: ArrayLike, classes: ArrayLike, n_classes: int) -> NDArray[Any]:
     """Return the index of each label in `classes`."""
-    given = as_array("classes", classes, "labels")
+    listed_array = as_array("classes", classes, "labels")
     as_they_are = isinstance(classes, (list, tuple))  # NumPy would convert mixed types to strings
-    listed: Any = list(classes) if as_they_are else given.tolist()  # type: ignore[arg-type]
+    listed: Any = list(classes) if as_they_are else listed_array.tolist()  # type: ignore[arg-type]
     rule = f"must list {n_classes} different labels, one per column, not {listed!r}"
-    if given.ndim != 1:
+    if listed_array.ndim != 1:
         raise ArgumentError("classes", rule)
     place_of = {label: place for place, label in enumerate(listed)}
     if len(listed) != n_classes or len(place_of) != n_classes:
@@ -355,12 +355,12 @@ def _places(name: str, labels: ArrayLike, classes: ArrayLike, n_classes: int) ->
         labels_of = zip(wrong.tolist(), array.ravel()[wrong].tolist(), strict=True)
         unlike = (pair for pair in labels_of if _as_number_or_text(pair[1]) not in words)
         position, label = next(unlike, (int(wrong[0]), array.ravel()[wrong[:1]].tolist()[0]))
-        shown = repr(listed)
+        description = repr(listed)
         if n_classes > _MOST_LISTED:
             first = ", ".join(map(repr, listed[:3]))
-            shown = f"{first}, ..., {listed[-1]!r} ({n_classes:,} classes)"
+            description = f"{first}, ..., {listed[-1]!r} ({n_classes:,} classes)"
         remedy = _LEAVE_OUT if is_missing(label) else ""
-        rule = f"must be one of classes, {shown}"
+        rule = f"must be one of classes, {description}"
         raise ArgumentError(name, rule, position, remedy, value=repr(label))
     return places
 
@@ -377,7 +377,7 @@ def _require_no_words(name: str, labels: NDArray[Any], n_classes: int, takes_cla
     raise ArgumentError(
         name,
         f"must be an array of integers 0 to {n_classes - 1}, or of booleans",
-        next(position for position, each in enumerate(flat) if each is label),
+        next(position for position, label_at in enumerate(flat) if label_at is label),
         _LEAVE_OUT if absent else remedy,
         value=repr(label),
     )
@@ -489,8 +489,8 @@ def as_posterior_rows(name: str, posteriors: ArrayLike) -> Floats:
     rows = as_rows(name, array, 2)
     _check_columns(name, rows)
     tolerance = tolerance_of(array, rows.shape[1])
-    few = rows.shape[0] == 1  # such as priors: not worth compiling a kernel
-    if not few and kernels.checking.are_posteriors(rows, tolerance):
+    is_single = rows.shape[0] == 1  # such as priors: not worth compiling a kernel
+    if not is_single and kernels.checking.are_posteriors(rows, tolerance):
         return rows
     rows = _within_bounds(name, rows, tolerance)
     sums = rows.sum(axis=1)
@@ -528,8 +528,8 @@ def as_matching_rows(r: ArrayLike, q: ArrayLike) -> tuple[Floats, Floats]:
     """Return two row-aligned arrays of posteriors; a single row broadcasts."""
     r_rows = as_posterior_rows("r", np.atleast_2d(read("r", r)))
     q_rows = as_posterior_rows("q", np.atleast_2d(read("q", q)))
-    alike = r_rows.shape[0] == q_rows.shape[0] or 1 in (r_rows.shape[0], q_rows.shape[0])
-    if r_rows.shape[1] != q_rows.shape[1] or not alike:
+    lengths_match = r_rows.shape[0] == q_rows.shape[0] or 1 in (r_rows.shape[0], q_rows.shape[0])
+    if r_rows.shape[1] != q_rows.shape[1] or not lengths_match:
         shapes = f"{np.shape(r)}, {np.shape(q)}"
         raise ArgumentError("q", f"must match, not be of shapes {shapes}", name="r and q")
     return r_rows, q_rows

@@ -207,10 +207,10 @@ class CostMatrix:
         for row in self.values:
             values, counts = np.unique(row, return_counts=True)
             modes.append(values[counts.argmax()])
-        rest = (self.values - np.array(modes)[:, None]).T
-        decisions, classes = np.nonzero(rest)
+        differences = (self.values - np.array(modes)[:, None]).T
+        decisions, classes = np.nonzero(differences)
         starts = np.searchsorted(decisions, np.arange(self.n_decisions + 1))
-        return starts.astype(np.int64), classes.astype(np.int64), rest[decisions, classes]
+        return starts.astype(np.int64), classes.astype(np.int64), differences[decisions, classes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,14 +346,14 @@ def expected_cost(
     row_order_of(y_true=y_true, decisions=decisions, sample_weight=sample_weight)
     n_samples = checks.read("y_true", y_true, "integers").size
     y = checks.as_labels("y_true", y_true, n_samples, n_classes)
-    chosen = checks.as_labels("decisions", decisions, n_samples, n_decisions)
+    decision_numbers = checks.as_labels("decisions", decisions, n_samples, n_decisions)
     weights = checks.as_weights("sample_weight", sample_weight, n_samples)
     if n_samples == 0 or (weights.size and not weights.any()):
         raise ArgumentError("y_true", "must have a sample of positive weight")
-    given = None if priors is None else checks.as_priors("priors", priors, n_classes)
-    groups = y.astype(np.int64) * matrix.n_outcomes + matrix.outcomes(y, chosen)
+    given_priors = None if priors is None else checks.as_priors("priors", priors, n_classes)
+    groups = y.astype(np.int64) * matrix.n_outcomes + matrix.outcomes(y, decision_numbers)
     counts = weigh_groups(groups, weights, n_classes * matrix.n_outcomes)
-    return mean_cost(counts.reshape(n_classes, -1), matrix, given, normalized)
+    return mean_cost(counts.reshape(n_classes, -1), matrix, given_priors, normalized)
 
 
 def _wrong(n_classes: int) -> Floats:

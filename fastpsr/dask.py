@@ -101,8 +101,8 @@ class _Partitions(TableSource):
         Dask's own `to_delayed` joins partitions of Parquet files as fewer columns are read of them.
         """
         if names not in self._delayed:
-            chosen = self.frame[sorted(names)]
-            for frame in (chosen.simplify(), chosen, self.frame):
+            columns = self.frame[sorted(names)]
+            for frame in (columns.simplify(), columns, self.frame):
                 partitions = frame.to_delayed(optimize_graph=False)
                 if len(partitions) == self.n_parts:
                     break
@@ -232,9 +232,9 @@ def _count_partition(
     return accumulators, reading.seen(number)
 
 
-def _join(work: _Work, one: list[Any], other: list[Any]) -> list[Any]:
-    one = copy.deepcopy(one)  # another attempt may need it, too
-    pairs = zip(one, other, strict=True)
+def _join(work: _Work, total: list[Any], more: list[Any]) -> list[Any]:
+    total = copy.deepcopy(total)  # another attempt may need it, too
+    pairs = zip(total, more, strict=True)
     return [work.reading.join(place, a, b) for place, (a, b) in enumerate(pairs)]
 
 

@@ -81,8 +81,8 @@ class ArgumentError(ValueError):
         self.argument, self.rule, self.index = argument, rule, index
         self.column, self.value = column, value
         self.pass_, self.name = dict(pass_ or {}), name
-        given = [f"{key}={_as_python(choice)}" for key, choice in self.pass_.items()]
-        self.remedy = remedy or (f"pass {', '.join(given)}" if given else "")
+        keywords = [f"{key}={_as_python(choice)}" for key, choice in self.pass_.items()]
+        self.remedy = remedy or (f"pass {', '.join(keywords)}" if keywords else "")
         super().__init__(f"{self.problem}: {self.remedy}" if self.remedy else self.problem)
 
     @property
@@ -234,8 +234,8 @@ def warn(
     warning = warning if about is None else warning.of(about)
     kept = _KEPT.get()
     if kept is not None:
-        alike = ((each.kind, each.subjects) for each in kept.values())
-        if once and (warning.kind, warning.subjects) in alike:
+        earlier = ((warning_kept.kind, warning_kept.subjects) for warning_kept in kept.values())
+        if once and (warning.kind, warning.subjects) in earlier:
             return
         kept.setdefault(str(warning), warning)
     show(warning)
@@ -273,10 +273,10 @@ def kept_warnings() -> Iterator[dict[str, PackageWarning]]:
 
     Those of outer blocks do not collect those of inner blocks.
     """
-    found: dict[str, PackageWarning] = {}
-    token = _KEPT.set(found)
+    kept: dict[str, PackageWarning] = {}
+    token = _KEPT.set(kept)
     try:
-        yield found
+        yield kept
     finally:
         _KEPT.reset(token)
 

@@ -16,9 +16,9 @@ def check_names(names: Iterable[str]) -> None:
     for name in names:
         if not name.isascii() and any("\udc80" <= character <= "\udcff" for character in name):
             encoding = sys.getfilesystemencoding()
-            shown = ascii(name.encode(encoding, "surrogateescape"))[1:]
+            escaped = ascii(name.encode(encoding, "surrogateescape"))[1:]
             remedy = "rename the file" if encoding == "utf-8" else "set PYTHONUTF8=1"
-            raise ValueError(f"names must be text in {encoding}, but {shown} is none: {remedy}")
+            raise ValueError(f"names must be text in {encoding}, but {escaped} is none: {remedy}")
 
 
 def can_be_read_again(path: Path) -> bool:

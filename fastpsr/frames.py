@@ -79,24 +79,24 @@ def require_class_order(
 def row_order_of(**values: object) -> RowOrder:
     """Return the first argument that has an index; raise if another has it in another order."""
     order: RowOrder = None
-    for argument, each in values.items():
-        index = _index_of(each)
+    for argument, value in values.items():
+        index = _index_of(value)
         if index is None:
             continue
         if order is None:
             order = argument, index
-        require_same_order(argument, each, order)
+        require_same_order(argument, value, order)
     return order
 
 
 def require_same_order(argument: str, values: object, order: RowOrder) -> None:
     """Raise if `values` have the same index in another order."""
-    own = argument, _index_of(values)
-    row = row_out_of_order(own, order)
+    own_index = argument, _index_of(values)
+    row = row_out_of_order(own_index, order)
     if order is None or row is None:
         return
     of, index = order
-    labels = [each[row : row + 1].tolist()[0] for each in (own[1], index)]
+    labels = [index_values[row : row + 1].tolist()[0] for index_values in (own_index[1], index)]
     aligned = f"{argument}.loc[{of}.index] to align them, or " if index.is_unique else ""
     raise ArgumentError(
         argument,
@@ -107,13 +107,13 @@ def require_same_order(argument: str, values: object, order: RowOrder) -> None:
     )
 
 
-def row_out_of_order(one: RowOrder, other: RowOrder) -> int | None:
+def row_out_of_order(one: RowOrder, other_order: RowOrder) -> int | None:
     """Return the first row at which an index differs from the same index in another order.
 
     None for an equal index, and for one of other labels, such as that of rows that were numbered
     anew: then rows belong together by position.
     """
-    a, b = (None if order is None else order[1] for order in (one, other))
+    a, b = (None if order is None else order[1] for order in (one, other_order))
     if a is None or b is None or a is b or (len(a), a.nlevels) != (len(b), b.nlevels):
         return None
     if a.equals(b) or not (b.isin(a[:1]).any() and a.isin(b[:1]).any()):  # one label often decides

@@ -131,8 +131,8 @@ def _of_objects(name: str, array: NDArray[Any]) -> NDArray[Any]:
         if not isinstance(value, kind):
             rule = "must be ids that are all integers or all strings"
             raise ArgumentError(name, rule, position, value=repr(value))
-    alike = np.asarray(array.tolist())
-    return alike if alike.dtype.kind in "iU" else array.astype(str)
+    values = np.asarray(array.tolist())
+    return values if values.dtype.kind in "iU" else array.astype(str)
 
 
 def _missing(name: str, position: int, value: str) -> ArgumentError:

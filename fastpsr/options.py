@@ -76,9 +76,9 @@ def with_hints(function: Callable[_P, _Result]) -> Callable[_P, _Result]:
     These are names of other libraries, and labels and scores in place of predictions.
     """
     parameters = inspect.signature(function).parameters.values()
-    names = [each.name for each in parameters]
-    takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters)
-    n_places = sum(each.kind is each.POSITIONAL_OR_KEYWORD for each in parameters)
+    names = [parameter.name for parameter in parameters]
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+    n_places = sum(parameter.kind is parameter.POSITIONAL_OR_KEYWORD for parameter in parameters)
     n_bound = sum(name in ("self", "cls") for name in names)
     takes_data = not {"predictions", "systems", "a"}.isdisjoint(names)
 
@@ -89,7 +89,9 @@ def with_hints(function: Callable[_P, _Result]) -> Callable[_P, _Result]:
         if len(args) > n_places:
             most, n = counted(n_places - n_bound, "argument"), len(args) - n_bound
             hint = f": labels and scores are no predictions, {CALL_TO_MAKE}"
-            hint *= takes_data and any(isinstance(each, (list, np.ndarray)) for each in args)
+            hint *= takes_data and any(
+                isinstance(parameter, (list, np.ndarray)) for parameter in args
+            )
             raise TypeError(f"{function.__name__} takes {most} without a name, not {n}{hint}")
         return function(*args, **options)
 
@@ -102,7 +104,7 @@ def _flags(cls: type) -> dict[str, bool] | None:
 
     None if the fields are not the arguments, but those of an ``__init__`` of its own are.
     """
-    made_by = next(each for each in cls.__mro__ if "__init__" in vars(each))
+    made_by = next(base for base in cls.__mro__ if "__init__" in vars(base))
     if not (is_dataclass(cls) and "__dataclass_fields__" in vars(made_by)):
         return None
     return {field.name: field.type is bool for field in fields(cls) if field.init}
@@ -123,5 +125,5 @@ def _check_flag(what: str, name: str, value: object) -> None:
         return
     is_data = type(value).__name__.endswith("Predictions")
     remedy = f"call the metric on data, {what}()(predictions)" if is_data else ""
-    shown = repr(value) if isinstance(value, (str, int, float)) else type(value).__name__
-    raise ArgumentError(name, f"must be True or False, not {shown}", remedy=remedy)
+    description = repr(value) if isinstance(value, (str, int, float)) else type(value).__name__
+    raise ArgumentError(name, f"must be True or False, not {description}", remedy=remedy)

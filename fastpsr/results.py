@@ -29,11 +29,11 @@ class Result:
             cls.__repr__ = Result.__repr__  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
-        shown = {part.name: getattr(self, part.name) for part in fields(self) if part.repr}  # type: ignore[arg-type]
-        for name, value in shown.items():
+        attributes = {part.name: getattr(self, part.name) for part in fields(self) if part.repr}  # type: ignore[arg-type]
+        for name, value in attributes.items():
             is_long = isinstance(value, np.ndarray) and value.size > FEW
-            shown[name] = f"<{values(value)}>" if is_long else repr(value)
-        return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in shown.items())})"
+            attributes[name] = f"<{values(value)}>" if is_long else repr(value)
+        return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in attributes.items())})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the attributes as a dict that can be written as strict JSON.
@@ -107,8 +107,8 @@ def values(value: object) -> object:
         return value
     if value.ndim == 1 and value.size <= FEW:
         return ", ".join(_text(number) for number in value.tolist())
-    known = value[~np.isnan(value)] if value.dtype.kind in "fiu" else value[:0]
-    extent = f", {_text(known.min())} to {_text(known.max())}" if known.size else ""
+    defined = value[~np.isnan(value)] if value.dtype.kind in "fiu" else value[:0]
+    extent = f", {_text(defined.min())} to {_text(defined.max())}" if defined.size else ""
     return f"shape {value.shape}{extent}"
 
 
@@ -118,11 +118,11 @@ def in_short(value: object) -> str:
 
 
 def _row(tag: str, cells: Sequence[object], styles: Sequence[str]) -> str:
-    shown = (
+    texts = (
         f"<{tag}{style}>{escape(_text(cell))}</{tag}>"
         for cell, style in zip(cells, styles, strict=True)
     )
-    return f"<tr>{''.join(shown)}</tr>"
+    return f"<tr>{''.join(texts)}</tr>"
 
 
 def _text(cell: object) -> str:

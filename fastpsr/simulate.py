@@ -518,12 +518,12 @@ def _draw_embeddings(
     speakers = np.repeat(speakers, _SESSIONS, axis=0)
     spread = np.sqrt((1.0 - _SPEAKER_VARIANCE) * (1.0 + _HALFWAY / seconds))[:, None]
     shared = sqrt(_SHARED) * rng.standard_normal(shape)
-    found = {}
+    embeddings = {}
     for name, noise in _NOISE.items():
-        own = sqrt(1.0 - _SHARED) * rng.standard_normal(shape)
-        vectors = speakers + noise * spread * (shared + own)
-        found[name] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    return found
+        own_part = sqrt(1.0 - _SHARED) * rng.standard_normal(shape)
+        vectors = speakers + noise * spread * (shared + own_part)
+        embeddings[name] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return embeddings
 
 
 def _products(vectors: Floats, enroll: Integers, test: Integers) -> Floats:

@@ -237,9 +237,9 @@ class TorchMetric(torchmetrics.Metric):
             sums: Sums | None = self.metric.sums(example)
         except _NeedsAllError:
             return None
-        if sums is not None and not all(isinstance(each, _Example) for each in sums.beside):
+        if sums is not None and not all(isinstance(each, _Example) for each in sums.companions):
             raise ArgumentError("metric", own_data)
-        if sums is not None and sums.beside:  # made of the samples, as by a fitted calibrator
+        if sums is not None and sums.companions:  # made of the samples, as by a fitted calibrator
             return None
         try:
             if sums is not None:

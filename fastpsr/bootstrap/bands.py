@@ -177,10 +177,10 @@ def band(
     from fastpsr.curves import BANDS  # all curves, which metrics and their intervals do not use
 
     if not callable(curve) or curve not in BANDS:
-        known = ", ".join(f"fp.{each.__name__}" for each in BANDS)
+        names = ", ".join(f"fp.{other_curve.__name__}" for other_curve in BANDS)
         is_plain = isinstance(curve, (str, int, float))
-        given = repr(curve) if is_plain else getattr(curve, "__name__", type(curve).__name__)
-        raise ArgumentError("curve", f"must be one of {known}, not {given}")
+        description = repr(curve) if is_plain else getattr(curve, "__name__", type(curve).__name__)
+        raise ArgumentError("curve", f"must be one of {names}, not {description}")
     check_data(predictions)
     if not isinstance(simultaneous, (bool, np.bool_)):
         raise ArgumentError("simultaneous", f"must be True or False, not {simultaneous!r}")
@@ -219,7 +219,7 @@ def _prepared(
     """Return the curve at points, its values on the data, and jobs that replicate it."""
     begin(data)
     at = at_points(data, points)
-    jobs = [Job(each, data) for each in at.statistics.values()]
+    jobs = [Job(statistic, data) for statistic in at.statistics.values()]
     value, *_ = side_by_side(partial(at.value_on, data), *(job.prepare for job in jobs), over=data)
     for name, job in zip(at.statistics, jobs, strict=True):
         job.shape = getattr(value, name).shape

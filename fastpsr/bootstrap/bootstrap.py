@@ -240,17 +240,17 @@ def _with_intervals(
     paired: bool = True,
 ) -> BootstrapResult | list[BootstrapResult]:
     """Return metrics of one system, or the differences between two, with intervals."""
-    chosen = _named(metrics, argument, *systems)
+    named_metrics = _named(metrics, argument, *systems)
     for data in systems:
         look_at_llrs(data)
     is_pair = len(systems) == 2
-    jobs = [[Job(metric, data) for data in systems] for _, metric in chosen]
+    jobs = [[Job(metric, data) for data in systems] for _, metric in named_metrics]
     intervals = _settings([job for each in jobs for job in each], *settings)
     if is_pair and paired:
         check_same_columns(systems[0], systems[1], names_of_ids(intervals.resampling).values())
     report = as_progress(progress)
     value_on_data(
-        [(name, job) for (name, _), each in zip(chosen, jobs, strict=True) for job in each]
+        [(name, job) for (name, _), each in zip(named_metrics, jobs, strict=True) for job in each]
     )
     estimands = [
         Estimand(
@@ -258,7 +258,7 @@ def _with_intervals(
             tuple(zip(each, (1.0, -1.0), strict=False)),
             is_paired=paired,
         )
-        for (name, _), each in zip(chosen, jobs, strict=True)
+        for (name, _), each in zip(named_metrics, jobs, strict=True)
     ]
     if paired:
         draw = partial(draw_values, jointly=is_pair, progress=report, also=("replicates",))
@@ -281,7 +281,7 @@ def _settings(
     n = _DEFAULT_RESAMPLES if n_resamples is None else n_resamples
     intervals = Intervals.of(n, confidence_level, *settings)
     methods = {intervals.method_of([job.interval_rule]) for job in jobs}
-    if n_resamples is not None or any("replicates" in METHODS[one].needs for one in methods):
+    if n_resamples is not None or any("replicates" in METHODS[used].needs for used in methods):
         return intervals
     n = max(_FOR_STANDARD_ERROR, least_resamples(confidence_level))
     return replace(intervals, n_resamples=n)
@@ -293,7 +293,7 @@ def value_on_data(named_jobs: Sequence[tuple[str, Job]]) -> None:
     for job in jobs:
         if isinstance(job.data, Predictions) and job.data.y_true is None:
             raise ArgumentError("y_true", "must be given: these predictions are unlabeled")
-    values = [partial(_value, *each) for each in named_jobs]
+    values = [partial(_value, *named_job) for named_job in named_jobs]
     answers = side_by_side(*values, *(job.prepare for job in jobs), over=[job.data for job in jobs])
     for job, value in zip(jobs, answers, strict=False):
         job.value = value
@@ -366,11 +366,15 @@ def _named(
     metrics: NamedMetric | Metrics, argument: str, *data: Data
 ) -> list[tuple[str, AnyMetric]]:
     """Return metrics of some data with their names in messages."""
-    chosen: Any = [metrics] if _is_one(metrics) else metrics
-    if not isinstance(chosen, Iterable) or isinstance(chosen, bytes):
+    metric_list: Any = [metrics] if _is_one(metrics) else metrics
+    if not isinstance(metric_list, Iterable) or isinstance(metric_list, bytes):
         rule = f"must be a metric, or a list or dict of them, not {metrics!r}"
         raise ArgumentError(argument, rule)
-    items = chosen.items() if isinstance(chosen, Mapping) else [(None, each) for each in chosen]
+    items = (
+        metric_list.items()
+        if isinstance(metric_list, Mapping)
+        else [(None, each) for each in metric_list]
+    )
     if not items:
         raise ArgumentError(argument, "must not be empty")
     named = []

@@ -201,7 +201,7 @@ class GroupDraws:
     def of_rows(self, part: Part, replicate: int) -> Floats:
         """Return the draw count of each row of a part, (n,)."""
         # rows are in groups, which may depend on further row-aligned data
-        parts = [part, *(Part.whole(data) for data in self.table.sums[0].beside)]
+        parts = [part, *(Part.whole(data) for data in self.table.sums[0].companions)]
 
         def compute() -> tuple[Ints, Blocks]:
             bounds, order = self._sort(part, self.table.sums[0].groups(*parts))
@@ -381,27 +381,27 @@ class _CountedTotals(Step[Any]):
             for place, table in draws.tables_of(parts)
         ]
 
-        def add_some(some: range) -> None:
-            lane = slice(some.start, some.stop)
+        def add_some(chunk: range) -> None:
+            lane = slice(chunk.start, chunk.stop)
             counts = None if shared is None else np.ascontiguousarray(shared[:, lane])
             with on_threads(1):
                 counts = draws.of_part(part, self.replicates[lane], counts)
                 for degree, sums, terms in present:
                     # not in place: threads would write to the same lines of the cache
-                    sums_here = np.zeros((*sums.shape[:2], len(some)))
+                    sums_here = np.zeros((*sums.shape[:2], len(chunk)))
                     kernels.resampling.sum_counted_rows(counts, terms, degree, sums_here)
                     sums[:, :, lane] += sums_here
 
         n = len(self.replicates)
         n_units = draws.units.n_shared or len(part.predictions)
         at_once = min(lanes(n_units), -(-n // thread_count()))
-        in_threads(*(lambda some=some: add_some(some) for some in ranges(n, at_once)))
+        in_threads(*(lambda chunk=chunk: add_some(chunk) for chunk in ranges(n, at_once)))
         return accumulator
 
-    def merge(self, one: list[Floats], other: list[Floats]) -> list[Floats]:
-        for sums, more in zip(one, other, strict=True):
+    def merge(self, total: list[Floats], other: list[Floats]) -> list[Floats]:
+        for sums, more in zip(total, other, strict=True):
             sums += more
-        return one
+        return total
 
     def finish(self, accumulator: list[Floats]) -> list[Floats]:
         return [np.ascontiguousarray(np.moveaxis(sums, 2, 0)) for sums in accumulator]
@@ -509,7 +509,7 @@ class _ShareTotals(_CountedTotals):
 
     def start(self) -> list[Floats]:
         n = 1 + self._varying_shares.size
-        return [np.zeros((n, 1 + one.n_sums, one.n_groups)) for one in self.draws.tables]
+        return [np.zeros((n, 1 + table.n_sums, table.n_groups)) for table in self.draws.tables]
 
     def add(self, accumulator: list[Floats], shared: Counts | None, *parts: Part) -> list[Floats]:
         draws = self.draws

@@ -205,15 +205,15 @@ class Estimate(NamedTuple):
         t = float(stdtrit(self.total_degrees_of_freedom, (1.0 + confidence_level) / 2.0))
         if rule.scale == "plain":
             return Interval(center - t * error, center + t * error)
-        rest = 1.0 - center if rule.scale == "log of the rest" else center
-        if not rest > 0.0:
+        distance = 1.0 - center if rule.scale == "log of the rest" else center
+        if not distance > 0.0:
             of = "1 minus the value" if rule.scale == "log of the rest" else "the value"
             raise ValueError(
-                f"{of} is {rest:.3g} after correction for its bias, and must be positive"
+                f"{of} is {distance:.3g} after correction for its bias, and must be positive"
             )
-        factor = math.exp(min(t * error / rest, 700.0))
+        factor = math.exp(min(t * error / distance, 700.0))
         if rule.scale == "log of the rest":
-            return Interval(1.0 - min(rest * factor, 1.0), 1.0 - rest / factor)
+            return Interval(1.0 - min(distance * factor, 1.0), 1.0 - distance / factor)
         return Interval(center / factor, center * factor)
 
     @property
@@ -234,8 +234,8 @@ class Estimate(NamedTuple):
         """Return the difference from an independent estimate, with Welch's degrees of freedom."""
         squares = self.standard_error**2, other.standard_error**2
         shares = [
-            square**2 / each.total_degrees_of_freedom
-            for square, each in zip(squares, (self, other), strict=True)
+            square**2 / estimate.total_degrees_of_freedom
+            for square, estimate in zip(squares, (self, other), strict=True)
             if square
         ]
         return self._replace(
@@ -312,9 +312,15 @@ def _split() -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
         keeps[place, list(shares)] = True
     place_of = {pair: place for place, pair in enumerate(quarters)}
     splits = [
-        [[place_of[one[0], one[k]], place_of[tuple(np.delete(one, [0, k]))]] for k in (1, 2, 3)]
+        [
+            [
+                place_of[shares_of_half[0], shares_of_half[k]],
+                place_of[tuple(np.delete(shares_of_half, [0, k]))],
+            ]
+            for k in (1, 2, 3)
+        ]
         for pair in halves
-        for one in pair
+        for shares_of_half in pair
     ]
     return keeps, np.array(splits).reshape(_N_HALVES, 2, 3, 2)
 
@@ -475,12 +481,12 @@ def interval_of_difference(a: Interval, b: Interval, replicates: Floats) -> Inte
     centered = defined - defined.mean(axis=1, keepdims=True)
     deviations = centered.std(axis=1, keepdims=True)
     scaled = np.divide(centered, deviations, out=np.zeros_like(centered), where=deviations > 0.0)
-    apart = float(((scaled[0] - scaled[1]) ** 2).mean()) / 2.0  # 1 minus the correlation
+    decorrelation = float(((scaled[0] - scaled[1]) ** 2).mean()) / 2.0  # 1 minus the correlation
     (middle, reach), (other_middle, other_reach) = (
         ((side.low + side.high) / 2.0, (side.high - side.low) / 2.0) for side in (a, b)
     )
     difference = middle - other_middle
-    joint = float(np.sqrt((reach - other_reach) ** 2 + 2.0 * apart * reach * other_reach))
+    joint = float(np.sqrt((reach - other_reach) ** 2 + 2.0 * decorrelation * reach * other_reach))
     return Interval(difference - joint, difference + joint)
 
 

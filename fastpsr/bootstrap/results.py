@@ -262,8 +262,8 @@ class BootstrapResult(Result):
 def described_results(results: Sequence[BootstrapResult]) -> str:
     """Return the settings of intervals that were computed together as text."""
     methods: dict[str, list[str]] = {}
-    for each in results:
-        methods.setdefault(each.method, []).append(each.name)
+    for result in results:
+        methods.setdefault(result.method, []).append(result.name)
     first = results[0]
     return described(
         first.confidence_level, methods, first.n_resamples, first.resampling, first.seed
@@ -415,9 +415,9 @@ def draw_values(
         What is computed of all metrics besides.
     """
     jobs_of = _jobs_by_input(estimands, settings, also)
-    whole = estimands[0].terms[0][0].whole
+    data = estimands[0].terms[0][0].whole
     with in_silence(), one_call():
-        units = settings.resampling.units(whole)
+        units = settings.resampling.units(data)
         for estimand in estimands:
             for job, _ in estimand.terms:
                 job.units, job.draws = units, {}
@@ -427,7 +427,7 @@ def draw_values(
             partial(_OF_UNITS[name], jobs, units.independent, settings.seed)
             for name, jobs in of_units.items()
         ]
-        _, *values_of_units = side_by_side(replicates, *functions, over=whole)
+        _, *values_of_units = side_by_side(replicates, *functions, over=data)
     for (name, jobs), values in zip(of_units.items(), values_of_units, strict=True):
         for job, of_job in zip(jobs, values, strict=True):
             job.draws[name] = of_job
@@ -447,7 +447,7 @@ def _jobs_by_input(
             needs.add("replicates")
         for name in needs:
             jobs[name] |= dict.fromkeys(job for job, _ in estimand.terms)
-    return {name: list(some) for name, some in jobs.items()}
+    return {name: list(job_set) for name, job_set in jobs.items()}
 
 
 def _replicate(
@@ -615,16 +615,16 @@ def _constant(estimand: Estimand, defined: Floats) -> str:
 
 def _warn_of_few(results: Mapping[Subject, BootstrapResult]) -> None:
     """Warn of intervals whose width few samples or speakers determine."""
-    few = {
+    uncertain = {
         subject: result.degrees_of_freedom
         for subject, result in results.items()
         if result.degrees_of_freedom < _FEW
     }
-    if few:
-        named = ", ".join(f"{subject} ({degrees:.1f})" for subject, degrees in few.items())
+    if uncertain:
+        named = ", ".join(f"{subject} ({degrees:.1f})" for subject, degrees in uncertain.items())
         warn(
             f"few samples or speakers determine these values (degrees of freedom below {_FEW:g}): "
             f"{named}; their intervals are wide, and may still be too narrow",
             "few",
-            few,
+            uncertain,
         )

@@ -293,10 +293,10 @@ class _Pilot:
         for values in (halves, quarters[:, SPLITS]):
             with np.errstate(over="ignore", invalid="ignore"):  # inf - inf is undefined
                 squares = np.diff(values) ** 2
-                known = squares[np.isfinite(squares)]
-                if 2 * known.size < squares.size:
+                finite = squares[np.isfinite(squares)]
+                if 2 * finite.size < squares.size:
                     return math.nan
-                variances.append(float(known.mean()))
+                variances.append(float(finite.mean()))
         of_halves, of_quarters = variances
         is_known = min(variances) > 0.0 and max(variances) < math.inf
         return math.log2(of_quarters / of_halves) / 2.0 if is_known else math.nan
@@ -345,7 +345,7 @@ class _Pilot:
         tail = (1.0 - self.result.confidence_level) / 2.0
         df = self.degrees_of_freedom
         spreads = [math.sqrt(df / float(chdtri(df, p))) for p in (tail, 1.0 - tail)]
-        low, high = (self.n * max(self.factor(width, each), self.least) for each in spreads)
+        low, high = (self.n * max(self.factor(width, item), self.least) for item in spreads)
         by_class: list[int | None] = [None, None]
         if self.class_sizes:
             pairs = factor * (n - 1.0) / (self.n - 1.0)  # of speakers
@@ -360,7 +360,7 @@ class _Pilot:
             factor=factor, pilot=self.result, pilot_n=self.n, pilot_width=self.width(1.0),
             exponent=(1.0 + self.share_of_pairs) / 2.0, measured_exponent=self.measured_exponent,
             degrees_of_freedom=df, curve_n=self.n * grid,
-            curve_width=np.array([self.width(float(each)) for each in grid]),
+            curve_width=np.array([self.width(float(item)) for item in grid]),
         )  # fmt: skip
 
 

@@ -538,13 +538,13 @@ class _CountIds(Step[Any]):
             counted = (ids, np.full(ids.size, part.number), n_rows)
         return counted if accumulator is None else self.merge(accumulator, counted)
 
-    def merge(self, one: tuple[Ints, ...], other: tuple[Ints, ...]) -> tuple[Ints, ...]:
-        if type_of(one[0]) != type_of(other[0]):
-            rule = f"must be ids of one type in all parts, not {one[0].dtype} and {other[0].dtype}"
+    def merge(self, total: tuple[Ints, ...], more: tuple[Ints, ...]) -> tuple[Ints, ...]:
+        if type_of(total[0]) != type_of(more[0]):
+            rule = f"must be ids of one type in all parts, not {total[0].dtype} and {more[0].dtype}"
             raise ArgumentError(self.columns.names[0], rule)
         if not self.with_rows:
-            return (np.union1d(one[0], other[0]),)
-        return tuple(np.concatenate(both) for both in zip(one, other, strict=True))
+            return (np.union1d(total[0], more[0]),)
+        return tuple(np.concatenate(both) for both in zip(total, more, strict=True))
 
 
 def present_rows(predictions: Predictions) -> Ints:

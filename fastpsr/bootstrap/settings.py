@@ -76,11 +76,11 @@ class Intervals:
             from fastpsr.bootstrap import RESAMPLINGS  # which imports this module
 
             *names, last = (scheme.__name__ for scheme in RESAMPLINGS)
-            shown, remedy = repr(resampling), ""
+            description, remedy = repr(resampling), ""
             if hasattr(resampling, "__len__") and not isinstance(resampling, str):
-                shown = f"of type {type(resampling).__name__}"
+                description = f"of type {type(resampling).__name__}"
                 remedy = "to draw clusters by their ids, pass fp.Clusters(ids)"
-            rule = f"must be {', '.join(names)} or {last}, not {shown}"
+            rule = f"must be {', '.join(names)} or {last}, not {description}"
             raise ArgumentError("resampling", rule, remedy=remedy)
         _check_method(method, resampling)
         if seed is None:
@@ -245,6 +245,11 @@ class _ProgressLine:
         if not is_due and not (done == total and self._is_shown):
             return
         self._last, self._is_shown = now, True
-        left = f"{(now - self._begun) * (total - done) / max(done, 1):.0f} s left"
-        left, end = (left, "") if done < total else ("now the intervals", "\n")
-        print(f"\r{done:,} of {total:,} replicates, {left} ", end=end, file=sys.stderr, flush=True)
+        remaining = f"{(now - self._begun) * (total - done) / max(done, 1):.0f} s left"
+        remaining, end = (remaining, "") if done < total else ("now the intervals", "\n")
+        print(
+            f"\r{done:,} of {total:,} replicates, {remaining} ",
+            end=end,
+            file=sys.stderr,
+            flush=True,
+        )

@@ -124,10 +124,10 @@ class Job:
         key = ByIdentity(self.data), self.subset, replicate
         try:
             if key not in views:
-                drawn = key[1:]
-                if drawn not in views:
-                    views[drawn] = Reweighted(draws, replicate, self.subset)
-                views[key] = mapped(self.data, views[drawn])
+                draw_key = key[1:]
+                if draw_key not in views:
+                    views[draw_key] = Reweighted(draws, replicate, self.subset)
+                views[key] = mapped(self.data, views[draw_key])
             view: Any = views[key]
             if isinstance(self.metric, Statistic):
                 value: Any = self.metric.value_on(view)
@@ -169,8 +169,8 @@ class Reweighted(Transform):
     def _counts_of(self, part: Part) -> Floats:
         """Return the draw count of each row of a part, (n,)."""
         subset = self._subset
-        whole = part if subset is None else subset.whole_of(part)
-        counts = self._draws.of_rows(whole, self._replicate)
+        part_of_whole = part if subset is None else subset.whole_of(part)
+        counts = self._draws.of_rows(part_of_whole, self._replicate)
         return counts if subset is None else counts[subset.places(part)]
 
 
@@ -220,7 +220,7 @@ def draw_replicates(
         unit_draws = UnitDraws(units, seed, tables)
         passes.append(_Pass.of(unit_draws, data, of_units, of_samples, n_resamples))
     _run(passes, jobs[0].whole, progress)
-    values = {job: each.values[job] for each in passes for job in each.values}
+    values = {job: one_pass.values[job] for one_pass in passes for job in one_pass.values}
     return [values[job] for job in jobs]
 
 
@@ -273,7 +273,7 @@ def _keep_shares(
         draws = SubsetDraws(units, seed, tables, keeps, deal, by_stratum=by_stratum)
         passes.append(_Pass.of(draws, data, by_table, of_samples, keeps.shape[0]))
     _run(passes, data[0], lambda done, total: None)
-    values = np.array([[each.values[job] for each in passes] for job in jobs])
+    values = np.array([[one_pass.values[job] for one_pass in passes] for job in jobs])
     return np.where(np.isinf(values), np.nan, values)
 
 
@@ -342,23 +342,26 @@ def _table_of(jobs: list[Job], data: list[Data]) -> CountTable:
     """Return the table of jobs that share groups; data that it needs are appended to `data`."""
     distinct = {ByIdentity(job.sums): job.sums for job in jobs}
     sums = tuple(each for each in distinct.values() if each is not None)
-    places = [tuple(_place_of(each, data) for each in (jobs[0].data, *s.beside)) for s in sums]
+    places = [tuple(_place_of(each, data) for each in (jobs[0].data, *s.companions)) for s in sums]
     return CountTable(sums, tuple(places), jobs[0].subset)
 
 
 def _place_of(data: Data, all_data: list[Data]) -> int:
     """Return the index of an object in `all_data`, to which it is appended if it is not there."""
-    for place, each in enumerate(all_data):
-        if each is data:
+    for place, known_data in enumerate(all_data):
+        if known_data is data:
             return place
     all_data.append(data)
     return len(all_data) - 1
 
 
-def _run(passes: list[_Pass], whole: Data, progress: Progress) -> None:
+def _run(passes: list[_Pass], data: Data, progress: Progress) -> None:
     """Compute the values of all passes."""
-    n_numbers = sum(each.n_numbers for each in passes)
-    total = sum(each.n_replicates * (len(each.by_table) + bool(each.of_samples)) for each in passes)
+    n_numbers = sum(one_pass.n_numbers for one_pass in passes)
+    total = sum(
+        one_pass.n_replicates * (len(one_pass.by_table) + bool(one_pass.of_samples))
+        for one_pass in passes
+    )
     done = 0
 
     def advance(n: int) -> None:
@@ -367,12 +370,12 @@ def _run(passes: list[_Pass], whole: Data, progress: Progress) -> None:
         progress(done, total)
 
     functions: list[Callable[[], None]] = []
-    for each in passes:
-        if each.by_table:
-            functions.append(partial(_value_tables, each, n_numbers, advance))
-        if each.of_samples:
-            functions.append(partial(_value_samples, each, n_numbers, advance))
-    side_by_side(*functions, over=whole)
+    for one_pass in passes:
+        if one_pass.by_table:
+            functions.append(partial(_value_tables, one_pass, n_numbers, advance))
+        if one_pass.of_samples:
+            functions.append(partial(_value_samples, one_pass, n_numbers, advance))
+    side_by_side(*functions, over=data)
 
 
 def chunks_of(n_replicates: int, data: Data, n_numbers: int) -> Iterable[range]:
@@ -452,8 +455,8 @@ def _finish(
         columns[ByIdentity(sums)] = slice(begin_of, begin_of + sums.n_sums)
         # polynomials are those of all jobs of a table
         begin_of += 0 if sums.degree else sums.n_sums
-    drawn = np.flatnonzero(totals[:, :, 0].any(axis=1))  # others are undefined
-    totals = totals if drawn.size == totals.shape[0] else totals[drawn]
+    defined = np.flatnonzero(totals[:, :, 0].any(axis=1))  # others are undefined
+    totals = totals if defined.size == totals.shape[0] else totals[defined]
     # without sums all share one summary
     sources = [job.sums if job.sums and job.sums.n_sums else table.sums[0] for job in jobs]
     summaries = {
@@ -461,7 +464,7 @@ def _finish(
         for key in dict.fromkeys(map(ByIdentity, sources))
     }
     without_value = []
-    for replicate in (first + drawn).tolist():
+    for replicate in (first + defined).tolist():
         of_replicate = {key: next(each) for key, each in summaries.items()}
         for job, source in zip(jobs, sources, strict=True):
             summary = of_replicate[ByIdentity(source)]
@@ -490,12 +493,20 @@ def _value_undecided(
         )
     data = first_job.data
     for job, _ in without_value:
-        if isinstance(data, PartitionedPredictions) and job.sums is not None and job.sums.beside:
+        if (
+            isinstance(data, PartitionedPredictions)
+            and job.sums is not None
+            and job.sums.companions
+        ):
             raise ArgumentError("data", f"must fit in memory for {job.name}: some of its "
                                 "replicates need samples beside others")  # fmt: skip
     for chunk in chunks_of(len(without_value), data, _numbers_of_samples(data)):
-        some = without_value[chunk.start : chunk.stop]
+        chunk_of_jobs = without_value[chunk.start : chunk.stop]
         views: dict[Hashable, Any] = {}
-        under = [partial(job.value_under, draws, replicate, views) for job, replicate in some]
-        for (job, replicate), value in zip(some, side_by_side(*under, over=data), strict=True):
+        under = [
+            partial(job.value_under, draws, replicate, views) for job, replicate in chunk_of_jobs
+        ]
+        for (job, replicate), value in zip(
+            chunk_of_jobs, side_by_side(*under, over=data), strict=True
+        ):
             values[job][replicate] = value

@@ -357,8 +357,8 @@ class TrainingPriors:
     @classmethod
     def of(cls, data: Data, prior: float | None) -> Self:
         """Return the priors of a fit to data, at this prior of class 1 or that of the data."""
-        own = None if prior is None else np.array([1.0 - prior, prior])
-        return cls(data.kind, data.given_priors, own)
+        fit_priors = None if prior is None else np.array([1.0 - prior, prior])
+        return cls(data.kind, data.given_priors, fit_priors)
 
     @property
     def weighing(self) -> Floats | None:

@@ -197,10 +197,10 @@ class Calibrator(Fittable, ABC):
 
     def require_classes(self, data: Data) -> None:
         """Raise unless every class has samples of positive weight, and a positive prior."""
-        given = data.given_priors
-        if given is not None and not given.all():
+        priors = data.given_priors
+        if priors is not None and not priors.all():
             raise ArgumentError(
-                "priors", f"must be positive to fit a calibrator, not {given.tolist()}"
+                "priors", f"must be positive to fit a calibrator, not {priors.tolist()}"
             )
         require_weights(data.class_weights, data.kind)
 
@@ -270,10 +270,10 @@ class Calibrator(Fittable, ABC):
         The searches of the other fits start at the first fit.
         """
         first = self._fit_fold(data, folds, 0, None)
-        others = [
+        later_fits = [
             partial(self._fit_fold, data, folds, c, first) for c in range(1, folds.n_calibrators)
         ]
-        return ByFold(folds, (first, *side_by_side(*others, over=data)))
+        return ByFold(folds, (first, *side_by_side(*later_fits, over=data)))
 
     def losses_of_folds(self, rule: ScoringRule, folds: Folds, data: Data) -> FoldLosses:
         """Return the summed losses after cross-fitting."""
@@ -475,13 +475,13 @@ def as_calibrator(calibrator: Calibrator | FitTransform) -> Calibrator:
         )
     methods = (getattr(calibrator, name, None) for name in ("fit", "transform"))
     if isinstance(calibrator, type) or not all(map(callable, methods)):
-        given = f"{calibrator!r}" if isinstance(calibrator, (str, int, float)) else ""
+        description = f"{calibrator!r}" if isinstance(calibrator, (str, int, float)) else ""
         if isinstance(calibrator, type):
-            given = f"the class {calibrator.__name__}: make one, {calibrator.__name__}(...)"
+            description = f"the class {calibrator.__name__}: make one, {calibrator.__name__}(...)"
         raise ArgumentError(
             "calibrator",
             "must be a calibrator, such as PAV(), or an object with fit and transform, not "
-            f"{given or type(calibrator).__name__}",
+            f"{description or type(calibrator).__name__}",
         )
     return _Custom(calibrator)
 

@@ -151,13 +151,13 @@ class ByCondition(Fittable):
         crossed, groups = Crossed.of(samples, by, self.bins)
         pooled, names = self._map.fit(predictions), groups.names
         counts = counts_of(samples, groups.places, len(names))
-        own, reasons = [], []
+        fits, reasons = [], []
         for name, rows, sizes in zip(names, groups.rows, counts, strict=True):
             fitted, reason = None, self._too_few(sizes)
             if not reason:
                 with warnings_about(Subject(group=name)):
                     fitted, reason = self._fit_group(predictions, rows)
-            own.append(fitted)
+            fits.append(fitted)
             reasons.append(reason)
         used = np.flatnonzero(counts.any(axis=1)).tolist()  # others have weight 0
         attributes = {
@@ -167,7 +167,7 @@ class ByCondition(Fittable):
             "counts_": counts[used],
             "reasons_": tuple(reasons[g] for g in used),
             "pooled_": pooled,
-            "own_": tuple(own[g] for g in used),
+            "own_": tuple(fits[g] for g in used),
         }
         return self.with_fitted(pooled.domain_, attributes)
 
@@ -214,10 +214,12 @@ class ByCondition(Fittable):
         if isinstance(self.calibrator, LinearFusion):
             fusion = self.calibrator
             pooled: Calibrator = FusedRows(fusion, predictions)
-            members = tuple(FusedRows(fusion, taken(predictions, own)) for own in rows)
+            members = tuple(
+                FusedRows(fusion, taken(predictions, members_of_group)) for members_of_group in rows
+            )
             return GroupFits(pooled, rows, members, self.min_per_class), samples
-        one = as_calibrator(self.calibrator)
-        return GroupFits(one, rows, (one,) * len(rows), self.min_per_class), samples
+        fallback = as_calibrator(self.calibrator)
+        return GroupFits(fallback, rows, (fallback,) * len(rows), self.min_per_class), samples
 
     def check_fitted(self) -> None:
         n_groups, pooled = len(self.groups_), self.pooled_
@@ -231,23 +233,25 @@ class ByCondition(Fittable):
         require_fitted("groups_", len({*self.groups_}) == n_groups)
         require_fitted("reasons_", len(self.reasons_) == n_groups)
         require_fitted("own_", isinstance(self.own_, tuple) and len(self.own_) == n_groups)
-        for each, reason in zip(self.own_, self.reasons_, strict=True):
-            require_fitted("own_", (each is None) == bool(reason))
-            is_alike = type(each) is type(pooled) and each.domain_ == self.domain_
-            require_fitted("own_", each is None or is_alike)
+        for fitted, reason in zip(self.own_, self.reasons_, strict=True):
+            require_fitted("own_", (fitted is None) == bool(reason))
+            is_alike = type(fitted) is type(pooled) and fitted.domain_ == self.domain_
+            require_fitted("own_", fitted is None or is_alike)
         require_fitted("edges_", isinstance(self.edges_, tuple))
         require_fitted("edges_", len(self.edges_) == len(self.columns_))
-        edges = [None if each is None else np.array(each, np.float64) for each in self.edges_]
-        for each in edges:
-            require_fitted("edges_", each is None or (each.ndim == 1 and np.isfinite(each).all()))
-            require_fitted("edges_", each is None or (np.diff(each) > 0.0).all())
+        edges = [None if fitted is None else np.array(fitted, np.float64) for fitted in self.edges_]
+        for fitted in edges:
+            require_fitted(
+                "edges_", fitted is None or (fitted.ndim == 1 and np.isfinite(fitted).all())
+            )
+            require_fitted("edges_", fitted is None or (np.diff(fitted) > 0.0).all())
         object.__setattr__(self, "edges_", tuple(edges))
         object.__setattr__(self, "calibrator", pooled.__sklearn_clone__())
 
     @property
     def _fitted_text(self) -> str:
         """How many conditions were fitted."""
-        n_own = sum(each is not None for each in self.own_)
+        n_own = sum(fitted is not None for fitted in self.own_)
         conditions = f"{counted(len(self.groups_), 'condition')} of {', '.join(self.columns_)}"
         return f"{conditions}, {n_own:,} with their own"
 
@@ -468,8 +472,8 @@ def taken(data: Any, rows: Ints) -> Any:
         sides = (data.enroll, data.test)
         return Quality(*(ids if isinstance(ids, str) else np.asarray(ids)[rows] for ids in sides))
     if isinstance(data, Mapping):
-        return {name: taken(each, rows) for name, each in data.items()}
-    return [taken(each, rows) for each in data]
+        return {name: taken(part, rows) for name, part in data.items()}
+    return [taken(part, rows) for part in data]
 
 
 def counts_of(samples: Predictions, groups: NDArray[Any], n_groups: int) -> Ints:

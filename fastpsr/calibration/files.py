@@ -99,8 +99,8 @@ def load_calibrator(path: str | os.PathLike[str]) -> Any:
 def scales_in(path: Path) -> list[str]:
     """Return what the scores of each system were in the files, if a saved calibrator says it."""
     scales = json.loads(path.read_text(encoding="utf-8")).get("scores_are", [])
-    known = isinstance(scales, list) and all(isinstance(each, str) for each in scales)
-    return scales if known else []
+    are_texts = isinstance(scales, list) and all(isinstance(scale, str) for scale in scales)
+    return scales if are_texts else []
 
 
 def _content(calibrator: Fittable) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def _entry(value: Any) -> Any:
             rule = f"must be of this package to be saved, not {value.name}"
             raise ArgumentError("calibrator", rule)
         return _content(value)
-    return [_entry(each) for each in value] if isinstance(value, tuple) else strict(value)
+    return [_entry(item) for item in value] if isinstance(value, tuple) else strict(value)
 
 
 def _calibrator(content: Any) -> Fittable:
@@ -150,4 +150,4 @@ def _nested(entry: Any) -> Any:
 
 
 def _value(entry: Any) -> Any:
-    return np.array([_value(each) for each in entry]) if isinstance(entry, list) else float(entry)
+    return np.array([_value(item) for item in entry]) if isinstance(entry, list) else float(entry)

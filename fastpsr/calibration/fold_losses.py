@@ -41,13 +41,13 @@ class CellLossSums(Sums):
         """Rows, and the columns that determine their folds."""
         return ROWS | self.folds.reads
 
-    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
+    def groups(self, part: Part, *companions: Part) -> NDArray[Any]:
         wide = index_type(self.n_groups)
         of_fold = part.predictions.labels.astype(wide) * wide(self.folds.n_folds)
         of_fold += self.folds.fold_of_rows(part)
         return np.asarray(of_fold * wide(self.n_cells) + self.cells(part))
 
-    def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
+    def columns(self, part: Part, *companions: Part) -> tuple[Floats, ...]:
         return (self.rule.losses_of(part.predictions),)
 
 
@@ -73,10 +73,10 @@ class FoldLossSums(CellLossSums):
             np.ascontiguousarray(column.reshape(self.n_classes, -1).T)
             for column in (sums[:, 0], weight)
         )
-        given = self.given_priors
+        priors = self.given_priors
         with np.errstate(over="ignore"):  # of losses near the largest float
-            raw = ScoreTotals(losses.sum(axis=0), weights.sum(axis=0), given)
-        return raw, FoldLosses.of(losses[self.folds.served[:, 1]], weights, given)
+            raw = ScoreTotals(losses.sum(axis=0), weights.sum(axis=0), priors)
+        return raw, FoldLosses.of(losses[self.folds.served[:, 1]], weights, priors)
 
 
 def summed_by_fold(rule: ScoringRule, data: Data, folds: Folds, transform: Transform) -> FoldLosses:
@@ -108,4 +108,4 @@ def _rounds(served: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     first = np.searchsorted(folds, folds)
     number = np.empty(len(served), np.int64)
     number[order] = np.arange(len(served)) - first
-    return [np.flatnonzero(number == each) for each in range(int(number.max()) + 1)]
+    return [np.flatnonzero(number == k) for k in range(int(number.max()) + 1)]

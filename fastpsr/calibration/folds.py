@@ -136,10 +136,10 @@ class Folds:
         if n == 1:
             return self
         first = np.arange(n)[:, None, None] * np.array(self.training_mask.shape)
-        each = np.eye(n, dtype=bool)
+        eye = np.eye(n, dtype=bool)
         return replace(
-            self, training_mask=np.kron(each, self.training_mask),
-            served=(self.served + first).reshape(-1, 2), may_train=np.kron(each, self.may_train),
+            self, training_mask=np.kron(eye, self.training_mask),
+            served=(self.served + first).reshape(-1, 2), may_train=np.kron(eye, self.may_train),
         )  # fmt: skip
 
     @property
@@ -164,9 +164,9 @@ class Folds:
 
     def fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
         """Return the fold of each row of a part, (n,): of a replicate that of what is drawn."""
-        drawn = part.drawn_from
-        folds: NDArray[np.uint16] = drawn.remember(
-            self.assignment.cache_key, lambda: self.assignment.folds(drawn)
+        original = part.drawn_from
+        folds: NDArray[np.uint16] = original.remember(
+            self.assignment.cache_key, lambda: self.assignment.folds(original)
         )
         return folds
 
@@ -532,7 +532,7 @@ def _without_absent(folds: NDArray[np.uint16], part: Part) -> NDArray[np.uint16]
     return folds
 
 
-def _codes(part: Part, argument: str, spec: Any, known: NDArray[Any]) -> NDArray[np.int64]:
+def _codes(part: Part, argument: str, spec: Any, known_ids: NDArray[Any]) -> NDArray[np.int64]:
     """Return the index of each row's id among the known ids.
 
     The index is arbitrary for rows of weight 0 with an unknown id.
@@ -544,7 +544,7 @@ def _codes(part: Part, argument: str, spec: Any, known: NDArray[Any]) -> NDArray
             ("distinct ids", argument, spec_key(spec)), lambda: numbered(part.ids(argument, spec))
         )
     )
-    places = np.minimum(np.searchsorted(known, ids), max(known.size - 1, 0))
+    places = np.minimum(np.searchsorted(known_ids, ids), max(known_ids.size - 1, 0))
     return np.asarray(places[codes], np.int64)
 
 
@@ -552,8 +552,8 @@ def _pairs(
     part: Part, specs: tuple[Any, Any], ids: NDArray[Any], fold_of_id: Ints, n_folds: int
 ) -> Ints:
     """Return the pair of folds f <= g of the sides of each row, as f x F + g."""
-    one, other = (fold_of_id[_codes(part, "groups", spec, ids)] for spec in specs)
-    return np.minimum(one, other) * n_folds + np.maximum(one, other)
+    enroll_folds, test_folds = (fold_of_id[_codes(part, "groups", spec, ids)] for spec in specs)
+    return np.minimum(enroll_folds, test_folds) * n_folds + np.maximum(enroll_folds, test_folds)
 
 
 def _deal_to_emptiest(counts: Ints, n_folds: int, seed: int, what: str) -> Ints:

@@ -285,7 +285,7 @@ class _FusedParts(Source):
         data = self._stack.data if "scores" in wanted else self._stack.data[:1]
         reading = Reading([Rows(wanted).over(*data)])
         raws = reading.parts(number, reading.load(number))
-        return [each.part(raws[id(each.source)], {}) for each in data]
+        return [system.part(raws[id(system.source)], {}) for system in data]
 
     def build(self, loaded: Any, reads: frozenset[str]) -> Predictions:
         first = loaded[0]

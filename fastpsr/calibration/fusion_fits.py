@@ -167,12 +167,12 @@ def fit_fusions(stack: Stack, folds: Folds, prior: float) -> FusionFits:
         exceed the memory budget.
     """
     require_weights(stack.first.class_weights, stack.first.kind)
-    held = held_columns(stack, folds)
+    table = held_columns(stack, folds)
     rows = LinearRows.of(
-        held.columns, held.y, held.weights, held.fold_of_row, folds.n_folds, stack.n_classes,
+        table.columns, table.y, table.weights, table.fold_of_row, folds.n_folds, stack.n_classes,
         stack.first.class_weights,
     )  # fmt: skip
-    del held
+    del table
     basis, rows = _Basis.of(rows)
     begin = _rough_optimum(rows, prior) if len(rows.y) >= 4 * _THIN else None
     ends = [_optimum(rows, mask, prior, begin) for mask in folds.training_mask]

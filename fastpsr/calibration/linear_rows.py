@@ -122,8 +122,8 @@ class LinearRows(ABC):
 
     def thinned(self, n_rows: int) -> Self:
         """Return about so many rows of each class, in one fold."""
-        some = [np.flatnonzero(self.y == k) for k in range(self.n_classes)]
-        rows = np.sort(np.concatenate([of[:: max(1, of.size // n_rows)] for of in some]))
+        members = [np.flatnonzero(self.y == k) for k in range(self.n_classes)]
+        rows = np.sort(np.concatenate([of[:: max(1, of.size // n_rows)] for of in members]))
         weights = self.weights[rows] if self.weights.size else self.weights
         return replace(
             self, features=np.ascontiguousarray(self.features[:, rows]), y=self.y[rows],
@@ -511,9 +511,9 @@ def _step_by_products(
     steepest: float,
 ) -> Floats:
     """Solve for a Newton step by conjugate gradients, preconditioned."""
-    step, left = np.zeros_like(gradient), -gradient
-    scaled = divided(left)
-    direction, size = scaled, float((left * scaled).sum())
+    step, residual = np.zeros_like(gradient), -gradient
+    scaled = divided(residual)
+    direction, size = scaled, float((residual * scaled).sum())
     enough = min(0.3, steepest**0.5) ** 2 * size
     for _ in range(_MOST_PRODUCTS):
         if not size > enough:
@@ -523,9 +523,9 @@ def _step_by_products(
         if not bend > 0.0:  # rounding
             break
         length = size / bend
-        step, left = step + length * direction, left - length * product
-        scaled = divided(left)
-        before, size = size, float((left * scaled).sum())
+        step, residual = step + length * direction, residual - length * product
+        scaled = divided(residual)
+        before, size = size, float((residual * scaled).sum())
         direction = scaled + (size / before) * direction
     return step if step.any() else scaled
 

@@ -65,11 +65,11 @@ class _Floored(Transform):
         return floored(part.predictions, self.floor)
 
 
-def log_prior_of(kind: Kind, class_weights: Floats, given: Floats | None) -> Floats:
+def log_prior_of(kind: Kind, class_weights: Floats, given_priors: Floats | None) -> Floats:
     """Return the log-prior of the training data, or zeros for posteriors, shape (K,)."""
     if kind == "posteriors":
         return np.zeros(class_weights.size)
-    priors = class_weights / class_weights.sum() if given is None else given
+    priors = class_weights / class_weights.sum() if given_priors is None else given_priors
     if priors.all():
         return checks.log_of_rows(priors)
     # weights do not underflow
@@ -82,9 +82,9 @@ def prior_log_odds(data: Data) -> float:
     return float(log_priors[1] - log_priors[0])
 
 
-def log_odds_of(shares: Floats, others: Floats) -> Floats:
+def log_odds_of(shares: Floats, other_shares: Floats) -> Floats:
     """Return log(shares / others), infinite if one of them is 0."""
-    return checks.log_of_rows(shares) - checks.log_of_rows(others)
+    return checks.log_of_rows(shares) - checks.log_of_rows(other_shares)
 
 
 @dataclass(frozen=True, eq=False)

@@ -75,7 +75,7 @@ class OneVersusRest(Calibrator):
             raise ArgumentError("predictions", rule, remedy="pass priors, and convert them")
 
     def check_fitted(self) -> None:
-        require_fitted("maps_", all(isinstance(each, Calibrator) for each in self.maps_))
+        require_fitted("maps_", all(isinstance(fitted, Calibrator) for fitted in self.maps_))
         require_fitted("maps_", len(self.maps_) not in (0, 2))
 
     def _fit_data(self, data: Data, start: Self | None) -> dict[str, Any]:

@@ -244,9 +244,9 @@ class _PavSums(CellLossSums):
         weight = weight.reshape(2, self.folds.n_folds, self.n_cells)
         by_class = weight.sum(axis=(1, 2))
         raw = sums[:, 0].reshape(2, -1).sum(axis=1)
-        given = self.given_priors
-        after = FoldLosses.of(self._losses(weight), weight.sum(axis=2).T, given)
-        return ScoreTotals(raw, by_class, given), after
+        priors = self.given_priors
+        after = FoldLosses.of(self._losses(weight), weight.sum(axis=2).T, priors)
+        return ScoreTotals(raw, by_class, priors), after
 
     def _losses(self, weight: Floats) -> Floats:
         """Return the summed losses of each class, of each pair of calibrator and fold, (E, 2).
@@ -284,8 +284,8 @@ class _PavSums(CellLossSums):
         At given priors, samples of the classes weigh `factors` (2,) times their own weight in them.
         """
         if self.laplace:  # which weigh 1, as all samples
-            negatives, positives = (np.concatenate([[one], of_class, [one]])
-                for one, of_class in zip(factors, (negatives, positives), strict=True))  # fmt: skip
+            negatives, positives = (np.concatenate([[unit], of_class, [unit]])
+                for unit, of_class in zip(factors, (negatives, positives), strict=True))  # fmt: skip
         starts = kernels.isotonic.pool_adjacent_violators(negatives, positives)
         log_odds = log_odds_of(np.add.reduceat(positives, starts),
                                np.add.reduceat(negatives, starts))  # fmt: skip

@@ -87,9 +87,9 @@ def fit_rows(
         raise too_large()
     size = max(1, memory_budget() // (_BYTES_OF_NODE * y.size))
     fits = [
-        map_.fit_to_sums(weighted, some, None if start is None else np.tile(start, (len(some), 1)),
+        map_.fit_to_sums(weighted, part, None if start is None else np.tile(start, (len(part), 1)),
                          np.inf)
-        for some in np.split(masks, range(size, len(masks), size))
+        for part in np.split(masks, range(size, len(masks), size))
     ]  # fmt: skip
     parameters = np.concatenate(fits)
     if np.isnan(parameters).any():

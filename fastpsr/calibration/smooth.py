@@ -107,8 +107,8 @@ class SmoothCalibrator(Calibrator, SmoothMap):
         """Return the transform of all samples, each by the map of its fold; scores are finite."""
         if not self.chooses_among_fits and fits.parameters.shape[1] == self.n_parameters:
             return _SmoothByFold(folds, self, fits, self.floor, kind)
-        each = zip(fits.parameters, fits.prior_log_odds, strict=True)
-        maps = (self.with_fitted(kind, self.attributes(*fit)) for fit in each)
+        parameters_of_folds = zip(fits.parameters, fits.prior_log_odds, strict=True)
+        maps = (self.with_fitted(kind, self.attributes(*fit)) for fit in parameters_of_folds)
         return ByFold(folds, tuple(maps))
 
     def check_fitted(self) -> None:
@@ -197,8 +197,8 @@ class SmoothCalibrator(Calibrator, SmoothMap):
         They are separate for folds with few samples, where infinite scores are not alike, and if a
         fit requires a warning.
         """
-        given = data.given_priors
-        if given is not None and not given.all():
+        priors = data.given_priors
+        if priors is not None and not priors.all():
             return None
         if folds.n_calibrators * data.n_classes > len(data):
             return None
@@ -314,8 +314,8 @@ class AxisFits:
     @classmethod
     def of(cls, map_: SmoothMap, data: Data, folds: Folds) -> "AxisFits | None":
         """Return an axis for fits to binary data; None if the samples are needed."""
-        given = data.given_priors
-        is_possible = data.n_classes == 2 and (given is None or given.all())
+        priors = data.given_priors
+        is_possible = data.n_classes == 2 and (priors is None or priors.all())
         if not (is_possible and data.class_weights.all()):
             return None
         span = count(ScoreRange().over(data))
@@ -400,7 +400,7 @@ class AxisFits:
             )
         with np.errstate(divide="ignore", invalid="ignore"):  # where there is no fit
             fits = Fits(parameters, weighted.prior_log_odds(masks))
-            steepness = np.array([self.map.steepness(each) for each in parameters])
+            steepness = np.array([self.map.steepness(of_fit) for of_fit in parameters])
             is_valid = steepness <= self.steepest
             if self.floor:  # maps that do not increase have no limits there
                 ends = np.array([-np.inf, np.inf])
@@ -469,7 +469,7 @@ class RefitSums(CellLossSums):
         axis = self.axis_fits.axis
         return (self.axis_fits.map.key, self.rule.key, self.folds.key, self.floor, axis.key)
 
-    def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
+    def columns(self, part: Part, *companions: Part) -> tuple[Floats, ...]:
         return self.rule.losses_of(part.predictions), self._places(part)[1]
 
     def _places(self, part: Part) -> tuple[NDArray[np.int32], Floats]:
@@ -486,8 +486,8 @@ class RefitSums(CellLossSums):
             yield from super().assemble_each(weight, sums)
             return
         for begin in range(0, weight.shape[0], side_by_side):
-            some = slice(begin, begin + side_by_side)
-            yield from self._assembled(weight[some], sums[some])
+            chunk = slice(begin, begin + side_by_side)
+            yield from self._assembled(weight[chunk], sums[chunk])
 
     def _assembled(
         self, weight: Floats, sums: Floats
@@ -496,7 +496,7 @@ class RefitSums(CellLossSums):
 
         Their fits are those of one set of folds, one replicate's after another's.
         """
-        axis_fits, given, n = self.axis_fits, self.priors.given, weight.shape[0]
+        axis_fits, priors, n = self.axis_fits, self.priors.given, weight.shape[0]
         folds = self.folds.repeated(n)
         by_class = weight.reshape(n, 2, -1).sum(axis=2)
         raw = sums[:, :, 0].reshape(n, 2, -1).sum(axis=2)
@@ -505,7 +505,10 @@ class RefitSums(CellLossSums):
         losses = axis_fits.losses(self.rule, totals, folds, fits, self.offset).reshape(n, -1, 2)
         of_folds = totals.class_totals.T.reshape(n, -1, 2)
         return [
-            (ScoreTotals(raw[k], by_class[k], given), FoldLosses.of(losses[k], of_folds[k], given))
+            (
+                ScoreTotals(raw[k], by_class[k], priors),
+                FoldLosses.of(losses[k], of_folds[k], priors),
+            )
             if valid
             else None
             for k, valid in enumerate(map(np.all, is_valid.reshape(n, -1)))

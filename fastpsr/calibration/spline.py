@@ -138,12 +138,12 @@ class Spline(ScoreMap):
     # Fits: inner folds for a single fit, and infinite scores at the floor
 
     def with_inner_folds(self, data: Data, folds: Folds) -> Folds | None:
-        drawn = data.drawn_from
-        fewest = int(np.min(drawn.class_sizes))
+        original = data.drawn_from
+        fewest = int(np.min(original.class_sizes))
         if folds.n_folds == 1 and fewest > 1:
             n_folds = min(_FOLDS, fewest)
             name = ("folds", n_folds, 0)  # those of CrossFit()
-            dealt = shared(name, drawn, lambda: deal_samples(drawn, n_folds, 0))
+            dealt = shared(name, original, lambda: deal_samples(original, n_folds, 0))
             return dealt.inner()
         # those that train a calibrator, and may train others on which it is not trained
         inner = folds.training_mask[:, :, None] & folds.training_mask[:, None, :] & folds.may_train
@@ -223,12 +223,12 @@ class _Path:
         fits = kernels.axis.fit_to_nodes(
             features[None], self._weights[0], self._weights[1], self._prior, at, roughness, lower
         )
-        found = (fits[:, -1] > 0.0) & np.isfinite(fits).all(axis=1)
-        shown = fits[found]
-        self._at[found, :-1] = shown[:, :1] if line else shown[:, :-2]
-        self._at[found, -1] = shown[:, -2]
+        has_fit = (fits[:, -1] > 0.0) & np.isfinite(fits).all(axis=1)
+        valid_fits = fits[has_fit]
+        self._at[has_fit, :-1] = valid_fits[:, :1] if line else valid_fits[:, :-2]
+        self._at[has_fit, -1] = valid_fits[:, -2]
         self._penalty = penalty
-        return np.asarray(found)
+        return np.asarray(has_fit)
 
     @property
     def steepest(self) -> int:
@@ -260,26 +260,26 @@ def _chosen(
     """
     held_out, inner = [], []
     for fold in np.flatnonzero(mask & sums.class_totals.any(axis=0)):
-        others = mask & sums.may_train[fold]
-        if sums.have_overlap(others[None], with_bias=True)[0]:
+        training = mask & sums.may_train[fold]
+        if sums.have_overlap(training[None], with_bias=True)[0]:
             held_out.append(fold)
-            inner.append(others)
+            inner.append(training)
     masks = np.stack([*inner, mask])
     path = _Path(basis, sums.training_weights(masks), sums.prior_log_odds(masks))
     n_samples = sums.n_samples * float(sums.totals(mask[None]).sum() / sums.class_totals.sum())
     best, lowest, n_worse = None, np.inf, 0
     for penalty in _PENALTIES if basis.knots.size > 1 and held_out else _PENALTIES[:1]:
-        found = path.step(penalty, n_samples)
+        has_fit = path.step(penalty, n_samples)
         if path.parameters(path.steepest)[_KNOTS : 2 * _KNOTS].max() > limit:
             return path.parameters(path.steepest)
         if best is None:
-            if not found[-1]:
+            if not has_fit[-1]:
                 return None
             best = path.parameters()  # the only one without inner folds
-            judged = [number for number, is_found in enumerate(found[:-1]) if is_found]
+            candidates = [number for number, is_found in enumerate(has_fit[:-1]) if is_found]
         loss = np.inf
-        if judged and found[[*judged, -1]].all():
-            loss = _held_out_loss(sums, path, [(n, int(held_out[n])) for n in judged])
+        if candidates and has_fit[[*candidates, -1]].all():
+            loss = _held_out_loss(sums, path, [(n, int(held_out[n])) for n in candidates])
         if loss < lowest:
             best, lowest, n_worse = path.parameters(), loss, 0
         else:

@@ -62,24 +62,24 @@ class _Structured(Calibrator):
         raise NotImplementedError
 
     def _fit_data(self, data: Data, start: Self | None) -> dict[str, Any]:
-        given, n_classes = data.given_priors, data.n_classes
-        log_priors = log_prior_of(data.kind, data.class_weights, given)
+        priors, n_classes = data.given_priors, data.n_classes
+        log_priors = log_prior_of(data.kind, data.class_weights, priors)
         at_prior = mapped(data, AsPosteriors(log_priors))
-        temperature, counts, held = side_by_side(
+        temperature, counts, rows = side_by_side(
             partial(TemperatureScaling().fitted_to, at_prior),
             partial(count, ClassCounts(n_classes).over(data)),
             partial(held_rows, at_prior, one_fold()),
             over=data,
         )
         n_samples = float(counts.sum())
-        factors = class_factors(data.class_weights, given)
+        factors = class_factors(data.class_weights, priors)
         shares = factors / (factors * data.class_weights).sum()
         pull = 2.0 * self.penalty(n_classes, n_samples)
         identity = np.eye(*pull.shape) if pull.shape[1] > 2 else np.tile([1.0, 0.0], (n_classes, 1))
         begin = np.zeros_like(pull)
         if start is not None:
             begin = np.column_stack([start.weights_, start.bias_]) - identity
-        samples = held.predictions.present()
+        samples = rows.predictions.present()
         of_rows = shares[samples.labels]
         of_rows = of_rows * samples.weights if samples.weights.size else of_rows
         x = _smoothed(samples, temperature.scale_, n_samples)

@@ -326,11 +326,11 @@ def cross_fit(
 
 def refitted_training(train: Training | None, what: str) -> Training:
     """Return the training; raise if it is on other samples."""
-    chosen = as_training(CrossFit() if train is None else train)
-    if not chosen.refits:
+    training = as_training(CrossFit() if train is None else train)
+    if not training.refits:
         rule = f"must be trained on {what}, by CrossFit or TrainOnTest"
         raise ArgumentError("train", rule, remedy="fit() to held-out data, and transform()")
-    return chosen
+    return training
 
 
 def _dimensions(values: Any) -> int:

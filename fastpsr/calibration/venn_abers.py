@@ -126,8 +126,7 @@ class VennAbers(Calibrator):
             return PosteriorInterval(1.0 - lower, upper)
         ends = (log_odds_of(1.0 - lower, lower), log_odds_of(upper, 1.0 - upper))
         low, high = (
-            calibrated.replace_scores(self.output_kind, each - self.prior_log_odds_)
-            for each in ends
+            calibrated.replace_scores(self.output_kind, end - self.prior_log_odds_) for end in ends
         )
         return PosteriorInterval(low.positive_posteriors, high.positive_posteriors)
 
@@ -155,8 +154,8 @@ class VennAbers(Calibrator):
         log_priors = log_prior_of("raw scores", data.class_weights, None)
         prior = float(log_priors[1] - log_priors[0])
         if data.kind == "posteriors":
-            given = data.given_priors
-            prior -= prior if given is None else float(np.log(given[1]) - np.log(given[0]))
+            priors = data.given_priors
+            prior -= prior if priors is None else float(np.log(priors[1]) - np.log(priors[0]))
         return {
             "upper_threshold_": scores[last],
             "upper_": upper[last],
@@ -189,13 +188,13 @@ class _RefuseWeights(Step[Any]):
         weights = part.predictions.weights
         if part.predictions.n_draws is not None or not weights.size:
             return
-        other = np.flatnonzero((weights != 0.0) & (weights != 1.0))
-        if other.size:
+        fractional = np.flatnonzero((weights != 0.0) & (weights != 1.0))
+        if fractional.size:
             raise ArgumentError(  # of views in parts, rows are counted over all
                 "sample_weight",
                 "must be 1 (or 0) for VennAbers, with which samples are exchangeable",
-                part.first_row + int(other[0]),
-                value=f"{weights[other[0]]:.6g}",
+                part.first_row + int(fractional[0]),
+                value=f"{weights[fractional[0]]:.6g}",
                 remedy="use PAV(laplace=True), which takes weights",
             )
 

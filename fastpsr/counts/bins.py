@@ -68,7 +68,7 @@ class BinSums(Sums):
         """Number of triples of class, outcome and bin."""
         return self.n_classes * 2 * (self.edges.size - 1)
 
-    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
+    def groups(self, part: Part, *companions: Part) -> NDArray[Any]:
         posteriors, hits = self.events(part.predictions)
         wide = index_type(self.n_groups)
         groups = part.predictions.labels.astype(wide)
@@ -78,10 +78,10 @@ class BinSums(Sums):
         groups += kernels.cells.bin_numbers(posteriors, self.edges)
         return groups
 
-    def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
+    def columns(self, part: Part, *companions: Part) -> tuple[Floats, ...]:
         return (self.events(part.predictions)[0],)
 
-    def totals(self, part: Part, *beside: Part) -> tuple[Floats, Floats]:
+    def totals(self, part: Part, *companions: Part) -> tuple[Floats, Floats]:
         samples = part.predictions.present()
         posteriors, hits = self.events(samples)
         totals = kernels.cells.sum_into_bins(

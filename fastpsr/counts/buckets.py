@@ -262,16 +262,16 @@ class _CountPlaces(Step[tuple[Any, ...]]):
         return accumulator
 
     def merge(
-        self, one: tuple[Floats, Floats], other: tuple[Floats, Floats]
+        self, total: tuple[Floats, Floats], other: tuple[Floats, Floats]
     ) -> tuple[Floats, Floats]:
-        (table, sums), (more, more_sums) = one, other
+        (table, sums), (more, more_sums) = total, other
         counts = _counts_of(table)
         counts += _counts_of(more)
         np.minimum(table[:, 2], more[:, 2], out=table[:, 2])
         np.maximum(table[:, 3], more[:, 3], out=table[:, 3])
         if self.has_weights:
             kernels.cells.add_cells(sums, more_sums[None])
-        return one
+        return total
 
     def finish(self, accumulator: tuple[Floats, Floats]) -> tuple[Any, ...]:
         table, sums = accumulator
@@ -335,8 +335,8 @@ def joined_by_number(by_number: dict[int, tuple[Floats, Floats]]) -> tuple[Float
         return pair
     pairs = [by_number[number] for number in sorted(by_number)]
     nothing = np.empty(0)
-    one, other = (np.concatenate([nothing, *(pair[i] for pair in pairs)]) for i in range(2))
-    return one, other
+    first, second = (np.concatenate([nothing, *(pair[i] for pair in pairs)]) for i in range(2))
+    return first, second
 
 
 # Plans
@@ -362,9 +362,9 @@ def find_grid(column: Column, data: Data) -> Grid:
 def _sample_of(column: Column, data: Data) -> _SampleValues:
     if not isinstance(data, PartitionedPredictions):
         return _SampleValues(column, max(1, len(data) // _SAMPLED))
-    chosen = data.facts.sampled_parts
-    n_rows = int(data.facts.n_rows[list(chosen)].sum())
-    return _SampleValues(column, max(1, n_rows // _SAMPLED), chosen)
+    part_numbers = data.facts.sampled_parts
+    n_rows = int(data.facts.n_rows[list(part_numbers)].sum())
+    return _SampleValues(column, max(1, n_rows // _SAMPLED), part_numbers)
 
 
 def count_in_grid(column: Column, data: Data) -> Counted:
@@ -485,5 +485,5 @@ def pick(
         return np.empty(0), np.empty(0)
     picked = np.zeros(counted.grid.n_places, bool)
     picked[counted.places[flags]] = True
-    one, other = count(PickValues(column, counted.grid, picked).over(data))
-    return one, other
+    negatives, positives = count(PickValues(column, counted.grid, picked).over(data))
+    return negatives, positives

@@ -359,26 +359,26 @@ def _is_of_few(request: Request[Any]) -> bool:
     return bool(source.n_parts >= 2 * SAMPLED_PARTS * source.n_classes)
 
 
-def _answer(asked: list[_Asked]) -> None:
+def _answer(requests: list[_Asked]) -> None:
     """Answer steps with as few reads as may be."""
-    for group in _groups(asked):
+    for group in _groups(requests):
         answers = answers_of([request for request, _ in group])
         for (_, outcome), answer in zip(group, answers, strict=True):
             outcome.settle(answer)
 
 
-def _groups(asked: list[_Asked]) -> list[list[_Asked]]:
+def _groups(requests: list[_Asked]) -> list[list[_Asked]]:
     """Return steps in groups that share a read."""
     groups: list[tuple[set[Hashable], list[_Asked]]] = []
-    for request, outcome in asked:
+    for request, outcome in requests:
         readers = {data.source.reader for data in request.data}
         members = [(request, outcome)]
-        apart = []
-        for others, earlier in groups:
-            if others & readers:
-                readers |= others
+        separate = []
+        for group_readers, earlier in groups:
+            if group_readers & readers:
+                readers |= group_readers
                 members = earlier + members
             else:
-                apart.append((others, earlier))
-        groups = [*apart, (readers, members)]
+                separate.append((group_readers, earlier))
+        groups = [*separate, (readers, members)]
     return [members for _, members in groups]

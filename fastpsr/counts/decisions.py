@@ -54,7 +54,7 @@ class BayesDecisionSums(Sums):
         """Number of pairs of class and outcome."""
         return self.n_classes * self.costs.n_outcomes
 
-    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
+    def groups(self, part: Part, *companions: Part) -> NDArray[Any]:
         predictions = part.predictions
         outcomes = self.costs.outcomes(predictions.labels, bayes_decisions(predictions, self.costs))
         groups = predictions.labels.astype(index_type(self.n_groups))
@@ -90,7 +90,7 @@ class ThresholdSums(Sums):
         """A group for each class and number of steps."""
         return 2 * (self.steps.size + 1)
 
-    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
+    def groups(self, part: Part, *companions: Part) -> NDArray[Any]:
         values, labels = self.values(part.predictions), part.predictions.labels
         if self.steps.size > _FEW_STEPS:
             integers = index_type(self.n_groups)
@@ -183,7 +183,7 @@ class KindSums(Sums):
     def places(self, part: Part) -> NDArray[Any]:
         """Return the place of each score, (n,)."""
 
-    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
+    def groups(self, part: Part, *companions: Part) -> NDArray[Any]:
         groups = _kinds(part, self.spoof).astype(index_type(self.n_groups))
         groups *= self.n_places
         groups += self.places(part)
@@ -247,15 +247,15 @@ def as_spoof(spoof: Any, data: Data) -> Any:
 
 def _kinds(part: Part, spoof: Any) -> NDArray[np.uint8]:
     """Return the kind of each trial, as an index of `_KINDS`."""
-    given, labels = part.ids("spoof", spoof), part.predictions.labels
+    marks, labels = part.ids("spoof", spoof), part.predictions.labels
     rule = "must be True for spoofed trials and False for others"
-    if given.dtype.kind not in "biu":
-        raise ArgumentError("spoof", f"{rule}, not of type {given.dtype}")
-    if given.dtype.kind != "b":
-        other = np.flatnonzero((given != 0) & (given != 1))
-        if other.size:
-            raise ArgumentError("spoof", rule, int(other[0]), value=str(given[other[0]]))
-    is_spoof = given.astype(bool)
+    if marks.dtype.kind not in "biu":
+        raise ArgumentError("spoof", f"{rule}, not of type {marks.dtype}")
+    if marks.dtype.kind != "b":
+        invalid = np.flatnonzero((marks != 0) & (marks != 1))
+        if invalid.size:
+            raise ArgumentError("spoof", rule, int(invalid[0]), value=str(marks[invalid[0]]))
+    is_spoof = marks.astype(bool)
     both = np.flatnonzero(is_spoof & (labels == 1))
     if both.size:
         raise ArgumentError("spoof", "must not mark targets", int(both[0]), value="a target's")

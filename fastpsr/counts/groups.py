@@ -103,7 +103,7 @@ def groups_of(data: Data, by: By | None, bins: Bins | None = None) -> list[Subgr
             raise ArgumentError("by", rule, name=f"by[{request.grouping!r}]")
     binner = Binner(bins, [name for request in requests for name in request.names])
     of_requests = [partial(_groups, data, request, binner) for request in requests]
-    groups = [group for some in side_by_side(*of_requests, over=data) for group in some]
+    groups = [group for group_list in side_by_side(*of_requests, over=data) for group in group_list]
     binner.check_used()
     ((name, n),) = Counter(group.name for group in groups).most_common(1) or [("", 0)]
     if n > 1:
@@ -115,13 +115,13 @@ def _groups(data: Data, request: _Request, binner: Binner) -> list[Subgroup]:
     columns, values = _Columns.of(data, request, binner)
     ordered = named(request.names, columns.binnings, values)
     if isinstance(data, PartitionedPredictions):
-        selections = [(name, _InGroup(columns, each)) for name, each in ordered]
+        selections = [(name, _InGroup(columns, value)) for name, value in ordered]
         return [Subgroup(request.grouping, name, data.mapped(s), s) for name, s in selections]
     all_values, places = columns.grouped(Part.whole(data))
     rows_of = dict(zip(all_values, rows_of_each(places, len(all_values)), strict=True))
     groups = []
-    for name, each in ordered:
-        rows = rows_of[each]
+    for name, value in ordered:
+        rows = rows_of[value]
         if request.shares_targets:
             rows = np.union1d(rows[data.labels[rows] == 0], np.flatnonzero(data.labels == 1))
         groups.append(Subgroup(request.grouping, name, data[rows].alone(), rows))
@@ -291,8 +291,8 @@ class _DistinctValues(Step[Any]):
         present = [values[place] for place in np.flatnonzero(np.bincount(counted))]
         return self.merge(accumulator, (present[0], set(present))) if present else accumulator
 
-    def merge(self, one: Any, other: Any) -> Any:
-        for name, *values in zip(self.columns.names, one[0], other[0], strict=False):
+    def merge(self, total: Any, more: Any) -> Any:
+        for name, *values in zip(self.columns.names, total[0], more[0], strict=False):
             before, ids = map(np.asarray, values)
             if _comparable(before) != _comparable(ids):
                 raise ArgumentError(
@@ -300,10 +300,10 @@ class _DistinctValues(Step[Any]):
                     f"must name columns of one type in all parts, but {name!r} is {before.dtype} "
                     f"and {ids.dtype}",
                 )
-        values = one[1] | other[1]
+        values = total[1] | more[1]
         if len(values) > _MOST_COLLECTED:
             self.binner.check_number(self.columns.names, values, " or more")
-        return one[0] or other[0], values
+        return total[0] or more[0], values
 
     def finish(self, accumulator: Any) -> set[tuple[Any, ...]]:
         values: set[tuple[Any, ...]] = accumulator[1]
@@ -350,7 +350,7 @@ def _quantile_edges(data: Data, negated: _NegatedNumbers, bins: int) -> Floats:
         return np.empty(0)
     shares = np.arange(bins + 1) / bins
     high, *inner, low = (-weighted_quantiles(numbers, _scores, shares)).tolist()
-    return _short(low, sorted({each for each in inner if low < each < np.inf}), high)
+    return _short(low, sorted({edge for edge in inner if low < edge < np.inf}), high)
 
 
 def _scores(samples: Predictions) -> Floats:

@@ -171,7 +171,7 @@ class RankSums(Sums):
     def key(self) -> Hashable:
         return self.stream
 
-    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
+    def groups(self, part: Part, *companions: Part) -> NDArray[Any]:
         scores, lowest = part.predictions.scores, self.table.lowest
         cells = kernels.cells.step_numbers(scores, lowest[1:], index_type(self.n_groups))
         cells[part.predictions.labels != 0] += lowest.size
@@ -261,7 +261,7 @@ def _count_cells(data: Data, edges_of: int) -> RankTable:
         everything = PickValues(ScoresByClass(), _EVERYTHING, np.ones(1, bool))
         by_class = count(everything.over(data))
         kernels.sorting.sort_in_place(*by_class)
-        lowest, members, others = kernels.cells.merge_by_score(
+        lowest, members, other_weights = kernels.cells.merge_by_score(
             by_class[edges_of], by_class[1 - edges_of]
         )
     else:
@@ -275,12 +275,12 @@ def _count_cells(data: Data, edges_of: int) -> RankTable:
                 f"{BEYOND_BUDGET}",
             )
         cells = CountIntoCells(1 - edges_of, edges, data.has_weights)
-        others, lowest = count(cells.over(data))
-        members = np.zeros(others.size)
+        other_weights, lowest = count(cells.over(data))
+        members = np.zeros(other_weights.size)
         members[1::2], lowest[1::2] = weight_of_edges, edges
-        filled = (members > 0.0) | (others > 0.0)
-        lowest, members, others = lowest[filled], members[filled], others[filled]
-    negatives, positives = (others, members) if edges_of else (members, others)
+        filled = (members > 0.0) | (other_weights > 0.0)
+        lowest, members, other_weights = lowest[filled], members[filled], other_weights[filled]
+    negatives, positives = (other_weights, members) if edges_of else (members, other_weights)
     return RankTable(lowest, negatives, positives, data.given_priors)
 
 
@@ -427,9 +427,9 @@ def _fit(data: Data) -> PavBlocks:
     picked = pick(column, data, counted, flags)
     kernels.sorting.sort_in_place(*picked)
     undecided = kernels.buckets.find_undecided(counted.counts) if counted.lowest.size else flags
-    known = _known_starts(counted) if counted.lowest.size else np.empty(0)
+    known_starts = _known_starts(counted) if counted.lowest.size else np.empty(0)
     lowest, negatives, positives = kernels.buckets.pool_buckets(
-        counted.counts, undecided, known, *picked
+        counted.counts, undecided, known_starts, *picked
     )
     return PavBlocks(lowest, negatives, positives, data.given_priors)
 

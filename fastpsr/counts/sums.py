@@ -37,7 +37,7 @@ class Sums(ABC):
         Weight of each group in the whole, where it is known already.
     reads : frozenset of str
         What is read of a part for groups and columns, as for steps.
-    beside : tuple of data
+    companions : tuple of data
         Further row-aligned data, whose parts are also passed to `groups` and `columns`.
     are_reweightable : bool
         Whether they are valid under other weights; those of LLRs made of posteriors are not, as
@@ -46,7 +46,7 @@ class Sums(ABC):
 
     n_classes: int
     degree: int = 0
-    beside: tuple[Any, ...] = ()
+    companions: tuple[Any, ...] = ()
     are_reweightable: bool = True
 
     # attributes of some classes, properties of others
@@ -80,10 +80,10 @@ class Sums(ABC):
         return self.identity
 
     @abstractmethod
-    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
+    def groups(self, part: Part, *companions: Part) -> NDArray[Any]:
         """Return the group number of each sample of a part, (n,), of type `index_type`."""
 
-    def columns(self, part: Part, *beside: Part) -> Iterable[Floats]:
+    def columns(self, part: Part, *companions: Part) -> Iterable[Floats]:
         """Return or yield what is summed, C arrays of float64, (n,) each."""
         return ()
 
@@ -102,12 +102,12 @@ class Sums(ABC):
             except ValueError as error:
                 yield error
 
-    def totals(self, part: Part, *beside: Part) -> tuple[Floats, Floats]:
+    def totals(self, part: Part, *companions: Part) -> tuple[Floats, Floats]:
         """Return the weights (G,) and sums (G, S) of a part; faster kernels may replace this."""
-        groups, weights = self.groups(part, *beside), part.predictions.weights
+        groups, weights = self.groups(part, *companions), part.predictions.weights
         codes = groups if groups.dtype == np.uint8 else groups.astype(np.int32, copy=False)
         sums = np.empty((self.n_groups, self.n_columns))
-        for place, column in enumerate(self.columns(part, *beside)):
+        for place, column in enumerate(self.columns(part, *companions)):
             sums[:, place] = kernels.sums.sum_by_class(column, codes, weights, self.n_groups)
         return weigh_groups(groups, weights, self.n_groups), sums
 
@@ -115,7 +115,7 @@ class Sums(ABC):
         """Return the summary of data whose facts are known; computed once."""
         if self.known_weight is not None and not self.n_columns:
             return self.assemble(self.known_weight, np.empty((self.n_groups, 0)))
-        return self.assemble(*count(AddUp(self).over(data, *self.beside)))
+        return self.assemble(*count(AddUp(self).over(data, *self.companions)))
 
     @property
     def identity(self) -> Hashable:
@@ -150,7 +150,7 @@ class ClassSums(Sums):
     def key(self) -> Hashable:
         return "classes"
 
-    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
+    def groups(self, part: Part, *companions: Part) -> NDArray[Any]:
         return part.predictions.labels
 
 
@@ -170,15 +170,15 @@ class AddUp(Step[tuple[Floats, Floats]]):
 
     @property
     def is_kept(self) -> bool:
-        """Unless further data lie beside, which a key that is kept would hold in memory."""
-        return not self.sums.beside
+        """Unless there are companions, which a key that is kept would hold in memory."""
+        return not self.sums.companions
 
     def add(self, accumulator: Any, prepared: None, *parts: Part) -> tuple[Floats, Floats]:
         totals = self.sums.totals(*parts)
         return totals if accumulator is None else self.merge(accumulator, totals)
 
-    def merge(self, one: Any, other: Any) -> tuple[Floats, Floats]:
-        (weight, sums), (more_weight, more) = one, other
+    def merge(self, total: Any, more_totals: Any) -> tuple[Floats, Floats]:
+        (weight, sums), (more_weight, more) = total, more_totals
         with np.errstate(over="ignore", invalid="ignore"):  # losses may be infinite, or near that
             return weight + more_weight, sums + more
 
@@ -227,10 +227,10 @@ class LossSums(ClassSums):
     given_priors: Floats | None
     n_columns = 1
 
-    def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
+    def columns(self, part: Part, *companions: Part) -> tuple[Floats, ...]:
         return (self.rule.losses_of(part.predictions),)
 
-    def totals(self, part: Part, *beside: Part) -> tuple[Floats, Floats]:
+    def totals(self, part: Part, *companions: Part) -> tuple[Floats, Floats]:
         predictions = part.predictions
         return predictions.class_weights, self.rule.summed_losses(predictions)[:, None]
 
@@ -251,7 +251,7 @@ class MeanSums(ClassSums):
 
     given_priors: Floats | None
 
-    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
+    def groups(self, part: Part, *companions: Part) -> NDArray[Any]:
         if part.predictions.y_true is not None:
             return part.predictions.labels
         if self.given_priors is not None:
@@ -269,18 +269,18 @@ class MeanSums(ClassSums):
 
 @dataclass(frozen=True, eq=False)
 class ReferenceSums(MeanSums):
-    """Values that belong to reference posteriors, which lie beside the predictions, and these."""
+    """Values that belong to reference posteriors, beside the predictions, and these."""
 
     values: Callable[[Predictions, Predictions], Floats]
-    beside: tuple[Any, ...] = ()
+    companions: tuple[Any, ...] = ()
 
     @property
     def n_columns(self) -> int:
         """The values, and a posterior of each class."""
         return 1 + self.n_classes
 
-    def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
-        reference = beside[0].predictions
+    def columns(self, part: Part, *companions: Part) -> tuple[Floats, ...]:
+        reference = companions[0].predictions
         values = self.values(part.predictions, reference)
         return (values, *np.ascontiguousarray(reference.posteriors.T))
 

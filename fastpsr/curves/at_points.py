@@ -28,7 +28,7 @@ class AtPoints:
 
     def value_on(self, data: Data) -> Any:
         """Return the curve of data."""
-        values = [partial(each.value_on, data) for each in self.statistics.values()]
+        values = [partial(statistic.value_on, data) for statistic in self.statistics.values()]
         return self.curve(side_by_side(*values, over=data))
 
     def curve(self, values: Iterable[Floats]) -> Any:

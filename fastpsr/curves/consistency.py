@@ -122,9 +122,9 @@ def consistency_band(
     rng = np.random.default_rng(seed)
     simulated = np.empty((n_resamples, array.size))
     for replicate in range(n_resamples):
-        drawn = rng.multinomial(int(counts.sum()), counts / counts.sum())
-        hits = rng.binomial(drawn, chance)
-        positives, negatives = hits * weight, (drawn - hits) * weight
+        n_drawn = rng.multinomial(int(counts.sum()), counts / counts.sum())
+        hits = rng.binomial(n_drawn, chance)
+        positives, negatives = hits * weight, (n_drawn - hits) * weight
         starts = kernels.isotonic.pool_adjacent_violators(negatives, positives)
         above, below = np.add.reduceat(positives, starts), np.add.reduceat(negatives, starts)
         step = np.searchsorted(lowest[starts], score, side="right") - 1

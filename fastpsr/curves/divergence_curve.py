@@ -115,7 +115,7 @@ class _Divergences(MeanSums):
         """The posterior, and the divergence from each point."""
         return 1 + self.points.size
 
-    def columns(self, part: Part, *beside: Part) -> Iterator[Floats]:
+    def columns(self, part: Part, *companions: Part) -> Iterator[Floats]:
         samples, r = part.predictions, part.predictions.posteriors
         yield np.ascontiguousarray(r[:, 0])
         for point in self.points:

@@ -159,10 +159,10 @@ class _LossesAtPriors(ClassSums):
         for odds in self.log_odds:
             yield llrs.replace_scores("posteriors", llrs.llrs + odds)
 
-    def columns(self, part: Part, *beside: Part) -> Iterator[Floats]:
+    def columns(self, part: Part, *companions: Part) -> Iterator[Floats]:
         return map(Log().losses_of, self._posteriors(part.predictions))
 
-    def totals(self, part: Part, *beside: Part) -> tuple[Floats, Floats]:
+    def totals(self, part: Part, *companions: Part) -> tuple[Floats, Floats]:
         sums = list(map(Log().summed_losses, self._posteriors(part.predictions)))
         return part.predictions.class_weights, np.column_stack(sums)
 

@@ -111,14 +111,16 @@ def pav_steps(predictions: Data, *, class_: int | None = None) -> PavSteps:
     data = one_against_rest(predictions, class_)
     checks.check_binary("isotonic fits", data.n_classes, takes_class=True)
     begin(data)
-    given = data.given_priors
-    if given is not None and not given.all():
-        raise ArgumentError("priors", f"must be positive for isotonic fits, not {given.tolist()}")
+    given_priors = data.given_priors
+    if given_priors is not None and not given_priors.all():
+        raise ArgumentError(
+            "priors", f"must be positive for isotonic fits, not {given_priors.tolist()}"
+        )
     require_both_classes("isotonic fits", data.class_weights)
     blocks = pav_blocks(data)
     highest = count(HighestInSteps(blocks.lowest[1:]).over(data))
     # not from frequencies, which may underflow
-    weights = data.class_weights if given is None else given
+    weights = data.class_weights if given_priors is None else given_priors
     offset = float("nan") if data.kind == "raw scores" else data.log_odds_offset
     return PavSteps(
         blocks.lowest, highest, blocks.log_odds, blocks.negatives, blocks.positives,
@@ -164,8 +166,8 @@ def _points(steps: PavSteps) -> Floats:
     The steps are 100 evenly among all. Between are 201 scores, and those of 199 posteriors.
     """
     last = steps.lowest.size - 1
-    chosen = np.unique(np.linspace(0, last, min(last + 1, _MOST_STEPS)).round().astype(np.int64))
-    ends = np.union1d(steps.lowest[chosen], steps.highest[chosen])
+    places = np.unique(np.linspace(0, last, min(last + 1, _MOST_STEPS)).round().astype(np.int64))
+    ends = np.union1d(steps.lowest[places], steps.highest[places])
     finite = ends[np.isfinite(ends)]
     between = [np.linspace(finite[0], finite[-1], 201)] if finite.size else []
     if steps.kind != "raw scores":

@@ -169,7 +169,7 @@ class _MissedSums(ClassSums):
         """Number of points."""
         return len(self.points)
 
-    def columns(self, part: Part, *beside: Part) -> Iterator[Floats]:
+    def columns(self, part: Part, *companions: Part) -> Iterator[Floats]:
         predictions = part.predictions
         for point in self.points:
             decided = (predictions.log_posteriors - np.log(point)).argmax(axis=1)

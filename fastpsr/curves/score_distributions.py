@@ -242,13 +242,13 @@ def tippett(predictions: Data) -> TippettCurves:
     begin(predictions)
     require_both_classes("Tippett curves", predictions.class_weights)
     are_llrs = predictions.kind != "raw scores"
-    (targets, of_targets), (others, of_others) = count_all(
+    (targets, of_targets), (nontargets, of_others) = count_all(
         CollectClass(k, predictions.has_weights, Scores(are_llrs), "Tippett curves").over(
             predictions
         )
         for k in (1, 0)
     )
-    return TippettCurves(targets, _survival(of_targets), others, _survival(of_others), are_llrs)
+    return TippettCurves(targets, _survival(of_targets), nontargets, _survival(of_others), are_llrs)
 
 
 def _survival(weights: Floats) -> Floats:

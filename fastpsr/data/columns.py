@@ -36,9 +36,11 @@ class Columns(Mapping[str, NDArray[Any]]):
             place = f"columns[{name!r}]"
             is_array = hasattr(values, "__len__") and not isinstance(values, (str, Set, Mapping))
             if not is_array or getattr(values, "ndim", 1) != 1:
-                given = f"of type {type(values).__name__}"
-                given = f"of shape {values.shape}" if hasattr(values, "shape") else given
-                rule = f"must be an array of one dimension, not {given}"
+                description = f"of type {type(values).__name__}"
+                description = (
+                    f"of shape {values.shape}" if hasattr(values, "shape") else description
+                )
+                rule = f"must be an array of one dimension, not {description}"
                 raise ArgumentError("columns", rule, name=place)
             checks.check_length(place, len(values), n_samples)
             require_same_order(place, values, order)

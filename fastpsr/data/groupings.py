@@ -77,7 +77,7 @@ class Binner:
                 if name not in names:
                     rule = f"must be for columns of by: {', '.join(map(repr, names))}, not {name!r}"
                     raise ArgumentError("bins", rule)
-            self._own = {name: _valid(f"bins[{name!r}]", each) for name, each in bins.items()}
+            self._own = {name: _valid(f"bins[{name!r}]", binning) for name, binning in bins.items()}
         else:
             self._own = {} if bins is None else dict.fromkeys(names, _valid("bins", bins))
         self._words: dict[str, str | None] = {}
@@ -94,14 +94,14 @@ class Binner:
                 rule = f"must be of a column of numbers, but {name!r} has {str(word)!r}"
                 raise ArgumentError("bins", rule)
             return Binning()
-        own = self._own[name]
-        return Binning(quantiles(own) if isinstance(own, int) else own)
+        own_binning = self._own[name]
+        return Binning(quantiles(own_binning) if isinstance(own_binning, int) else own_binning)
 
     def check_used(self) -> None:
         """Raise if numbers are to be binned, and no column has numbers alone."""
         if self._words and None not in self._words.values():
-            found = [f"{name!r} has {str(word)!r}" for name, word in self._words.items()]
-            raise ArgumentError("bins", f"are for columns of numbers, but {' and '.join(found)}")
+            unusable = [f"{name!r} has {str(word)!r}" for name, word in self._words.items()]
+            raise ArgumentError("bins", f"are for columns of numbers, but {' and '.join(unusable)}")
 
     def check_number(
         self, names: Sequence[str], values: Collection[tuple[Any, ...]], more: str = ""
@@ -110,8 +110,8 @@ class Binner:
 
         `more` is put after their number.
         """
-        for name, own in zip(names, zip(*values, strict=True), strict=bool(values)):
-            distinct = set(own)
+        for name, column in zip(names, zip(*values, strict=True), strict=bool(values)):
+            distinct = set(column)
             if name in self._own or len(distinct) <= _MOST_NUMBERS:
                 continue
             if all(number_of(value) is not None for value in distinct):
@@ -287,9 +287,9 @@ def columns_by_name(by: Any) -> dict[Any, Any]:
         return {name if isinstance(name, str) else tuple(name): name for name in by}
     name = getattr(by, "name", None)  # of a Series of pandas or polars
     if not isinstance(name, str) or not name:
-        shown = repr(by) if isinstance(by, (str, int, float)) else type(by).__name__
+        text = repr(by) if isinstance(by, (str, int, float)) else type(by).__name__
         rule = (
-            f"must be names of columns, a dict of name to ids, or a Series with a name, not {shown}"
+            f"must be names of columns, a dict of name to ids, or a Series with a name, not {text}"
         )
         raise ArgumentError("by", rule, remedy="pass by={'group': ids}")
     return {name: by}
@@ -311,12 +311,12 @@ def named(
 
 def combined(columns: Sequence[Grouping]) -> tuple[list[tuple[Any, ...]], NDArray[Any]]:
     """Return the combinations of values that occur, and the place of each sample among them."""
-    first, *others = columns
+    first, *later_columns = columns
     combinations, places = [(value,) for value in first.values], first.places
-    for other in others:
-        n = len(other.values)
-        distinct, (places,) = numbered(places.astype(np.int64) * n + other.places)
-        combinations = [(*combinations[c // n], other.values[c % n]) for c in distinct.tolist()]
+    for column in later_columns:
+        n = len(column.values)
+        distinct, (places,) = numbered(places.astype(np.int64) * n + column.places)
+        combinations = [(*combinations[c // n], column.values[c % n]) for c in distinct.tolist()]
     return combinations, places
 
 

@@ -96,21 +96,21 @@ def _sums_of_rows(log_q: Floats) -> tuple[NDArray[Any], Floats, Floats, Floats]:
     np.exp(shares, out=shares)
     shares[rows, top] = 0.0
     sums = shares.sum(axis=1)
-    rest = largest + checks.log_of_rows(sums)
+    log_rest = largest + checks.log_of_rows(sums)
     small = np.flatnonzero(sums < _TINY)  # their exponentials lose digits
-    others = log_q[small]
-    others[np.arange(small.size), top[small]] = -np.inf
-    rest[small] = np.logaddexp.reduce(others, axis=1)
-    return top, largest, 1.0 + sums, rest
+    other_log_q = log_q[small]
+    other_log_q[np.arange(small.size), top[small]] = -np.inf
+    log_rest[small] = np.logaddexp.reduce(other_log_q, axis=1)
+    return top, largest, 1.0 + sums, log_rest
 
 
 def _log_odds(
-    log_q: Floats, class_: int, top: NDArray[Any], largest: Floats, sums: Floats, rest: Floats
+    log_q: Floats, class_: int, top: NDArray[Any], largest: Floats, sums: Floats, log_rest: Floats
 ) -> Floats:
     """Return the log-odds of a class: nothing cancels where it is not the most probable one."""
     are_top = np.flatnonzero(top == class_)
-    others = sums - np.exp(log_q - largest)
-    others[are_top] = 1.0
-    log_odds = log_q - largest - np.log(others)
-    log_odds[are_top] = log_q[are_top] - rest[are_top]
+    other_shares = sums - np.exp(log_q - largest)
+    other_shares[are_top] = 1.0
+    log_odds = log_q - largest - np.log(other_shares)
+    log_odds[are_top] = log_q[are_top] - log_rest[are_top]
     return log_odds

@@ -148,8 +148,8 @@ class ParquetFiles(TableSource):
             raise ModuleNotFoundError(
                 'Parquet files in parts need pyarrow: pip install "fastpsr[big]"', name=error.name
             ) from None
-        given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-        filesystem, expanded = _expand(given, storage_options)
+        path_list = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+        filesystem, expanded = _expand(path_list, storage_options)
         expression = filters
         if isinstance(filters, (list, tuple)):
             expression = pq.filters_to_expression(filters)
@@ -225,11 +225,13 @@ class ParquetFiles(TableSource):
         return pa.Table.from_batches(slices)
 
 
-def _expand(given: list[Any], storage_options: Mapping[str, Any] | None) -> tuple[Any, list[str]]:
+def _expand(
+    path_list: list[Any], storage_options: Mapping[str, Any] | None
+) -> tuple[Any, list[str]]:
     """Return the file system, and the files that paths, folders and patterns mean, in order."""
     import glob
 
-    urls = [str(path) for path in given]
+    urls = [str(path) for path in path_list]
     if storage_options is not None or any("://" in url for url in urls):
         import fsspec
         from pyarrow.fs import FSSpecHandler, PyFileSystem

@@ -349,8 +349,8 @@ class Predictions(ScoredLabels):
         """
         checks.check_choice("kind", kind, tuple(KINDS))
         if kind == "likelihoods":
-            given = checks.as_column(checks.read("scores", scores))
-            kind = "llrs" if given.ndim == 1 else "log-likelihoods"
+            column = checks.as_column(checks.read("scores", scores))
+            kind = "llrs" if column.ndim == 1 else "log-likelihoods"
         check_options(kind, priors, normalize, floor)
         if priors is not None and kind in ("llrs", "log10 llrs"):
             priors = _pair(float(checks.as_priors("priors", priors, 2)[1]), "priors")
@@ -522,13 +522,13 @@ def check_options(kind: ScoreKind, priors: ArrayLike | None, normalize: bool, fl
 
 def _read_logits(name: str, z: ArrayLike) -> NDArray[Any] | Logits:
     """Return log-odds, or rows for more than two classes."""
-    given = checks.as_column(checks.read(name, z))
-    look_at_logits(given)
-    if given.ndim == 1:
-        return checks.as_scores(name, given)
-    if given.shape[1:] == (2,):  # log-odds need no normalization
-        return _two_columns_apart(checks.as_log_rows(name, given))
-    return Logits.read(name, given)
+    column = checks.as_column(checks.read(name, z))
+    look_at_logits(column)
+    if column.ndim == 1:
+        return checks.as_scores(name, column)
+    if column.shape[1:] == (2,):  # log-odds need no normalization
+        return _two_columns_apart(checks.as_log_rows(name, column))
+    return Logits.read(name, column)
 
 
 def _two_columns_apart(rows: NDArray[Any]) -> NDArray[Any]:

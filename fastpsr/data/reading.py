@@ -107,14 +107,14 @@ class Reading:
         except ValueError as error:  # of one who asks; the others go on
             return without_frames(error)
 
-    def join(self, place: int, one: Any, other: Any) -> Any:
+    def join(self, place: int, total: Any, more: Any) -> Any:
         """Return what two accumulators of a step hold together."""
-        for each, rest in ((one, other), (other, one)):
+        for each, rest in ((total, more), (more, total)):
             if each is None:
                 return rest
             if isinstance(each, ValueError):
                 return each
-        return self.steps[place].merge(one, other)
+        return self.steps[place].merge(total, more)
 
     def answer(self, place: int, total: Any) -> Any:
         """Return the answer that all parts come to, or the error."""
@@ -229,10 +229,10 @@ def _raw_parts(reading: Reading) -> Iterator[dict[int, Part]]:
 
 def without_frames(error: ValueError) -> ValueError:
     """Return an error without traceback, whose frames would hold a part until all are read."""
-    each: BaseException | None = error
-    while each is not None:
-        each.__traceback__ = None
-        each = each.__context__
+    chained: BaseException | None = error
+    while chained is not None:
+        chained.__traceback__ = None
+        chained = chained.__context__
     return error
 
 
@@ -241,9 +241,9 @@ def _check_part(source: Any, predictions: Predictions, reads: frozenset[str]) ->
     if predictions.y_true is None and len(predictions):
         raise ArgumentError("y_true", "must be given in every part")
     for name in ("kind", "n_classes"):
-        given, wanted = getattr(predictions, name), getattr(source, name)
-        if given != wanted:
-            raise ArgumentError("parts", f"must agree in {name}: {wanted} and {given}")
+        value, wanted = getattr(predictions, name), getattr(source, name)
+        if value != wanted:
+            raise ArgumentError("parts", f"must agree in {name}: {wanted} and {value}")
     if not same_priors(source.given_priors, predictions.given_priors):
         raise ArgumentError("priors", "must be the same in all parts")
     for name in sorted(reads - ROWS):
@@ -279,8 +279,8 @@ class Tree:
                 above = (height + 1, place // 2)
                 if (place // 2 + 1) << (height + 1) <= n_runs:
                     node = self._nodes.pop((height, place))
-                    left = self._nodes.get(above)
-                    self._nodes[above] = node if left is None else self._join(left, node)
+                    sibling = self._nodes.get(above)
+                    self._nodes[above] = node if sibling is None else self._join(sibling, node)
             height += 1
 
 

@@ -114,8 +114,8 @@ class Given(Source):
         return predictions.with_columns(Columns({**predictions.columns, **further}))
 
 
-def same_priors(one: Floats | None, other: Floats | None) -> bool:
+def same_priors(priors: Floats | None, other_priors: Floats | None) -> bool:
     """Return whether given priors are the same, or both are left out."""
-    if one is None or other is None:
-        return one is other
-    return bool(np.array_equal(one, other))
+    if priors is None or other_priors is None:
+        return priors is other_priors
+    return bool(np.array_equal(priors, other_priors))

@@ -75,8 +75,8 @@ class Part:
         """The part of which this is a replicate, by other weights; else this part itself."""
         if not self.is_in_memory:
             return self if self._drawn_from is None else self._drawn_from
-        whole = self.predictions.drawn_from
-        return self if whole is self.predictions else Part.whole(whole)
+        original = self.predictions.drawn_from
+        return self if original is self.predictions else Part.whole(original)
 
     @property
     def has_weight(self) -> bool:

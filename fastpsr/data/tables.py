@@ -93,7 +93,7 @@ def names_columns(function: Callable[_P, _Result]) -> Callable[_P, _Result]:
     """Give a function that takes `ColumnNames` a signature with their names and defaults."""
     signature = inspect.signature(function)
     *parameters, _ = signature.parameters.values()
-    keywords = [each for each in parameters if each.kind is each.KEYWORD_ONLY]
+    keywords = [parameter for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
     positional = parameters[: len(parameters) - len(keywords)]
     named = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)

@@ -193,8 +193,8 @@ class _Summarize(Step[Any]):
         summary = self.metric.summarize(part.predictions)
         return summary if accumulator is None else self.metric.merge(accumulator, summary)
 
-    def merge(self, one: Any, other: Any) -> Any:
-        return self.metric.merge(one, other)
+    def merge(self, total: Any, more: Any) -> Any:
+        return self.metric.merge(total, more)
 
 
 def name_of(metric: object) -> str:
@@ -211,8 +211,10 @@ def check_metric(metric: object, argument: str = "metrics", *, takes_arrays: boo
             argument, f"must not be the class {name}", remedy=f"make one, {name}(...)"
         )
     if not callable(metric):
-        given = repr(metric) if isinstance(metric, (str, int, float)) else type(metric).__name__
-        raise ArgumentError(argument, f"must be callable, not {given}")
+        description = (
+            repr(metric) if isinstance(metric, (str, int, float)) else type(metric).__name__
+        )
+        raise ArgumentError(argument, f"must be callable, not {description}")
     if takes_arrays or isinstance(metric, Metric):
         return
     try:
@@ -220,8 +222,8 @@ def check_metric(metric: object, argument: str = "metrics", *, takes_arrays: boo
     except (TypeError, ValueError):  # of a compiled function
         return
     needed = [
-        name for name, each in parameters.items()
-        if each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD
+        name for name, option in parameters.items()
+        if option.default is option.empty and option.kind is option.POSITIONAL_OR_KEYWORD
     ]  # fmt: skip
     if len(needed) > 1:
         function = getattr(metric, "__name__", "f")

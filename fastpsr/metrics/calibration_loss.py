@@ -175,14 +175,14 @@ class _TwoLosses(ClassSums):
 
     rule: ScoringRule
     given_priors: Floats | None
-    beside: tuple[Any, ...] = ()
+    companions: tuple[Any, ...] = ()
     n_columns = 2
 
-    def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
-        return tuple(self.rule.losses_of(each.predictions) for each in (part, *beside))
+    def columns(self, part: Part, *companions: Part) -> tuple[Floats, ...]:
+        return tuple(self.rule.losses_of(one_part.predictions) for one_part in (part, *companions))
 
-    def totals(self, part: Part, *beside: Part) -> tuple[Floats, Floats]:
-        losses = [self.rule.summed_losses(each.predictions) for each in (part, *beside)]
+    def totals(self, part: Part, *companions: Part) -> tuple[Floats, Floats]:
+        losses = [self.rule.summed_losses(one_part.predictions) for one_part in (part, *companions)]
         return part.predictions.class_weights, np.column_stack(losses)
 
     def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreTotals, ScoreTotals]:
@@ -291,18 +291,18 @@ class ExpectedDivergence(_AfterCalibration[ReferenceMeans]):
                 for values in (expected_losses, divergences, _entropies)
             ]
             totals = side_by_side(
-                *(partial(each.total, predictions) for each in sums), over=predictions
+                *(partial(total.total, predictions) for total in sums), over=predictions
             )
-        return SemiEmpiricalDecomposition(*(each.mean for each in totals))
+        return SemiEmpiricalDecomposition(*(total.mean for total in totals))
 
 
 def _trained(data: Data) -> list[tuple[Calibrator, Training]]:
     """Return all calibrators with the first training, and one calibrator with each other."""
-    first, *others = [train for kind in TRAININGS for train in kind.examples(data)]
+    first, *other_trainings = [train for kind in TRAININGS for train in kind.examples(data)]
     calibrators = [kind() for kind in CALIBRATORS.values() if kind.suits(data)]
     return [
         *((calibrator, first) for calibrator in calibrators),
-        *((calibrators[0], train) for train in others),
+        *((calibrators[0], train) for train in other_trainings),
     ]
 
 

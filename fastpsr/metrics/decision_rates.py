@@ -137,13 +137,13 @@ class DecisionRate(Metric[DecisionCounts]):
                 square = self.beta**2
                 wrong = square * missed + wrong_1
                 return float((1.0 + square) * right_1 / ((1.0 + square) * right_1 + wrong))
-            part, whole = {
+            part, denominator = {
                 "precision": (right_1, right_1 + wrong_1),
                 "recall": (right_1, right_1 + missed),
                 "false positive rate": (wrong_1, counts[0].sum()),
                 "selection rate": (right_1 + wrong_1, counts.sum()),
             }[self.rate]
-            return float(part / whole)
+            return float(part / denominator)
 
 
 @dataclass(frozen=True, eq=False)

@@ -166,24 +166,24 @@ def metrics_named(
     if not isinstance(metric, str):
         check_metric(metric, argument)
         return {name_of(metric): metric}
-    known = default_metrics(n_classes, kind, **options)
-    others: Metrics = {}
-    for each in _NOT_RAW:
-        others |= default_metrics(n_classes, each, **options)
+    candidates = default_metrics(n_classes, kind, **options)
+    of_other_kinds: Metrics = {}
+    for other_kind in _NOT_RAW:
+        of_other_kinds |= default_metrics(n_classes, other_kind, **options)
     if kind != "raw scores":
-        known |= others
-    known |= other_metrics(n_classes, kind)
-    found = _called(metric, known)
-    if not found:
-        rule = f"must be among {', '.join(known)}, not {metric.strip()!r}"
-        if _called(metric, others):
+        candidates |= of_other_kinds
+    candidates |= other_metrics(n_classes, kind)
+    named_metrics = _called(metric, candidates)
+    if not named_metrics:
+        rule = f"must be among {', '.join(candidates)}, not {metric.strip()!r}"
+        if _called(metric, of_other_kinds):
             rule += ", which raw scores have no value of, as they only rank: calibrate them first"
         raise ArgumentError(argument, rule)
     return {
         name: named.with_interval()
         if isinstance(named, BoundOnTheseSamples | LossOfTable)
         else named
-        for name, named in found.items()
+        for name, named in named_metrics.items()
     }
 
 
@@ -191,19 +191,19 @@ def named_metric(
     metric: NamedMetric, n_classes: int, kind: Kind, argument: str = "metrics", **options: Any
 ) -> tuple[str, AnyMetric]:
     """Return the metric that is meant, with its name, where a text must mean one."""
-    found = metrics_named(metric, n_classes, kind, argument, **options)
-    if len(found) > 1:
-        raise ArgumentError(argument, f"must be one of {', '.join(found)}, not {metric!r}")
-    return next(iter(found.items()))
+    by_name = metrics_named(metric, n_classes, kind, argument, **options)
+    if len(by_name) > 1:
+        raise ArgumentError(argument, f"must be one of {', '.join(by_name)}, not {metric!r}")
+    return next(iter(by_name.items()))
 
 
-def _called(text: str, known: Metrics) -> Metrics:
+def _called(text: str, candidates: Metrics) -> Metrics:
     """Return the metrics of a name, or those of a name without parentheses."""
     wanted = text.strip().lower()
     wanted = _LABELS_OF_CLASSES.get(wanted, wanted)
-    found = {name: metric for name, metric in known.items() if name.lower() == wanted}
-    return found or {
-        name: metric for name, metric in known.items() if name.lower().split("(")[0] == wanted
+    matches = {name: metric for name, metric in candidates.items() if name.lower() == wanted}
+    return matches or {
+        name: metric for name, metric in candidates.items() if name.lower().split("(")[0] == wanted
     }
 
 
@@ -219,7 +219,7 @@ def _costs(minimal: Iterable[MinDCF | MinADCF], kind: Kind) -> Metrics:
     for cost in minimal:
         table[cost.label] = cost
         if kind != "raw scores":
-            given = {each.name: getattr(cost, each.name) for each in fields(cost)}
-            actual = ActDCF(**given) if isinstance(cost, MinDCF) else ActADCF(**given)
+            arguments = {part.name: getattr(cost, part.name) for part in fields(cost)}
+            actual = ActDCF(**arguments) if isinstance(cost, MinDCF) else ActADCF(**arguments)
             table[actual.label] = actual
     return table

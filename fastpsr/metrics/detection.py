@@ -404,10 +404,10 @@ class _LlrSums(LossSums):
 
     are_reweightable: bool
 
-    def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
+    def columns(self, part: Part, *companions: Part) -> tuple[Floats, ...]:
         return (self.rule.losses_of(self._at_priors(part.predictions)),)
 
-    def totals(self, part: Part, *beside: Part) -> tuple[Floats, Floats]:
+    def totals(self, part: Part, *companions: Part) -> tuple[Floats, Floats]:
         losses = self.rule.summed_losses(self._at_priors(part.predictions))
         return part.predictions.class_weights, losses[:, None]
 
@@ -416,11 +416,11 @@ class _LlrSums(LossSums):
         return predictions.as_llrs(self.given_priors[1])
 
 
-def _times_log(part: Floats, other: Floats) -> float:
+def _times_log(part: Floats, rival: Floats) -> float:
     """Return the sum of ``part log((part + other) / part)``, 0 where part is 0."""
     used = part > 0.0
     with np.errstate(over="ignore"):  # if the part is nearly 0
-        logs = np.log1p(other[used] / part[used])
+        logs = np.log1p(rival[used] / part[used])
     tiny = np.isinf(logs)
-    logs[tiny] = np.log(other[used][tiny]) - np.log(part[used][tiny])
+    logs[tiny] = np.log(rival[used][tiny]) - np.log(part[used][tiny])
     return float((part[used] * logs).sum())

@@ -170,8 +170,8 @@ class ECE(Metric[list[BinTotals] | BinTotals]):
         if self.norm == 1:
             return np.asarray(errors)
         used = weight > 0.0
-        whole = np.where(used, weight, 1.0)
-        return np.where(used, errors, 0.0) / (whole if self.norm == "max" else np.sqrt(whole))
+        divisor = np.where(used, weight, 1.0)
+        return np.where(used, errors, 0.0) / (divisor if self.norm == "max" else np.sqrt(divisor))
 
     @property
     def signed_errors(self) -> "ErrorsOfBins":

@@ -81,9 +81,9 @@ class _SpoofingCost(Metric[KindCounts]):
     @property
     def _name(self) -> str:
         """Name of the costs in labels."""
-        given = [getattr(self, field.name) for field in fields(self)[1:]]
+        values = [getattr(self, field.name) for field in fields(self)[1:]]
         defaults = [field.default for field in fields(self)[1:]]
-        return "asvspoof5" if given == defaults else ":".join(f"{value:g}" for value in given)
+        return "asvspoof5" if values == defaults else ":".join(f"{value:g}" for value in values)
 
     @property
     def _priors(self) -> str:

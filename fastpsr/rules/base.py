@@ -156,9 +156,9 @@ class ScoringRule(Options, ABC):
         >>> round(fp.rules.Brier().entropy([0.8, 0.2]), 4)
         0.16
         """
-        given = checks.read("p", p)
-        single = given.ndim == 1
-        rows = checks.as_posterior_rows("p", np.atleast_2d(given))
+        array = checks.read("p", p)
+        single = array.ndim == 1
+        rows = checks.as_posterior_rows("p", np.atleast_2d(array))
         value = self.entropies(rows)
         return float(value[0]) if single else value
 
