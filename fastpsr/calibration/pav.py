@@ -284,8 +284,8 @@ class _PavSums(CellLossSums):
         At given priors, samples of the classes weigh `factors` (2,) times their own weight in them.
         """
         if self.laplace:  # which weigh 1, as all samples
-            negatives, positives = (np.concatenate([[unit], of_class, [unit]])
-                for unit, of_class in zip(factors, (negatives, positives), strict=True))  # fmt: skip
+            negatives, positives = (np.concatenate([[unit], w, [unit]])
+                for unit, w in zip(factors, (negatives, positives), strict=True))  # fmt: skip
         starts = kernels.isotonic.pool_adjacent_violators(negatives, positives)
         log_odds = log_odds_of(np.add.reduceat(positives, starts),
                                np.add.reduceat(negatives, starts))  # fmt: skip

@@ -57,28 +57,33 @@ class _Area(RankMetric[Weighted | RankTable]):
         if self.class_ is None:
             checks.check_binary("this area", data.n_classes, takes_class=True)
             return [(self.area_of(data), 1.0)]
-        of_mean = self.class_ in self.means
-        for k in np.flatnonzero(data.class_weights == 0.0).tolist():
-            if of_mean or k == self.class_:
-                remedy = f"take classes that occur one by one, {type(self).__name__}(class_=c)"
-                rule = f"must have samples of class {k} for {self.label}, but none has weight"
-                raise ArgumentError("y_true", rule, remedy=remedy)
         areas = []
-        for binary, weight in self._binary(data):
+        for k, binary, weight in self._binary(data):
             begin(binary)
+            if not binary.class_weights[1]:
+                raise self._absent(k)
             areas.append((self.area_of(binary), weight))
         return areas
 
-    def _binary(self, data: Data) -> Iterator[tuple[Data, float]]:
-        """Yield the binary data of each class or pair, and its weight in the mean."""
+    def _binary(self, data: Data) -> Iterator[tuple[Any, Data, float]]:
+        """Yield each class, with its binary data and its weight in the mean; for pairs as often."""
         if self.class_ == "ovo":
+            absent = np.flatnonzero(data.class_weights == 0.0)
+            if absent.size:
+                raise self._absent(absent[0])
             for k, rival in permutations(range(data.n_classes), 2):
-                yield one_against_one(data, k, rival), 1.0
+                yield k, one_against_one(data, k, rival), 1.0
             return
         classes: Any = range(data.n_classes) if self.class_ in self.means else [self.class_]
         for k in classes:
             weight = float(data.priors[k]) if self.class_ == "weighted" else 1.0
-            yield one_against_rest(data, k), weight
+            yield k, one_against_rest(data, k), weight
+
+    def _absent(self, k: Any) -> ArgumentError:
+        """Return the error of a class without samples."""
+        remedy = f"take classes that occur one by one, {type(self).__name__}(class_=c)"
+        rule = f"must have samples of class {k} for {self.label}, but none has weight"
+        return ArgumentError("y_true", rule, remedy=remedy)
 
     def finish(self, summary: Weighted | RankTable) -> float:
         if isinstance(summary, RankTable):
