@@ -120,10 +120,10 @@ def bootstrap(
     frequencies of the replicate. Metrics that optimize on the data (EER, minDCF, minCllr, PAV) and
     ECE are biased: see `bias`, and docs/reference/coverage.md for the coverage of each method.
 
-    "auto" takes subsampling for these metrics, for calibrators that are trained on the test data
-    and for AUC; an inverted test for ECE; BCa for cross-fitted calibrators; and percentiles
-    otherwise. Where clusters or speakers are drawn, means and risks have intervals by the
-    jackknife, and operating points by subsampling.
+    "auto" takes subsampling for these metrics and for calibrators that are trained on the test
+    data; the jackknife on the scale of logits for AUC; an inverted test for ECE; BCa for
+    cross-fitted calibrators; and percentiles otherwise. Where clusters or speakers are drawn, means
+    and risks have intervals by the jackknife, and operating points by subsampling.
 
     Rows of positive weight are drawn with equal probability and keep their weight. Metrics of
     different kinds are not drawn jointly: for a function of several metrics pass a callable.

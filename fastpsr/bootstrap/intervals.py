@@ -35,6 +35,11 @@ _LEAST_SHARE = 0.5  # of subsets, or of groups left out, in which a metric must 
 UsedMethod = Literal[
     "percentile", "basic", "bca", "normal", "subsampling", "jackknife", "inverted test"
 ]
+#: Why a metric has no interval that has no error to measure.
+SEPARATED = (
+    "it has the same value in all subsets of the data, as where classes are separated; test more "
+    "samples, until some are wrong"
+)
 _HALVINGS = 30  # of the range of levels, in which a p-value is sought
 _N_STEPS = 80  # on the way to the largest errors
 
@@ -205,6 +210,13 @@ class Estimate(NamedTuple):
         t = float(stdtrit(self.total_degrees_of_freedom, (1.0 + confidence_level) / 2.0))
         if rule.scale == "plain":
             return Interval(center - t * error, center + t * error)
+        if rule.scale == "logit":
+            if not 0.0 < center < 1.0:
+                raise ValueError(
+                    f"the value is {center:.3g} after correction, and must lie in 0 to 1"
+                )
+            odds, factor = center / (1.0 - center), math.exp(t * error / (center * (1.0 - center)))
+            return Interval(odds / (factor + odds), odds * factor / (1.0 + odds * factor))
         distance = 1.0 - center if rule.scale == "log of the rest" else center
         if not distance > 0.0:
             of = "1 minus the value" if rule.scale == "log of the rest" else "the value"
@@ -293,6 +305,8 @@ def jackknife(value: float, left_out: Floats, rule: IntervalRule) -> Estimate:
     error = standard_error(psi)
     if not math.isfinite(error):
         raise ValueError("its values without single units are too near the largest float")
+    if not error and rule.scale == "logit":
+        raise ValueError(SEPARATED)
     df = degrees_of_freedom(psi) if error else math.nan
     return Estimate(value, error, df, math.inf, rule)
 
@@ -385,10 +399,7 @@ def subsampling(
     if not error > 0.0:
         if rule.scale == "plain":  # as for the difference of equal systems
             return Estimate(center, 0.0, math.nan, n_contrasts, rule)
-        raise ValueError(
-            "it has the same value in all subsets of the data, as where classes are separated; "
-            "test more samples, until some are wrong"
-        )
+        raise ValueError(SEPARATED)
     return Estimate(center, error, degrees_of_freedom(psi), n_contrasts, rule)
 
 
