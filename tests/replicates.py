@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 
 import fastpsr as fp
+from tests.contract import registry
 
 
 class Recorder:
@@ -31,6 +32,12 @@ class Recorder:
         numbers = [-1 if np.isnan(number) else int(number) for number in replicates]
         subsets = [weights for number, weights in self.weights.items() if number not in numbers]
         return np.array([self.weights.get(number, nothing) for number in numbers]), subsets
+
+
+def schemes(first, second):
+    """Return each scheme by name, with the first column as clusters, and both as speakers."""
+    columns = {"unit": first, "left": first, "right": second}
+    return {kind: registry.resampling(kind, columns) for kind in registry.RESAMPLING_KINDS}
 
 
 def quietly(call, *arguments, **options):

@@ -324,15 +324,6 @@ def test_metrics_that_are_undefined_in_every_replicate():
     assert np.isnan([*result.interval, result.bias, result.standard_error]).all()
 
 
-def test_ece_of_zero_lies_on_a_boundary():
-    """No interval can reach below it."""
-    data = fp.Predictions.from_posteriors([0, 1] * 50, [0.5] * 100)
-    result = fp.bootstrap(fp.ECE(1), data, seed=0)
-    assert result.value == 0.0
-    assert result.interval.low >= 0.0
-    assert result.bias > 0.0
-
-
 # Coverage
 
 

@@ -151,17 +151,6 @@ def test_degrees_of_freedom_grow_with_the_number_of_units():
     assert width == pytest.approx(0.01, rel=2.0 / result.n)
 
 
-@pytest.mark.parametrize("metric", [MEAN, fp.EER()], ids=lambda metric: metric.label)
-def test_fresh_intervals_have_the_width(metric):
-    ratios = []
-    for seed in range(6):
-        pilot = detector(1_200, seed=seed)
-        wanted = width_of(metric, pilot, seed=seed) / 2.0
-        fresh = detector(size(metric, pilot, wanted, seed=seed).n, seed=100 + seed)
-        ratios.append(width_of(metric, fresh, seed=100 + seed) / wanted)
-    assert np.mean(ratios) == pytest.approx(1.0, abs=0.2)
-
-
 # What is counted
 
 

@@ -73,12 +73,7 @@ def test_ece_counts_the_first_of_equal_confidences_as_the_decision():
     assert_close(fp.ECE(on="confidence")([0, 1], [0.5, 0.5]), 0.0)
 
 
-def test_ece_refuses_bad_options():
-    for argument, value in (
-        ("bins", 0), ("bins", 2.5), ("norm", 3), ("on", "classes"), ("binning", "equal"),
-    ):  # fmt: skip
-        with refuses(argument):
-            fp.ECE(**{argument: value})(samples.make(2).predictions)
+def test_ece_of_many_classes_is_of_the_confidence():
     with pytest.raises(ValueError, match="confidence"):
         fp.ECE()(samples.make(3).predictions)
 

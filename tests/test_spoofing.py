@@ -94,9 +94,6 @@ def test_invalid_spoofed_trials(spoof, argument, index):
     assert (caught.value.argument, caught.value.index) == (argument, index)
 
 
-# Parts and replicates
-
-
 # Groups that share targets
 
 
