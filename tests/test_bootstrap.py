@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
+from tests.refusal import refuses
 from tests.replicates import quietly, recorded, schemes, values_at
 
 BRIER = fp.rules.Brier()
@@ -271,9 +272,8 @@ def test_a_function_that_does_not_use_the_weights_is_warned_of():
 )
 def test_bad_ids(resampling, argument):
     for call in (fp.bootstrap, lambda metric, data, **o: fp.compare(metric, data, data, **o)):
-        with pytest.raises(fp.ArgumentError) as caught:
+        with refuses(argument):
             call(fp.BrierScore(), DATA, resampling=resampling)
-        assert caught.value.argument.split(" ")[0] == argument
 
 
 def test_the_fewest_replicates_of_a_level():

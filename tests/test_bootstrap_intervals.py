@@ -330,9 +330,6 @@ def test_metrics_that_are_undefined_in_every_replicate():
 @pytest.mark.parametrize(
     ("metric", "method", "population", "n_sets"),
     [
-        (fp.BrierScore(False), "percentile", 1.0 / 6.0, 150),  # the mean of q (1 - q)
-        (fp.CrossEntropy(False), "bca", 0.5, 60),  # the mean entropy
-        (fp.ExpectedScore(BRIER, False), "normal", 1.0 / 6.0, 100),
         (fp.AUC(), "subsampling", 5.0 / 6.0, 50),
         (fp.EER(), "auto", 0.25, 50),
         (fp.ECE(5), "auto", 0.0, 100),

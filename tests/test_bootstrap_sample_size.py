@@ -1,6 +1,5 @@
 """How many samples, clusters or speakers an interval of a given width needs."""
 
-import json
 import math
 
 import numpy as np
@@ -246,10 +245,6 @@ def test_a_pilot_without_an_interval_is_refused():
 
 def test_what_is_shown():
     result = size(fp.EER(), detector(), 0.02)
-    content = result.to_dict()
-    assert json.loads(json.dumps(content, allow_nan=False)) == content
-    assert (content["name"], content["unit"]) == ("EER", "fraction")
-    assert content["low"] < content["n"] < content["high"]
     assert result.to_frame().columns == ["curve_n", "curve_width"]
     low, high = result.interval
     text = f"{result.n:,} samples ({low:,.0f} to {high:,.0f}) for a 95% interval of width 0.02"

@@ -9,6 +9,7 @@ from scipy import special
 import fastpsr as fp
 from fastpsr import kernels
 from fastpsr.kernels.compiler import is_plain
+from tests.refusal import refuses
 
 
 def hostile(shape, dtype, seed=0):
@@ -71,9 +72,8 @@ def test_invalid_logits_are_found_anywhere(shape, dtype, bad):
         for column in (0, shape[1] - 1):
             wrong = z.copy()
             wrong[row, slice(None) if bad == "row" else column] = -np.inf if bad == "row" else bad
-            with pytest.raises(fp.ArgumentError) as caught:
+            with refuses("z", index=row):
                 fp.Predictions.from_logits(None, wrong)
-            assert (caught.value.argument, caught.value.index) == ("z", row)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -8,6 +8,7 @@ import pytest
 
 import fastpsr as fp
 from tests import reference, samples
+from tests.refusal import refuses
 
 Y = [0, 1, 1, 0]
 Q = [0.25, 0.75, 0.5, 0.125]  # exact in float32
@@ -66,9 +67,8 @@ def test_llrs_of_posteriors_can_leave_out_the_prior_of_other_data():
     unlabeled = fp.Predictions.from_posteriors(None, [0.1, 0.8])
     assert_close(unlabeled.as_llrs(training_prior=0.2).llrs, unlabeled.log_odds - odds)
     for wrong in (of_training, data):
-        with pytest.raises(fp.ArgumentError) as caught:
+        with refuses("training_prior"):
             wrong.as_llrs(training_prior=0.2 if wrong is of_training else 1.0)
-        assert caught.value.argument == "training_prior"
 
 
 def test_targets_and_nontargets():
@@ -272,9 +272,8 @@ def test_of_a_kind_takes_what_its_constructor_takes():
     ],
 )
 def test_of_a_kind_names_its_own_arguments(kind, y, scores, options, argument, index):
-    with pytest.raises(fp.ArgumentError) as caught:
+    with refuses(argument, index=index):
         fp.Predictions.of(kind, y, scores, **options)
-    assert (caught.value.argument, caught.value.index) == (argument, index)
 
 
 def test_predictions_are_made_by_their_constructors_only():

@@ -21,7 +21,6 @@ import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from queue import SimpleQueue
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "fastpsr"
@@ -73,8 +72,8 @@ def plausible():
 class Copy:
     """A copy of the project with its compiled kernels."""
 
-    def __init__(self, number):
-        self.root = Path(tempfile.gettempdir()) / "fastpsr-mutants" / str(number)
+    def __init__(self):
+        self.root = Path(tempfile.gettempdir()) / "fastpsr-mutants" / "copy"
         self.compiled = self.root.with_suffix(".compiled")
         shutil.rmtree(self.root, ignore_errors=True)
         shutil.rmtree(self.compiled, ignore_errors=True)
@@ -94,7 +93,7 @@ class Copy:
         options = ["-q", "-p", "no:cacheprovider"]
         self._run([sys.executable, "-m", *command, *options, *files[number::n_runs]])
 
-    def first_failure(self, mutant, n_processes):
+    def first_failure(self, mutant):
         """Return the test that finds a bug, None if all pass; raise if it fails without the bug.
 
         Tests that execute the line come first, then the golden values and the contracts, then all.
@@ -104,7 +103,7 @@ class Copy:
         rounds = [executing, likely, []] if executing else [likely, []]
         self._put(mutant)
         try:
-            failures = (self._failure(tests, n_processes) for tests in rounds)
+            failures = (self._failure(tests) for tests in rounds)
             test = next(filter(None, failures), None)
         finally:
             ignore = shutil.ignore_patterns("__pycache__")
@@ -112,7 +111,7 @@ class Copy:
             shutil.copytree(PACKAGE, self.root / "fastpsr", ignore=ignore)
             shutil.copytree(self.compiled, self.root / "fastpsr" / "kernels" / "__pycache__")
         again = ["--collect-only"] if test == _NO_START else [test]
-        if test and test != _NO_END and self._failure(again, 0):
+        if test and test != _NO_END and self._failure(again):
             raise RuntimeError(f"{test} fails without the bug in {mutant.module}")
         return test
 
@@ -122,10 +121,10 @@ class Copy:
         if mutant.module.startswith("kernels/"):  # the cache is valid for one text of all kernels
             self._run([sys.executable, "-m", "fastpsr", "warmup"])  # of which some may not compile
 
-    def _failure(self, arguments, n_processes):
+    def _failure(self, arguments):
         options = ["-x", "-q", "--tb=no", "-p", "no:cacheprovider", "--timeout=300"]
-        few = n_processes == 1 or 0 < len(arguments) <= _FEW_TESTS
-        options += ["--timeout-method=thread", "-n", str(0 if few else n_processes)]
+        few = 0 < len(arguments) <= _FEW_TESTS
+        options += ["--timeout-method=thread", "-n", "0" if few else "auto"]
         code, output = self._run([sys.executable, "-m", "pytest", *options, *arguments])
         if code == 0:
             return None
@@ -214,7 +213,6 @@ recorded which), then the golden values and the contracts, then all others. {n_r
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", action="append", metavar="MODULE", help="may be repeated")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="mutants at a time")
     parser.add_argument("--record", action="store_true", help="record which tests execute lines")
     parser.add_argument("--list", action="store_true", help="print the mutants, run none")
     parser.add_argument("--markdown", type=Path, help="write the list")
@@ -227,41 +225,32 @@ def main():
         for mutant in chosen:
             print(f"{mutant.module} | {mutant.kind} | {mutant.seen}")
     elif options.record:
-        record(os.cpu_count() or 1)
+        record()
     elif todo:
-        run(todo, options.jobs)
+        run(todo)
     known = results()
     if options.markdown:
         options.markdown.write_text(page(mutants, known), "utf-8")
 
 
-def record(n_runs):
+def record():
     """Record which tests execute which lines."""
-    copy = Copy("record")
+    copy, n_runs = Copy(), os.cpu_count() or 1
     with ThreadPoolExecutor(n_runs) as pool:
         list(pool.map(lambda k: copy.record(k, n_runs, f"{RECORD}.{k}"), range(n_runs)))
 
 
-def run(todo, n_jobs):
-    """Run mutants, some at a time, and append the results to the file."""
+def run(todo):
+    """Run mutants, and append the results to the file."""
     RESULTS.parent.mkdir(exist_ok=True)
-    copies = SimpleQueue()
-    for number in range(n_jobs):
-        copies.put(Copy(number))
-    n_processes = max(1, (os.cpu_count() or 1) // n_jobs)
     if not list(RECORD.parent.glob(f"{RECORD.name}*")):
-        record(n_jobs * n_processes)
-
-    def find(mutant):
-        copy = copies.get()
-        test = copy.first_failure(mutant, n_processes)
-        copies.put(copy)
+        record()
+    copy = Copy()
+    for mutant in todo:
+        test = copy.first_failure(mutant)
         with RESULTS.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"key": mutant.key, **asdict(mutant), "test": test}) + "\n")
         print(f"{mutant.module}, {mutant.kind}, {mutant.seen}: {test or 'NOT FOUND'}", flush=True)
-
-    with ThreadPoolExecutor(n_jobs) as pool:
-        list(pool.map(find, todo))
 
 
 if __name__ == "__main__":
