@@ -12,6 +12,12 @@ from itertools import pairwise
 import numpy as np
 from scipy import optimize
 
+
+def assert_close(value, expected, rtol=1e-12, atol=1e-14):
+    """Compare to the accuracy that the contract promises."""
+    np.testing.assert_allclose(value, expected, rtol=rtol, atol=atol)
+
+
 # What a sample counts
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
@@ -89,6 +90,18 @@ def values_at(metrics, data, weights):
                 with contextlib.suppress(ValueError):  # undefined
                     values[m, k] = metric(drawn)
     return values
+
+
+def of_repeated_rows(metric, data, times):
+    """Return the metric of rows that are repeated, with their folds; nan if it is undefined."""
+    rows = np.repeat(np.arange(len(data)), np.round(times).astype(int))
+    try:
+        if isinstance(getattr(metric, "train", None), fp.CrossFit):
+            metric = replace(metric, train=fp.CrossFit(metric.train.folds[rows]))
+        with np.errstate(all="ignore"):
+            return float(quietly(metric, data[rows]))
+    except ValueError:
+        return np.nan
 
 
 class Subsets:

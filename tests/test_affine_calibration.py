@@ -7,13 +7,10 @@ import pytest
 
 import fastpsr as fp
 from tests import reference, samples
+from tests.reference import assert_close
 from tests.refusal import refuses
 
 OPTIMUM = 1e-8  # relative accuracy where an optimizer decides
-
-
-def assert_close(value, expected, rtol=1e-12, atol=1e-14):
-    np.testing.assert_allclose(value, expected, rtol=rtol, atol=atol)
 
 
 # Affine calibration of posteriors

@@ -1,13 +1,13 @@
 """Replicates are distributed as the schemes say: every outcome of small sets, and large ones."""
 
-import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 
 import fastpsr as fp
 from tests import reference_bootstrap as reference
-from tests.replicates import quietly
+from tests.replicates import of_repeated_rows, quietly
 
 LOG, BRIER = fp.rules.Log(), fp.rules.Brier()
 
@@ -18,20 +18,6 @@ def scheme_of(scheme, ids):
     if scheme == "nested":
         return fp.Nested(ids)
     return {"iid": fp.IID(), "stratified": fp.Stratified()}[scheme]
-
-
-def value_at(metric, predictions):
-    """Return the function of draw counts that is the metric of rows that are repeated."""
-
-    def value(times):
-        try:
-            with np.errstate(all="ignore"), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                return float(metric(predictions[np.repeat(np.arange(times.size), times)]))
-        except ValueError:
-            return float("nan")
-
-    return value
 
 
 def replicates(metrics, predictions, n, **options):
@@ -73,7 +59,7 @@ def check_all_outcomes(metrics, data, weights, scheme, ids, n=1_200):
     outcomes = list(reference.every_replicate(scheme, data.y_true, weights, ids))
     assert abs(sum(p for _, p in outcomes) - 1.0) < 1e-12
     for metric, values in zip(metrics, drawn, strict=True):
-        expected = reference.distribution(value_at(metric, data), outcomes)
+        expected = reference.distribution(partial(of_repeated_rows, metric, data), outcomes)
         assert len(expected) > 1, metric
         reference.assert_distributed(list(map(reference.key_of, values)), expected)
 

@@ -9,12 +9,11 @@ import fastpsr as fp
 from tests import samples
 from tests.contract import registry
 from tests.dealt_folds import fold_numbers
-from tests.replicates import quietly, recorded, values_at
+from tests.replicates import of_repeated_rows, quietly, recorded, values_at
 
 LOG, BRIER = fp.rules.Log(), fp.rules.Brier()
 KINDS = ("posteriors", "log-posteriors", "likelihoods", "llrs", "raw")
 N = 70
-ROWS = np.arange(N)
 
 
 def predictions_of(kind, K, scores, weights, priors, seed=0):
@@ -40,7 +39,7 @@ def predictions_of(kind, K, scores, weights, priors, seed=0):
 
 def clusters(data):
     """A few clusters of one class each: a replicate may have little of a class, or nothing."""
-    return fp.Clusters(data.labels * 3 + ROWS % 3)
+    return fp.Clusters(data.labels * 3 + np.arange(N) % 3)
 
 
 def replicates(metrics, data, n=6, seed=1):
@@ -52,17 +51,11 @@ def replicates(metrics, data, n=6, seed=1):
     return np.array([result.replicates for result in results]), weights
 
 
-def of_repeated_rows(metric, data, weights):
+def repeated(metric, data, weights):
+    """Return the metric of rows that are repeated until they weigh as in replicates."""
     own = data.weights if data.weights.size else np.ones(N)
-    times = np.divide(weights, own, out=np.zeros(N), where=own > 0.0).round().astype(int)
-    rows = np.repeat(ROWS, times)
-    try:
-        if isinstance(getattr(metric, "train", None), fp.CrossFit):
-            metric = replace(metric, train=fp.CrossFit(metric.train.folds[rows]))
-        with np.errstate(all="ignore"):
-            return quietly(metric, data[rows])
-    except ValueError:
-        return np.nan  # undefined
+    times = np.divide(weights, own, out=np.zeros(weights.shape), where=own > 0.0)
+    return [of_repeated_rows(metric, data, of_rows) for of_rows in times]
 
 
 def plain_metrics(kind, K):
@@ -92,7 +85,7 @@ def test_replicates_are_values_of_repeated_rows(kind, weights):
         metrics = [*plain_metrics(kind, K)]
         values, drawn = replicates(metrics, data)
         for metric, of_metric in zip(metrics, values, strict=True):
-            expected = [of_repeated_rows(metric, data, each) for each in drawn]
+            expected = repeated(metric, data, drawn)
             np.testing.assert_allclose(
                 of_metric, expected, rtol=1e-12, atol=1e-14, err_msg=f"{metric} of {scores}"
             )
@@ -141,7 +134,7 @@ def test_calibrators_are_refitted_to_each_replicate(train):
         expected = values_at(metrics, data, drawn)
         for k, metric in enumerate(metrics):
             if registry.counts_rows(metric):  # weights do not say how many rows there are
-                expected[k] = [of_repeated_rows(metric, data, each) for each in drawn]
+                expected[k] = repeated(metric, data, drawn)
             tolerance = CALIBRATORS[metric.calibrator]
             np.testing.assert_allclose(
                 values[k], expected[k], rtol=tolerance, atol=tolerance,

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import fastpsr as fp
 from tests import reference, samples
+from tests.reference import assert_close
 from tests.refusal import refuses
 
 RULES = {
@@ -16,10 +17,6 @@ RULES = {
     "brier": (fp.rules.Brier(), reference.brier_class_losses),
 }
 every_rule = pytest.mark.parametrize("rule_name", RULES)
-
-
-def assert_close(value, expected, rtol=1e-12, atol=1e-14):
-    np.testing.assert_allclose(value, expected, rtol=rtol, atol=atol)
 
 
 # Expected calibration error

@@ -6,11 +6,8 @@ import pytest
 import fastpsr as fp
 from tests import samples
 from tests.dealt_folds import fold_numbers, folds_of
+from tests.reference import assert_close
 from tests.refusal import refuses
-
-
-def assert_close(value, expected, rtol=1e-12, atol=1e-14):
-    np.testing.assert_allclose(value, expected, rtol=rtol, atol=atol)
 
 
 def test_bad_folds_and_groups():

@@ -7,12 +7,7 @@ import pytest
 
 import fastpsr as fp
 from tests import reference, samples
-
-RTOL, ATOL = 1e-12, 1e-14  # what the contract promises
-
-
-def assert_close(value, expected):
-    np.testing.assert_allclose(value, expected, rtol=RTOL, atol=ATOL)
+from tests.reference import assert_close
 
 
 def rules(K):

@@ -8,14 +8,11 @@ import pytest
 
 import fastpsr as fp
 from tests import reference, samples
+from tests.reference import assert_close
 from tests.refusal import refuses
 
 Y = [0, 1, 1, 0]
 Q = [0.25, 0.75, 0.5, 0.125]  # exact in float32
-
-
-def assert_close(value, expected, rtol=1e-12, atol=1e-14):
-    np.testing.assert_allclose(value, expected, rtol=rtol, atol=atol)
 
 
 def assert_same(one, other):
