@@ -191,15 +191,6 @@ def test_scores_that_are_all_alike():
     assert set(eer) == set(auc) == {0.5}
 
 
-def test_speakers_who_meet_only_themselves_are_clusters():
-    data, ids = detector(300), np.arange(300) % 20
-    metrics = [fp.Cllr(), fp.EER(), fp.DevPAV()]
-    np.testing.assert_array_equal(
-        replicates(metrics, data, resampling=fp.TwoWay(ids, ids)),
-        replicates(metrics, data, resampling=fp.Clusters(ids)),
-    )
-
-
 # Metrics of the user's own
 
 

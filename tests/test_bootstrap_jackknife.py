@@ -104,19 +104,6 @@ def test_differences_are_paired(scheme):
         assert equal.interval == (0.0, 0.0)
 
 
-def test_of_equal_clusters_it_is_students_interval():
-    """Half of the clusters are all wrong: influences have one size."""
-    n_ids = 30
-    losses = np.repeat([0.9, 0.1], 2 * n_ids)
-    data = fp.Predictions.from_posteriors(np.ones(losses.size), 1.0 - losses)
-    metric = fp.ExpectedScore(fp.rules.Cost([[0.0, 1.0], [1.0, 0.0]]), normalized=False)
-    scheme = fp.Clusters(np.repeat(np.arange(n_ids), 4))
-    result = fp.bootstrap(metric, data, resampling=scheme, n_resamples=40, seed=0)
-    assert result.degrees_of_freedom == n_ids - 1
-    reach = stats.t(n_ids - 1).ppf(0.975) * 0.5 / math.sqrt(n_ids - 1)
-    np.testing.assert_allclose(result.interval, [0.5 - reach, 0.5 + reach], rtol=1e-8)
-
-
 def test_a_cluster_with_all_errors_leaves_the_upper_end_open():
     scheme = fp.Clusters(np.repeat(np.arange(20), 10))
     y = np.tile([0, 1], 100)

@@ -198,14 +198,6 @@ def test_curves_of_one_class_are_those_of_its_posterior(curve):
         np.testing.assert_array_equal(value, vars(curve(two))[name])
 
 
-def test_intervals_of_one_class():
-    results = fp.bootstrap(
-        [fp.AUC(1), fp.AUC("macro")], of_four()[0], n_resamples=40, seed=0, method="percentile"
-    )
-    for result in results:
-        assert 0.5 < result.interval.low < result.value < result.interval.high < 1.0
-
-
 def test_classes_that_are_not_there():
     data, _ = of_four()
     for call in (lambda: fp.roc(data, class_=4), lambda: fp.AUC(4)(data)):

@@ -1,9 +1,9 @@
 """Put bugs into the package, and see which of them the quick tests find.
 
-``python -m tools.mutants --markdown build/mutants.md`` puts the bugs of mutants.toml into a copy of
-the project one by one, and runs the quick tests until one fails: first those that execute the line
-of the bug, as a run under coverage has recorded, then all others. Results are kept in
-``build/mutants.jsonl``, so that a run that is interrupted continues; delete the file to begin anew.
+``python -m tools.mutants`` puts the bugs of mutants.toml into a copy of the project one by one, and
+runs the quick tests until one fails: first those that execute the line of the bug, as a run under
+coverage has recorded, then the golden values and the contracts, then all others. Results are kept
+in ``build/mutants.jsonl``, so that a run that is interrupted continues; delete it to begin anew.
 """
 
 import argparse
@@ -187,50 +187,22 @@ def results():
     return {entry["key"]: entry["test"] for entry in map(json.loads, lines)}
 
 
-def page(mutants, known):
-    """Return the list of mutants, with who found them, as Markdown."""
-    tests = [known.get(mutant.key, "not run") for mutant in mutants]
-    n_run = len(tests) - tests.count("not run")
-    rows = []
-    for mutant, test in zip(mutants, tests, strict=True):
-        by = f"`{test.removeprefix('tests/')}`" if test else "**none**"
-        cells = [f"`{mutant.module}`", mutant.kind, mutant.seen, by]
-        rows.append(" | ".join(cell.replace("|", r"\|") for cell in cells))
-    table = "\n".join(f"| {row} |" for row in rows)
-    return f"""# Mutants
-
-{len(mutants)} plausible bugs, which tools/mutants.toml lists, are put into a copy of the project
-one by one. Quick tests run until one fails: those that execute the line of the bug (coverage
-recorded which), then the golden values and the contracts, then all others. {n_run} were run:
-{n_run - tests.count(None)} are found.
-
-| module | kind | bug | found by |
-| --- | --- | --- | --- |
-{table}
-"""
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", action="append", metavar="MODULE", help="may be repeated")
     parser.add_argument("--record", action="store_true", help="record which tests execute lines")
     parser.add_argument("--list", action="store_true", help="print the mutants, run none")
-    parser.add_argument("--markdown", type=Path, help="write the list")
     options = parser.parse_args()
-    mutants = plausible()
-    chosen = [each for each in mutants if each.module in (options.only or [each.module])]
-    known = results()
-    todo = [each for each in chosen if each.key not in known]
-    if options.list:
-        for mutant in chosen:
-            print(f"{mutant.module} | {mutant.kind} | {mutant.seen}")
-    elif options.record:
+    chosen = [each for each in plausible() if each.module in (options.only or [each.module])]
+    todo = [each for each in chosen if each.key not in results()]
+    if options.record:
         record()
-    elif todo:
+    elif todo and not options.list:
         run(todo)
     known = results()
-    if options.markdown:
-        options.markdown.write_text(page(mutants, known), "utf-8")
+    for mutant in chosen:
+        test = known.get(mutant.key, "not run") or "NOT FOUND"
+        print(f"{mutant.module} | {mutant.kind} | {mutant.seen} | {test}")
 
 
 def record():
