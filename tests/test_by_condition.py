@@ -192,6 +192,14 @@ def test_small_conditions_use_the_pooled_calibrator():
         assert ((scores == of_all) == (group != "large")).all()
 
 
+def test_as_many_samples_as_are_needed_are_enough():
+    data = sample()
+    fewest = int(np.bincount(data.labels[GENDER["gender"] == "f"]).min())
+    for more, is_alone in ((0, True), (1, False)):
+        fitted = fp.ByCondition(min_per_class=fewest + more).fit(data, GENDER)
+        assert (fitted["gender=f"] is not fitted.pooled_) == is_alone
+
+
 def test_each_training_set_decides():
     """A group that is large enough outside of some folds only."""
     data, group = sample(n=600), np.repeat(["a", "b"], [200, 400])
