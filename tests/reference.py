@@ -12,6 +12,12 @@ from itertools import pairwise
 import numpy as np
 from scipy import optimize
 
+
+def assert_close(value, expected, rtol=1e-12, atol=1e-14):
+    """Compare to the accuracy that the contract promises."""
+    np.testing.assert_allclose(value, expected, rtol=rtol, atol=atol)
+
+
 # What a sample counts
 
 
@@ -327,24 +333,3 @@ def fit_affine(log_rows, y, mass, offset=0.0, with_bias=True):
     assert np.abs(gradient(best)).max() < 1e-10, "the reference did not converge"
     bias = np.append(0.0, best[1:]) if with_bias else np.zeros(K)
     return best[0], bias - bias.mean()
-
-
-# Numbers that occur twice
-
-
-def cross_fit(fit_and_transform, folds):
-    """Values of each sample from a fit on the other folds.
-
-    `fit_and_transform(train, test)` takes row numbers and returns the values of the rows `test`.
-    """
-    folds = np.asarray(folds)
-    out = np.empty(folds.size)
-    for fold in set(folds.tolist()):
-        test = np.flatnonzero(folds == fold)
-        out[test] = fit_and_transform(np.flatnonzero(folds != fold), test)
-    return out
-
-
-def may_train(folds_of_i, folds_of_j):
-    """Whether trial j may train the fit that calibrates trial i: no fold in common."""
-    return not set(folds_of_i) & set(folds_of_j)

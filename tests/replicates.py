@@ -3,10 +3,12 @@
 import contextlib
 import itertools
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
 import fastpsr as fp
+from tests.contract import registry
 
 
 class Recorder:
@@ -31,6 +33,12 @@ class Recorder:
         numbers = [-1 if np.isnan(number) else int(number) for number in replicates]
         subsets = [weights for number, weights in self.weights.items() if number not in numbers]
         return np.array([self.weights.get(number, nothing) for number in numbers]), subsets
+
+
+def schemes(first, second):
+    """Return each scheme by name, with the first column as clusters, and both as speakers."""
+    columns = {"unit": first, "left": first, "right": second}
+    return {kind: registry.resampling(kind, columns) for kind in registry.RESAMPLING_KINDS}
 
 
 def quietly(call, *arguments, **options):
@@ -82,6 +90,18 @@ def values_at(metrics, data, weights):
                 with contextlib.suppress(ValueError):  # undefined
                     values[m, k] = metric(drawn)
     return values
+
+
+def of_repeated_rows(metric, data, times):
+    """Return the metric of rows that are repeated, with their folds; nan if it is undefined."""
+    rows = np.repeat(np.arange(len(data)), np.round(times).astype(int))
+    try:
+        if isinstance(getattr(metric, "train", None), fp.CrossFit):
+            metric = replace(metric, train=fp.CrossFit(metric.train.folds[rows]))
+        with np.errstate(all="ignore"):
+            return float(quietly(metric, data[rows]))
+    except ValueError:
+        return np.nan
 
 
 class Subsets:

@@ -12,31 +12,6 @@ mp = mpmath.MPContext()
 mp.dps = 50
 
 
-def exact_losses(row):
-    """Return the log and Brier losses of each class, for log-posteriors as floats."""
-    row = [mp.mpf(float(x)) for x in row]
-    q = [mp.exp(x) for x in row]
-    q = [x / mp.fsum(q) for x in q]
-    K = len(q)
-    brier = [mp.fsum((q[i] - (i == h)) ** 2 for i in range(K)) / K for h in range(K)]
-    return [-mp.log(x) if x else mp.inf for x in q], brier
-
-
-@pytest.mark.parametrize("weights", ["none", "wild", "tiny", "huge", "zero on infinite losses"])
-@pytest.mark.parametrize(("K", "scores"), [(2, "extreme"), (3, "infinite"), (7, "plain")])
-def test_expected_scores(K, scores, weights):
-    sample = samples.make(K, 40, scores=scores, weights=weights)
-    w = [Fraction(1)] * 40 if sample.weights is None else [Fraction(x) for x in sample.weights]
-    for i, metric in enumerate((fp.CrossEntropy(False), fp.BrierScore(False))):
-        terms = [
-            exact_losses(row)[i][y] * mp.mpf(x.numerator) / x.denominator
-            for row, y, x in zip(sample.log_q, sample.y, w, strict=True)
-            if x
-        ]
-        expected = mp.fsum(terms) / mp.fsum([mp.mpf(x.numerator) / x.denominator for x in w])
-        assert metric(sample.predictions) == pytest.approx(float(expected), rel=1e-12, abs=1e-14)
-
-
 @pytest.mark.parametrize("kind", ["plain", "tied", "outliers", "reversed"])
 def test_ranks_of_wild_weights(kind):
     rng, y, s = samples.make_scores(kind)

@@ -7,13 +7,10 @@ import pytest
 
 import fastpsr as fp
 from tests import reference, samples
+from tests.reference import assert_close
 from tests.refusal import refuses
 
 OPTIMUM = 1e-8  # relative accuracy where an optimizer decides
-
-
-def assert_close(value, expected, rtol=1e-12, atol=1e-14):
-    np.testing.assert_allclose(value, expected, rtol=rtol, atol=atol)
 
 
 # Affine calibration of posteriors
@@ -143,18 +140,6 @@ def test_many_separable_data_have_no_fit(sign, step):
     ):
         with pytest.raises(ValueError, match="separa"):
             fit()
-
-
-def test_replicates_that_are_separable_are_undefined():
-    rng = np.random.default_rng(0)
-    y = (np.arange(20_000) % 3 == 0).astype(int)
-    scores = rng.uniform(0, 3, y.size) + 4.0 * y
-    scores[0] = 2.5  # a target among the others: a third of the replicates are without it
-    data = fp.Predictions.from_llrs(y, scores)
-    metric = fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving(), fp.TrainOnTest())
-    with pytest.warns(RuntimeWarning, match="undefined"):
-        result = fp.bootstrap(metric, data, n_resamples=60, seed=1, method="percentile")
-    assert 8 <= result.n_undefined <= 40  # 1 / e of 60, give or take 4 standard deviations
 
 
 @pytest.mark.parametrize(("n", "far"), [(600, 3e7), (600, 1e12), (40_000, -1e9)])

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from tests.replicates import quietly, recorded, values_at
+from tests.refusal import refuses
+from tests.replicates import quietly, recorded, schemes, values_at
 
 BRIER = fp.rules.Brier()
 
@@ -24,14 +25,6 @@ def detector(n=500, seed=0, weights=None):
 
 def ids_of(n, n_ids=30):
     return np.random.default_rng(5).integers(0, n_ids, (2, n))
-
-
-def schemes(n):
-    enroll, test = ids_of(n)
-    return {
-        "iid": fp.IID(), "stratified": fp.Stratified(), "clusters": fp.Clusters(enroll),
-        "nested": fp.Nested(enroll), "two-way": fp.TwoWay(enroll, test),
-    }  # fmt: skip
 
 
 METRICS = [
@@ -58,10 +51,10 @@ def replicates(metrics, data, n=40, **options):
 # Seeds
 
 
-@pytest.mark.parametrize("scheme", ["iid", "nested", "two-way"])
+@pytest.mark.parametrize("scheme", ["IID", "Nested", "TwoWay"])
 def test_replicates_do_not_depend_on_company_or_number(scheme):
     data = detector(4_500)  # a block and a short one
-    resampling = schemes(4_500)[scheme]
+    resampling = schemes(*ids_of(4_500))[scheme]
     expected = replicates(METRICS, data, resampling=resampling)
     for k in (0, 4, 5, -1):
         alone = replicates([METRICS[k]], data, resampling=resampling)
@@ -84,13 +77,6 @@ def test_seeds():
     np.testing.assert_array_equal(repeat.replicates, fresh.replicates)
 
 
-def test_replicates_of_one_run_are_unrelated():
-    (values,) = replicates([fp.BrierScore(False)], detector(300), n=4_000)
-    for lag in (1, 2, 7, 8, 16):
-        correlation = np.corrcoef(values[:-lag], values[lag:])[0, 1]
-        assert abs(correlation) < 5.0 / np.sqrt(4_000)
-
-
 def test_a_seed_does_not_move_with_the_address_of_a_function():
     """Rules made of functions are known by name, not by where they lie in memory."""
     data, values = detector(200), []
@@ -100,20 +86,12 @@ def test_a_seed_does_not_move_with_the_address_of_a_function():
     np.testing.assert_array_equal(*values)
 
 
-def test_metrics_of_one_kind_are_drawn_jointly():
-    brier, same, entropy = replicates(
-        [fp.BrierScore(), fp.BrierScore(), fp.CrossEntropy()], detector(400), n=200
-    )
-    np.testing.assert_array_equal(brier, same)
-    assert np.corrcoef(brier, entropy)[0, 1] > 0.7
-
-
-@pytest.mark.parametrize("scheme", ["iid", "stratified", "two-way"])
+@pytest.mark.parametrize("scheme", ["IID", "Stratified", "TwoWay"])
 def test_systems_and_metrics_of_a_comparison_have_the_same_draws(scheme):
     a, n = detector(300), 300
     b = fp.Predictions.from_logits(a.y_true, a.log_odds + 0.1 * detector(300, seed=1).log_odds)
     metrics = [*METRICS[:-1], fp.AUC()]
-    options = {"resampling": schemes(n)[scheme], "seed": 3, "n_resamples": 40}
+    options = {"resampling": schemes(*ids_of(n))[scheme], "seed": 3, "n_resamples": 40}
     options["method"] = "percentile"
     results, weights, _ = recorded(metrics, a, b, **options)
     values = values_at(metrics, a, weights) - values_at(metrics, b, weights)
@@ -146,7 +124,7 @@ def test_lists_and_dicts_of_metrics():
 
 def test_progress_is_reported():
     data = detector(200)
-    for resampling in schemes(200).values():
+    for resampling in schemes(*ids_of(200)).values():
         calls = []
         quietly(
             fp.bootstrap, [fp.EER(), fp.Cllr(), fp.AUC(), fp.DevPAV()], data, n_resamples=50,
@@ -191,29 +169,6 @@ def test_an_interrupt_gets_through():
 # Edges
 
 
-@pytest.mark.parametrize("n", [63, 64, 4095, 4096, 4097, 8193])
-def test_sizes_about_those_of_blocks(n):
-    """The exact first two moments of a mean."""
-    q = np.random.default_rng(n).uniform(0.0, 1.0, n)
-    data = fp.Predictions.from_posteriors(np.zeros(n, int), q)
-    n_resamples = 400
-    result = fp.bootstrap(fp.BrierScore(False), data, seed=n, n_resamples=n_resamples)
-    error = (q**2).std() / math.sqrt(n)
-    assert abs(result.bias) < 5.0 * error / math.sqrt(n_resamples)
-    # a standard deviation's standard error is about a share (2 R)^-1/2 of it
-    assert abs(result.standard_error / error - 1.0) < 5.0 / math.sqrt(2.0 * n_resamples)
-
-
-def test_classes_keep_their_sizes_where_samples_are_stratified():
-    data = detector(4_097)
-    with pytest.warns(RuntimeWarning, match="the same in all replicates"):
-        result = fp.bootstrap(
-            lambda p: float(p.class_weights[1]), data, seed=0, n_resamples=60,
-            resampling=fp.Stratified(),
-        )  # fmt: skip
-    assert set(result.replicates) == {np.count_nonzero(data.y_true)}
-
-
 def test_one_sample():
     data = fp.Predictions.from_posteriors([0], [0.25])
     for resampling, method in (
@@ -229,96 +184,11 @@ def test_one_sample():
             assert result.standard_error == result.bias == 0.0
 
 
-def test_one_sample_of_each_class():
-    data = fp.Predictions.from_posteriors([0, 1], [0.25, 0.5])
-    results = fp.bootstrap(
-        [fp.BrierScore(), fp.AUC(), fp.ECE()], data, seed=0, resampling=fp.Stratified(),
-        method="percentile",
-    )  # fmt: skip
-    for result in results:
-        assert result.interval == (result.value, result.value)
-    with pytest.warns(RuntimeWarning, match="EER is undefined"):
-        result = fp.bootstrap(fp.EER(), data, seed=0, method="percentile")
-    assert abs(result.n_undefined - 500) < 5.0 * math.sqrt(250)
-    assert set(result.replicates[~np.isnan(result.replicates)]) == {0.0}
-
-
 def test_scores_that_are_all_alike():
     data = fp.Predictions.from_posteriors(np.arange(60) % 2, np.full((60, 2), 0.5))
     score, eer, auc = replicates([fp.CrossEntropy(False), fp.EER(), fp.AUC()], data)
     np.testing.assert_allclose(score, np.log(2.0), rtol=1e-14)
     assert set(eer) == set(auc) == {0.5}
-
-
-@pytest.mark.parametrize("scale", [2.0**-930, 2.0**980])
-def test_weights_of_any_magnitude(scale):
-    """All metrics are of ratios of weights; a power of two changes no bit."""
-    weights = np.random.default_rng(0).uniform(0.5, 2.0, 120)
-    plain, scaled = detector(120, weights=weights), detector(120, weights=weights * scale)
-    for scheme in ("iid", "stratified", "clusters"):
-        values = [
-            replicates(METRICS[:-1], data, resampling=schemes(120)[scheme])
-            for data in (plain, scaled)
-        ]
-        np.testing.assert_allclose(values[0], values[1], rtol=1e-10)
-
-
-@pytest.mark.parametrize("scheme", ["iid", "stratified", "nested", "two-way"])
-def test_samples_of_weight_zero_are_as_if_absent(scheme):
-    """Also from draws: the replicates are those of the other samples."""
-    n, rng = 200, np.random.default_rng(1)
-    data = detector(n)
-    weights = rng.uniform(0.5, 2.0, n)
-    weights[rng.random(n) < 0.3] = 0.0
-    weights[:2] = 1.0
-    present = weights > 0.0
-    llrs = data.log_odds.copy()
-    llrs[~present] = rng.choice([-np.inf, np.inf, 0.3], np.count_nonzero(~present))
-    # speakers and clusters that only absent samples have do not count
-    enroll, test = ids_of(n)
-    enroll[~present] += rng.integers(0, 40, np.count_nonzero(~present))
-    metrics = [*METRICS[:9], fp.AUC(), lambda p: float(p.class_weights[1])]
-    values = []
-    for rows in (np.ones(n, bool), present):
-        some = fp.Predictions.from_llrs(
-            data.y_true[rows], llrs[rows], sample_weight=weights[rows], prior=0.3
-        )
-        ids = enroll[rows], test[rows]
-        resampling = {
-            "iid": fp.IID(), "stratified": fp.Stratified(), "clusters": fp.Clusters(ids[0]),
-            "nested": fp.Nested(ids[0]), "two-way": fp.TwoWay(*ids),
-        }[scheme]  # fmt: skip
-        values.append(replicates(metrics, some, resampling=resampling))
-    np.testing.assert_allclose(values[0], values[1], rtol=1e-12)
-
-
-def test_ids_may_be_of_any_type():
-    data, numbers = detector(100), np.arange(100) % 7
-    expected = replicates([fp.Cllr()], data, resampling=fp.Clusters(numbers))
-    for ids in (
-        numbers.astype(np.int8) - 3, numbers / 2.0, numbers * 10**15,
-        np.array([f"s{k}" for k in numbers], object),
-    ):  # fmt: skip
-        values = replicates([fp.Cllr()], data, resampling=fp.Clusters(ids))
-        np.testing.assert_array_equal(values, expected)
-
-
-def test_speakers_who_meet_only_themselves_are_clusters():
-    data, ids = detector(300), np.arange(300) % 20
-    metrics = [fp.Cllr(), fp.EER(), fp.DevPAV()]
-    np.testing.assert_array_equal(
-        replicates(metrics, data, resampling=fp.TwoWay(ids, ids)),
-        replicates(metrics, data, resampling=fp.Clusters(ids)),
-    )
-
-
-def test_sides_may_be_swapped():
-    data, (enroll, test) = detector(300), ids_of(300)
-    metrics = [fp.Cllr(), fp.EER()]
-    np.testing.assert_array_equal(
-        replicates(metrics, data, resampling=fp.TwoWay(enroll, test)),
-        replicates(metrics, data, resampling=fp.TwoWay(test, enroll)),
-    )
 
 
 # Metrics of the user's own
@@ -329,10 +199,7 @@ BAD_CALLS = {
     "nan": (lambda p: math.nan, "metric bad is nan on the data: it has no interval"),
     "raises": (lambda p: 1 / 0, "metric bad cannot be computed: division by zero"),
     "array": (lambda p: np.ones(2), "metric bad must return a number, not ndarray"),
-    "array of one": (lambda p: np.ones(1), "metric bad must return a number, not ndarray"),
-    "text": (lambda p: "0.5", "metric bad must return a number, not str"),
     "nothing": (lambda p: None, "metric bad must return a number, not NoneType"),
-    "complex": (lambda p: 1j, "metric bad must return a number, not complex"),
 }
 
 
@@ -389,10 +256,6 @@ def test_a_function_that_does_not_use_the_weights_is_warned_of():
     ("resampling", "argument"),
     [
         (fp.Clusters([3] * 20), "ids"),
-        (fp.Clusters([1, 2] * 9), "ids"),
-        (fp.Clusters([1.0, math.nan] * 10), "ids"),
-        (fp.Clusters(["a", None] * 10), "ids"),
-        (fp.Clusters([1, "1"] * 10), "ids"),
         (fp.TwoWay([1, 2] * 10, ["1", "2"] * 10), "test_speakers"),
         (fp.TwoWay([4] * 20, [4] * 20), "enroll_speakers"),
         (fp.Nested([3] * 20), "cluster_ids"),
@@ -400,9 +263,8 @@ def test_a_function_that_does_not_use_the_weights_is_warned_of():
 )
 def test_bad_ids(resampling, argument):
     for call in (fp.bootstrap, lambda metric, data, **o: fp.compare(metric, data, data, **o)):
-        with pytest.raises(fp.ArgumentError) as caught:
+        with refuses(argument):
             call(fp.BrierScore(), DATA, resampling=resampling)
-        assert caught.value.argument.split(" ")[0] == argument
 
 
 def test_the_fewest_replicates_of_a_level():

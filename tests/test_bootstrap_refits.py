@@ -140,35 +140,6 @@ class MeanOfTraining:
         return fp.Predictions.from_logits(predictions.y_true, constant)
 
 
-TRAININGS = {
-    "folds": fp.CrossFit(3, seed=4),
-    "groups": fp.CrossFit(3, groups=np.arange(150) % 17),
-    "train on test": fp.TrainOnTest(),
-}
-
-
-@pytest.mark.parametrize("training", TRAININGS)
-def test_folds_are_those_of_the_original_samples(training):
-    """Copies of a sample are in one fold, and a group is not split."""
-    data = binary(n=150)
-    train = TRAININGS[training]
-    of_rows = fp.cross_fit(MeanOfTraining(), data, train).log_odds.round(9)
-    means, folds = np.unique(of_rows, return_inverse=True)
-    assert len(means) == (1 if training == "train on test" else 3)
-    if training == "groups":
-        assert all(len(set(folds[group::17])) == 1 for group in range(17))
-    metrics, pinned = [], []
-    for calibrator in (fp.DirectionPreserving(), fp.PAV(0.01), fp.TemperatureScaling()):
-        metrics.append(fp.CalibrationLoss(BRIER, calibrator, train, relative=False))
-        same = train if training == "train on test" else fp.CrossFit(folds=folds)
-        pinned.append(fp.CalibrationLoss(BRIER, calibrator, same, relative=False))
-    options = {**FEW, "n_resamples": 12, "resampling": fp.Clusters(np.arange(150) // 2)}
-    results, weights, _ = recorded(metrics, data, **options)
-    values = values_at(pinned, data, weights)
-    for result, expected in zip(results, values, strict=True):
-        np.testing.assert_allclose(result.replicates, expected, rtol=1e-7, atol=1e-7)
-
-
 def test_pairs_train_no_sample_that_shares_a_speaker():
     data = binary(n=150)
     enroll, test = np.arange(150) % 25, np.arange(150) // 7 % 25

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.bootstrap import RESAMPLINGS
 from fastpsr.metrics import METRICS
-from tests.replicates import quietly
+from tests.replicates import quietly, schemes
 
 N = 140
+SCHEMES = schemes(*(np.random.default_rng(n).integers(100, 115, N) for n in (1, 2)))
 FEW = {"n_resamples": 10, "confidence_level": 0.8, "seed": 3}
 
 
@@ -51,18 +51,6 @@ def metrics(n_classes=2, slow=True):
     return chosen
 
 
-def schemes():
-    enroll, test = (np.random.default_rng(n).integers(100, 115, N) for n in (1, 2))
-    return {
-        "IID": fp.IID(), "Stratified": fp.Stratified(), "Clusters": fp.Clusters(enroll),
-        "Nested": fp.Nested(enroll), "TwoWay": fp.TwoWay(enroll, test),
-    }  # fmt: skip
-
-
-def test_every_scheme_is_here():
-    assert list(schemes()) == [scheme.__name__ for scheme in RESAMPLINGS]
-
-
 def documented(metric, scheme):
     """The methods of "auto" in the table of docs/reference/intervals.md."""
     train = getattr(metric, "train", None)
@@ -88,12 +76,12 @@ def documented(metric, scheme):
 
 
 @pytest.mark.parametrize(
-    ("scheme", "n_classes"), [*((scheme, 2) for scheme in schemes()), ("IID", 3), ("Clusters", 3)]
+    ("scheme", "n_classes"), [*((scheme, 2) for scheme in SCHEMES), ("IID", 3), ("Clusters", 3)]
 )
 def test_auto_takes_what_is_documented(scheme, n_classes):
     """And its ends are in the range of the metric."""
     data, chosen = sample(n_classes), metrics(n_classes)
-    results = quietly(fp.bootstrap, chosen, data, **FEW, resampling=schemes()[scheme])
+    results = quietly(fp.bootstrap, chosen, data, **FEW, resampling=SCHEMES[scheme])
     for metric, result in zip(chosen, results, strict=True):
         least, most = metric.value_range
         low, high = result.interval
@@ -112,7 +100,7 @@ def test_auto_takes_what_is_documented(scheme, n_classes):
 @pytest.mark.parametrize("scheme", ["IID", "TwoWay"])
 def test_higher_levels_contain_lower_ones(scheme):
     data, chosen = sample(), metrics(slow=False)
-    options = {**FEW, "resampling": schemes()[scheme]}
+    options = {**FEW, "resampling": SCHEMES[scheme]}
     wide = quietly(fp.bootstrap, chosen, data, **options)
     narrow = quietly(fp.bootstrap, chosen, data, **{**options, "confidence_level": 0.5})
     for outer, inner in zip(wide, narrow, strict=True):

@@ -1,6 +1,5 @@
 """How many samples, clusters or speakers an interval of a given width needs."""
 
-import json
 import math
 
 import numpy as np
@@ -151,17 +150,6 @@ def test_degrees_of_freedom_grow_with_the_number_of_units():
     assert width == pytest.approx(0.01, rel=2.0 / result.n)
 
 
-@pytest.mark.parametrize("metric", [MEAN, fp.EER()], ids=lambda metric: metric.label)
-def test_fresh_intervals_have_the_width(metric):
-    ratios = []
-    for seed in range(6):
-        pilot = detector(1_200, seed=seed)
-        wanted = width_of(metric, pilot, seed=seed) / 2.0
-        fresh = detector(size(metric, pilot, wanted, seed=seed).n, seed=100 + seed)
-        ratios.append(width_of(metric, fresh, seed=100 + seed) / wanted)
-    assert np.mean(ratios) == pytest.approx(1.0, abs=0.2)
-
-
 # What is counted
 
 
@@ -257,10 +245,6 @@ def test_a_pilot_without_an_interval_is_refused():
 
 def test_what_is_shown():
     result = size(fp.EER(), detector(), 0.02)
-    content = result.to_dict()
-    assert json.loads(json.dumps(content, allow_nan=False)) == content
-    assert (content["name"], content["unit"]) == ("EER", "fraction")
-    assert content["low"] < content["n"] < content["high"]
     assert result.to_frame().columns == ["curve_n", "curve_width"]
     low, high = result.interval
     text = f"{result.n:,} samples ({low:,.0f} to {high:,.0f}) for a 95% interval of width 0.02"

@@ -10,7 +10,7 @@ from scipy import stats
 
 import fastpsr as fp
 from tests import reference
-from tests.replicates import Subsets, quietly, recorded, values_at
+from tests.replicates import Subsets, quietly, recorded, schemes, values_at
 
 A = 1.0 / (2.0 ** (2.0 / 3.0) - 1.0)
 ONE_TERM = (1.0 + A, -A, 0.0)
@@ -49,7 +49,7 @@ RULES = {
     "threshold": Rule(fp.Threshold(fp.EER()), (NO_BIAS,) * 3, HALVES, "plain", math.inf),
 }  # fmt: skip
 DETECTION = ["EER", "minDCF", "minCllr", "AUC"]
-DRAWN = {"iid": 0, "stratified": 0, "clusters": 1, "nested": 1, "two-way": 2}
+DRAWN = {"IID": 0, "Stratified": 0, "Clusters": 1, "Nested": 1, "TwoWay": 2}
 
 
 def sample(seed=0, *, weights=False):
@@ -76,12 +76,7 @@ def ids(n_ids=N_IDS):
     return columns
 
 
-def scheme_of(name, columns=None):
-    enroll, test = ids() if columns is None else columns
-    return {
-        "iid": fp.IID(), "stratified": fp.Stratified(), "clusters": fp.Clusters(enroll),
-        "nested": fp.Nested(enroll), "two-way": fp.TwoWay(enroll, test),
-    }[name]  # fmt: skip
+SCHEMES = schemes(*ids())
 
 
 # The reference
@@ -169,7 +164,7 @@ def assert_follows_the_formulas(rule, result, values, subsets, scheme, *, is_dif
     center, ends, df = expected_intervals(
         rule, values, subsets, DRAWN[scheme], is_difference=is_difference,
         level=result.confidence_level,
-        df=result.degrees_of_freedom if scheme == "stratified" else None,
+        df=result.degrees_of_freedom if scheme == "Stratified" else None,
     )  # fmt: skip
     # the coefficients of two terms are known to four digits
     tolerance = 3e-4 if rule.centers[DRAWN[scheme]] is TWO_TERMS else 1e-9
@@ -192,14 +187,14 @@ def assert_follows_the_formulas(rule, result, values, subsets, scheme, *, is_dif
 
 @pytest.mark.parametrize(
     ("scheme", "weights", "level"),
-    [("clusters", True, 0.95), ("nested", False, 0.8), ("two-way", False, 0.95)],
+    [("Clusters", True, 0.95), ("Nested", False, 0.8), ("TwoWay", False, 0.95)],
 )  # fmt: skip
 def test_intervals_follow_the_formulas(scheme, weights, level):
     data, rules = sample(weights=weights), list(RULES.values())
-    rules = rules[:4] if scheme == "nested" else rules
+    rules = rules[:4] if scheme == "Nested" else rules
     metrics = [rule.metric for rule in rules]
     results, _, subsets = recorded(
-        metrics, data, resampling=scheme_of(scheme), method="subsampling", n_resamples=40, seed=5,
+        metrics, data, resampling=SCHEMES[scheme], method="subsampling", n_resamples=40, seed=5,
         confidence_level=level,
     )  # fmt: skip
     subsets = subsets_of(subsets, scheme)
@@ -210,14 +205,14 @@ def test_intervals_follow_the_formulas(scheme, weights, level):
 
 @pytest.mark.parametrize(
     ("scheme", "weights"),
-    [("iid", False), ("iid", True), ("stratified", False), ("clusters", True), ("two-way", True)],
+    [("IID", False), ("IID", True), ("Stratified", False), ("Clusters", True), ("TwoWay", True)],
 )
 def test_differences_are_paired(scheme, weights):
     """The centers are those of each metric, also where samples are drawn."""
     a, b = sample(weights=weights), sample(seed=1, weights=weights)
     metrics = [RULES[name].metric for name in DETECTION]
     results, _, subsets = recorded(
-        metrics, a, b, resampling=scheme_of(scheme), method="subsampling", n_resamples=40, seed=5
+        metrics, a, b, resampling=SCHEMES[scheme], method="subsampling", n_resamples=40, seed=5
     )
     subsets = subsets_of(subsets, scheme)
     values = np.subtract(*(values_at(metrics, data, subsets.weights) for data in (a, b)))
@@ -250,7 +245,7 @@ def test_intervals_of_samples_are_symmetric_on_the_scale_of_the_metric():
 def test_units_are_dealt_to_equal_shares(scheme):
     data = sample(weights=True)
     _, _, subsets = recorded(
-        [], data, resampling=scheme_of(scheme), method="subsampling", n_resamples=40, seed=3
+        [], data, resampling=SCHEMES[scheme], method="subsampling", n_resamples=40, seed=3
     )
     subsets = subsets_of(subsets, scheme)
     assert len(subsets.halves) == 8 * 14
@@ -258,10 +253,10 @@ def test_units_are_dealt_to_equal_shares(scheme):
     n = subsets.n_units
     present = data.sample_weight > 0.0
     assert n == (np.count_nonzero(present) if DRAWN[scheme] == 0 else N_IDS)
-    assert scheme == "stratified" or len(subsets.without) == n
+    assert scheme == "Stratified" or len(subsets.without) == n
     for n_shares, places in ((4, subsets.halves), (2, subsets.quarters)):
         groups = [np.ones(N, bool)]
-        if scheme == "stratified":
+        if scheme == "Stratified":
             groups = [data.y_true == 0, data.y_true == 1]
         for rows in groups:
             units = units_kept(present * rows, scheme)
@@ -272,7 +267,7 @@ def test_units_are_dealt_to_equal_shares(scheme):
     for k in subsets.halves + subsets.quarters:
         kept = list(subsets.kept[k])
         times = subsets.weights[k][present] / data.sample_weight[present]
-        if scheme != "two-way":
+        if scheme != "TwoWay":
             assert set(np.round(times, 12)) == {0.0, 1.0}
             continue
         # trials of two speakers are fewer by the square of the share, and weigh more
@@ -315,14 +310,14 @@ def test_eight_samples_of_a_class_are_enough(n_targets):
     assert result.interval.low < result.interval.high
 
 
-@pytest.mark.parametrize("scheme", ["clusters", "two-way"])
+@pytest.mark.parametrize("scheme", ["Clusters", "TwoWay"])
 def test_eight_units_are_enough(scheme):
-    units = {"clusters": "clusters", "two-way": "speakers"}[scheme]
+    units = {"Clusters": "clusters", "TwoWay": "speakers"}[scheme]
     message = f"EER has no interval: at least 8 {units} are needed, not 7"
-    without_interval(fp.EER(), sample(), message, resampling=scheme_of(scheme, ids(7)))
+    without_interval(fp.EER(), sample(), message, resampling=schemes(*ids(7))[scheme])
     with pytest.warns(RuntimeWarning, match="^few samples or speakers"):
         result = fp.bootstrap(
-            fp.EER(), sample(), resampling=scheme_of(scheme, ids(8)), seed=0, n_resamples=100
+            fp.EER(), sample(), resampling=schemes(*ids(8))[scheme], seed=0, n_resamples=100
         )
     assert result.method == "subsampling"
     assert result.interval.low < result.interval.high
@@ -380,13 +375,13 @@ def test_undefined_subsets_are_left_out():
     y = (rng.random(N) < 0.5) & (enroll < 5)
     data = fp.Predictions.from_logits(y, np.round(rng.normal(size=N) + y, 1))
     (result,), _, subsets = recorded(
-        [fp.EER()], data, resampling=scheme_of("clusters"), method="subsampling", n_resamples=40,
+        [fp.EER()], data, resampling=SCHEMES["Clusters"], method="subsampling", n_resamples=40,
         seed=5,
     )  # fmt: skip
-    subsets = subsets_of(subsets, "clusters")
+    subsets = subsets_of(subsets, "Clusters")
     (values,) = values_at([fp.EER()], data, subsets.weights)
     assert np.isnan(values[subsets.quarters]).any()
-    assert_follows_the_formulas(RULES["EER"], result, values, subsets, "clusters")
+    assert_follows_the_formulas(RULES["EER"], result, values, subsets, "Clusters")
 
 
 @pytest.mark.parametrize("undefined_with_both", [True, False])
@@ -404,7 +399,7 @@ def test_half_of_the_subsets_must_be_defined(undefined_with_both):
             raise ValueError("undefined")
         return np.average(predictions.log_odds, weights=weights)
 
-    options = {"resampling": scheme_of("clusters"), "method": "subsampling"}
+    options = {"resampling": SCHEMES["Clusters"], "method": "subsampling"}
     if undefined_with_both:
         low, high = quietly(fp.bootstrap, mean, data, seed=0, n_resamples=40, **options).interval
         assert low < high
@@ -485,7 +480,7 @@ def test_the_inverted_test_is_a_search(metric, scale, level):
         data.y_true, scale * data.log_odds, sample_weight=data.sample_weight
     )
     (result,), replicates, _ = recorded(
-        [metric], data, resampling=scheme_of("clusters"), seed=1, n_resamples=250,
+        [metric], data, resampling=SCHEMES["Clusters"], seed=1, n_resamples=250,
         confidence_level=level,
     )  # fmt: skip
     errors = errors_of_bins(metric, data, data.sample_weight)
@@ -510,15 +505,15 @@ def test_perfect_calibration_has_an_interval_from_zero():
     assert 0.0 < result.interval.high < 2.0 * result.value
 
 
-@pytest.mark.parametrize("scheme", ["iid", "clusters", "two-way"])
+@pytest.mark.parametrize("scheme", ["IID", "Clusters", "TwoWay"])
 def test_differences_of_calibration_errors(scheme):
     a = sample()
     b = fp.Predictions.from_logits(a.y_true, 2.0 * a.log_odds + sample(seed=1).log_odds)
-    options = {"resampling": scheme_of(scheme), "seed": 3, "n_resamples": 200}
+    options = {"resampling": SCHEMES[scheme], "seed": 3, "n_resamples": 200}
     result = fp.compare(fp.ECE(), a, b, **options)
     assert result.method == "inverted test"
     assert result.interval.low < result.interval.high
-    if scheme != "iid":  # else a metric alone has draws of its own
+    if scheme != "IID":  # else a metric alone has draws of its own
         sides = [fp.bootstrap(fp.ECE(), side, **options) for side in (a, b)]
         rho = np.corrcoef([side.replicates for side in sides])[0, 1]
         middle = sum(sides[0].interval) / 2.0 - sum(sides[1].interval) / 2.0

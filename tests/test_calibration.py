@@ -5,11 +5,7 @@ import pytest
 
 import fastpsr as fp
 from tests import reference, samples
-
-
-def assert_close(value, expected, rtol=1e-12, atol=1e-14):
-    np.testing.assert_allclose(value, expected, rtol=rtol, atol=atol)
-
+from tests.reference import assert_close
 
 # PAV
 

@@ -164,17 +164,6 @@ def test_what_is_shared_runs_once():
     assert len(begun) == 2
 
 
-def test_what_is_shared_is_kept_by_predictions_in_memory():
-    whole, begun = predictions(), []
-
-    def make():
-        begun.append(1)
-        return repeatedly(whole, CountAll())
-
-    assert [shared("it", whole, make) for _ in range(2)] == [40, 40]
-    assert len(begun) == 1
-
-
 def test_functions_side_by_side_in_functions():
     source = Reads(predictions())
     begin(source.data)
@@ -301,52 +290,6 @@ def test_errors_hold_no_parts():
 
 
 @dataclass(frozen=True, eq=False)
-class Tree(Step):
-    """The tree in which parts are joined, as text."""
-
-    reads = LABELS
-
-    @property
-    def key(self):
-        return "tree"
-
-    def add(self, accumulator, prepared, part):
-        held = "" if accumulator is None else accumulator + " "
-        return held + str(part.number)
-
-    def merge(self, one, other):
-        return f"({one} + {other})"
-
-
-def joined_in_pairs(numbers):
-    """Siblings are joined, from the leaves up; what has no sibling is lifted."""
-    level = {number: str(number) for number in numbers}
-    while len(level) > 1:
-        above = {}
-        for place, held in sorted(level.items()):
-            left = above.get(place // 2)
-            above[place // 2] = held if left is None else f"({left} + {held})"
-        level = above
-    return next(iter(level.values()))
-
-
-@pytest.mark.parametrize("n_parts", [1, 2, 7, 16, 17, 70])
-def test_sums_are_joined_in_one_tree(n_parts):
-    data = Reads(predictions(2 * n_parts), n_parts).data
-    assert count(Tree().over(data)) == joined_in_pairs(range(n_parts))
-
-
-def test_parts_without_weight_are_skipped():
-    """They leave the tree of the others as it is."""
-    nothing = fp.Predictions.from_llrs([0, 1], [0.0, 1.0], sample_weight=[0.0, 0.0])
-    empty = fp.Predictions.from_llrs([], [], sample_weight=[])
-    some = fp.Predictions.from_llrs([0, 1], [0.0, 1.0], sample_weight=[1.0, 0.5])
-    data = fp.from_parts([nothing, some, empty, some, some])
-    assert count(Tree().over(data)) == joined_in_pairs([1, 3, 4])
-    assert len(data) == 8
-
-
-@dataclass(frozen=True, eq=False)
 class Big(Step):
     """Counts as if parts had thousands of millions of rows."""
 
@@ -413,7 +356,6 @@ def test_facts_of_weights_in_some_parts():
     assert whole.class_weights.tolist() == [1.5, 3.0]
     for metric in (fp.CrossEntropy(), fp.Cllr(), fp.EER(), fp.MinDCF(0.1), fp.ECE()):
         assert metric(data) == pytest.approx(metric(whole), rel=1e-12)
-    assert fp.BrierScore()(data) == pytest.approx(fp.BrierScore()(whole), rel=1e-12)
 
 
 # Data
@@ -488,12 +430,6 @@ def test_budget_without_a_wish(monkeypatch):
     for installed, size in ((2 * 10**9, 5 * 10**8), (10**12, 10**9), (None, 10**9)):
         monkeypatch.setattr(budget, "_installed", lambda installed=installed: installed)
         assert memory_budget() == size
-
-
-# Ids
-
-
-# A matrix of scores
 
 
 # A metric of one's own

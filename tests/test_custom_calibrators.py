@@ -124,11 +124,11 @@ def test_data_in_parts():
 
 
 class Returns:
-    def __init__(self, fitted=None, calibrated=None):
-        self.fitted, self.calibrated = fitted, calibrated
+    def __init__(self, calibrated):
+        self.calibrated = calibrated
 
     def fit(self, predictions):
-        return self if self.fitted is None else self.fitted
+        return self
 
     def transform(self, predictions):
         return self.calibrated
@@ -137,12 +137,10 @@ class Returns:
 @pytest.mark.parametrize(
     ("kind", "custom", "words"),
     [
-        ("posteriors", Returns(fitted=0), "Returns.fit returned int"),
-        ("posteriors", Returns(calibrated=np.zeros(300)), "Returns.transform returned ndarray"),
-        ("posteriors", Returns(calibrated=data_of("posteriors", 60)), "60 samples of 2 classes"),
-        ("posteriors", Returns(calibrated=data_of(THREE)), "300 samples of 3 classes"),
-        ("posteriors", Returns(calibrated=data_of("LLRs")), "from_log_posteriors"),
-        ("LLRs", Returns(calibrated=data_of("posteriors")), "from_llrs"),
+        ("posteriors", Returns(data_of("posteriors", 60)), "60 samples of 2 classes"),
+        ("posteriors", Returns(data_of(THREE)), "300 samples of 3 classes"),
+        ("posteriors", Returns(data_of("LLRs")), "from_log_posteriors"),
+        ("LLRs", Returns(data_of("posteriors")), "from_llrs"),
     ],
 )
 def test_what_it_returns_is_checked(kind, custom, words):

@@ -78,9 +78,6 @@ def test_declared_usages_are_options():
     [
         (error("folds", "must be 2"), "--folds must be 2"),
         (error("seed", "must be 2", remedy="pass seed=None"), "--seed must be 2"),
-        (error("columns", "must be 2"), "--columns must be 2"),
-        (error("key_columns", "must be 2"), "--key-format must be 2"),
-        (error("score_columns", "must be 2"), "--format must be 2"),
         (error("n_resamples", "must be 2"), "--resamples must be 2"),
         (error("prior", "must be 2"), "--priors must be 2"),
         (error("speaker_columns", "must be 2"), "--speakers columns must be 2"),

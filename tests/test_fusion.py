@@ -169,15 +169,6 @@ def test_cross_fit_is_separate_fits(K, by_speaker, weighted):
         np.testing.assert_allclose(fused[fold.served], expected, rtol=1e-8, atol=1e-8)
 
 
-def test_other_ways_to_train():
-    systems = several(labels(500))
-    fused = fp.cross_fit(fp.LinearFusion(), systems, fp.TrainOnTest()).scores
-    expected = fp.LinearFusion().fit(systems).transform(systems).scores
-    np.testing.assert_allclose(fused, expected, rtol=1e-12)
-    with refuses("train"):
-        fp.cross_fit(fp.LinearFusion(), systems, fp.HeldOut(systems[0]))
-
-
 # Data in parts
 
 

@@ -110,16 +110,6 @@ def test_every_metric_sees_the_fits_of_replicates():
     assert all(refitted != ends for refitted, ends in zip(by_metric, fixed, strict=True))
 
 
-def test_replicates_without_an_optimum_are_undefined():
-    y = np.repeat([0, 1], [30, 4])
-    x = np.concatenate([np.linspace(-1.0, 1.0, 30), [0.5, 0.98, 2.0, 3.0]])
-    system = fp.Predictions.from_raw_scores(y, x)
-    with pytest.warns(RuntimeWarning, match="undefined in"):
-        fp.evaluate_fusion(
-            [system], metrics=[fp.EER()], train=fp.TrainOnTest(), refits=True, **RESAMPLES
-        )
-
-
 # What is refused
 
 

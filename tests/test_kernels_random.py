@@ -103,30 +103,6 @@ def test_picks_are_those_of_the_counter(size):
     assert (expected == [p >> 32 for p in products[:n]]) == (size < 1 << 29)
 
 
-@pytest.mark.parametrize("size", [1, 3, 64, 1000, 4095, 4096])
-def test_picks_are_uniform(size):
-    n = 40_000
-    places = np.full(n + 5, -1, np.int32)
-    resampling._pick(np.uint64(size), size, n, places)
-    picked = places[:n]
-    assert picked.min() >= 0
-    assert picked.max() < size
-    if size <= 1000:
-        assert_uniform(picked, size)
-    else:  # 40,000 draws for 4,096 places: counts are Poisson, their dispersion chi-square
-        counts = np.bincount(picked, minlength=size)
-        dispersion = ((counts - n / size) ** 2).sum() / (n / size)
-        assert abs(dispersion - (size - 1)) < 5.0 * np.sqrt(2.0 * size)
-    if size >= 8:  # and in pairs: a number of 64 bits gives five places
-        octants = (picked.astype(np.int64) * 8) // size
-        share = np.bincount((np.arange(size) * 8) // size, minlength=8) / size
-        joint = {(i, j): share[i] * share[j] for i, j in itertools.product(range(8), repeat=2)}
-        for lag in (1, 2, 3, 4, 5):
-            assert_distributed(
-                list(zip(octants[:-lag].tolist(), octants[lag:].tolist(), strict=True)), joint
-            )
-
-
 def test_picks_stay_in_their_place():
     """No more than five places are written beyond the last draw."""
     for n_draws, size in itertools.product((0, 1, 4, 5, 6, 4096), (4095, 4096)):

@@ -146,16 +146,6 @@ def test_sums_are_those_of_the_units_drawn(case, n_columns, degree):
         np.testing.assert_allclose(result[replicate], expected, rtol=1e-12, atol=1e-11)
 
 
-def test_sums_do_not_depend_on_what_is_summed_besides():
-    sizes, strata = SIZES[1]
-    columns = np.random.default_rng(0).integers(-99, 99, (2, sum(sizes))).astype(float)
-    sums = summed(sizes, strata, columns, 0, 16)
-    part = summed(sizes, strata, columns, 0, 5, first=7)
-    np.testing.assert_array_equal(part, sums[7:12])
-    few = summed(sizes, strata, columns[:1], 0, 16)  # fewer columns, same draws
-    np.testing.assert_array_equal(few, sums[:, :, :2])
-
-
 @pytest.mark.parametrize("sizes", [[3], [200], [40, 40]], ids=str)
 def test_infinite_sums(sizes):
     """An infinite row makes a sum infinite where it is drawn, and only there."""

@@ -37,18 +37,6 @@ def test_losses_of_rows_of_posteriors(n_classes, n, weighted):
         np.testing.assert_allclose(rule.summed_losses(predictions), expected, rtol=1e-13)
 
 
-def test_posteriors_in_single_precision_are_summed_in_double():
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 9000).astype(np.uint8)
-    for q in (rng.random(9000), rng.dirichlet([0.2, 0.2], 9000), rng.dirichlet([0.2] * 3, 9000)):
-        single = q.astype(np.float32)
-        narrow, wide = (
-            fp.Predictions.from_posteriors(y, single.astype(dtype)) for dtype in ("f4", "f8")
-        )
-        for rule in (fp.rules.Log(), fp.rules.Brier()):
-            assert rule.summed_losses(narrow).tolist() == rule.summed_losses(wide).tolist()
-
-
 def test_a_posterior_of_0_costs_without_end_unless_it_weighs_nothing():
     q, y, log = np.array([[0.5, 0.5, 0.0], [0.0, 0.25, 0.75]]), [2, 1], fp.rules.Log()
     result = log.summed_losses(fp.Predictions.from_posteriors(y, q))

@@ -9,6 +9,7 @@ from scipy import special
 import fastpsr as fp
 from fastpsr import kernels
 from fastpsr.kernels.compiler import is_plain
+from tests.refusal import refuses
 
 
 def hostile(shape, dtype, seed=0):
@@ -49,20 +50,6 @@ def test_losses_and_confidences_are_those_of_the_softmax(shape, dtype):
     np.testing.assert_allclose(confidences, q.max(axis=1, initial=0.0), rtol=1e-13)
 
 
-def test_certain_classes():
-    log_loss, brier = fp.CrossEntropy(normalized=False), fp.BrierScore(normalized=False)
-    for z, y, expected in [
-        ([0.0, -800.0, -np.inf], 0, 0.0),
-        ([0.0, -800.0, -np.inf], 1, 800.0),  # far below the least exponential
-        ([0.0, -800.0, -np.inf], 2, np.inf),
-        ([1e5, 0.0, 0.0], 0, 0.0),
-        ([1e5, 0.0, 0.0], 1, 1e5),
-    ]:  # as losses of the data's only class
-        data = fp.Predictions.from_logits(np.full(3, y), [z] * 3)
-        assert log_loss(data) == expected
-        assert (brier(data) == 0.0) == (expected == 0.0)
-
-
 @pytest.mark.parametrize("bad", [np.nan, np.inf, "row"])
 @pytest.mark.parametrize(("shape", "dtype"), CASES[2:])
 def test_invalid_logits_are_found_anywhere(shape, dtype, bad):
@@ -71,9 +58,8 @@ def test_invalid_logits_are_found_anywhere(shape, dtype, bad):
         for column in (0, shape[1] - 1):
             wrong = z.copy()
             wrong[row, slice(None) if bad == "row" else column] = -np.inf if bad == "row" else bad
-            with pytest.raises(fp.ArgumentError) as caught:
+            with refuses("z", index=row):
                 fp.Predictions.from_logits(None, wrong)
-            assert (caught.value.argument, caught.value.index) == ("z", row)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

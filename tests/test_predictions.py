@@ -8,13 +8,11 @@ import pytest
 
 import fastpsr as fp
 from tests import reference, samples
+from tests.reference import assert_close
+from tests.refusal import refuses
 
 Y = [0, 1, 1, 0]
 Q = [0.25, 0.75, 0.5, 0.125]  # exact in float32
-
-
-def assert_close(value, expected, rtol=1e-12, atol=1e-14):
-    np.testing.assert_allclose(value, expected, rtol=rtol, atol=atol)
 
 
 def assert_same(one, other):
@@ -66,9 +64,8 @@ def test_llrs_of_posteriors_can_leave_out_the_prior_of_other_data():
     unlabeled = fp.Predictions.from_posteriors(None, [0.1, 0.8])
     assert_close(unlabeled.as_llrs(training_prior=0.2).llrs, unlabeled.log_odds - odds)
     for wrong in (of_training, data):
-        with pytest.raises(fp.ArgumentError) as caught:
+        with refuses("training_prior"):
             wrong.as_llrs(training_prior=0.2 if wrong is of_training else 1.0)
-        assert caught.value.argument == "training_prior"
 
 
 def test_targets_and_nontargets():
@@ -190,19 +187,11 @@ def test_unlabeled_data_are_for_transforming_and_deciding():
     assert_close(fp.Predictions.from_llrs(None, Q, prior=0.5).log_odds, Q)
 
 
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda raw: raw.log_odds,
-        lambda raw: raw.log_posteriors,
-        lambda raw: raw.posteriors,
-        lambda raw: fp.bayes_decisions(raw, [[0, 1], [1, 0]]),
-        lambda raw: fp.risk_curve(raw, [0.5]),
-    ],
-)
-def test_raw_scores_have_no_posteriors(use):
-    with pytest.raises(ValueError, match=r"raw scores.*calibrate"):
-        use(fp.Predictions.from_raw_scores(Y, Q))
+def test_raw_scores_have_no_posteriors():
+    raw = fp.Predictions.from_raw_scores(Y, Q)
+    for use in (lambda: raw.log_odds, lambda: fp.bayes_decisions(raw, [[0, 1], [1, 0]])):
+        with pytest.raises(ValueError, match=r"raw scores.*calibrate"):
+            use()
 
 
 def test_log_odds_need_two_classes():
@@ -280,9 +269,8 @@ def test_of_a_kind_takes_what_its_constructor_takes():
     ],
 )
 def test_of_a_kind_names_its_own_arguments(kind, y, scores, options, argument, index):
-    with pytest.raises(fp.ArgumentError) as caught:
+    with refuses(argument, index=index):
         fp.Predictions.of(kind, y, scores, **options)
-    assert (caught.value.argument, caught.value.index) == (argument, index)
 
 
 def test_predictions_are_made_by_their_constructors_only():

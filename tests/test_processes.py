@@ -50,10 +50,6 @@ def run(code, **environment):
 START = "from tests.test_processes import make, values\nimport fastpsr as fp\n"
 
 
-def test_a_new_process_has_the_same_bits(expected):
-    assert run(f"{START}print(*values(make()))", FASTPSR_NUM_THREADS="3") == as_words(expected)
-
-
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 CHILD = """
 def in_child():

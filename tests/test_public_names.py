@@ -45,14 +45,6 @@ def test_names_are_listed_imported_and_shown():
             assert "\nExamples\n--------\n>>> " in inspect.getdoc(value), name
 
 
-def test_predictions_list_what_users_call():
-    data = fp.Predictions.from_llrs([0, 1], [0.0, 1.0])
-    assert {"llrs", "posteriors", "from_llrs"} <= set(dir(data))
-    assert not {"remember", "replace_scores", "compact"} & set(dir(data))
-    for name in dir(data):
-        getattr(data, name)
-
-
 @pytest.mark.parametrize(
     "before",
     [

@@ -5,6 +5,8 @@ import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import fastpsr as fp
 from fastpsr import kernels
@@ -13,9 +15,42 @@ from fastpsr.counts.buckets import CountBuckets, Grid, ScoresByClass
 from fastpsr.counts.order_statistics import order_statistics, weighted_quantiles
 from fastpsr.counts.ranks import pav_blocks, rank_cells, rank_runs
 from fastpsr.data import Part
-from tests.test_pav_blocks import KINDS, make_scores
+from tests import reference
 
 BUDGETS = ["2KB", "20KB", "1GB"]
+
+
+def make_scores(kind, n, rng):
+    y = (rng.random(n) < rng.choice([0.003, 0.1, 0.5, 0.97])).astype(np.uint8)
+    scores = rng.normal(rng.choice([0.0, 0.3, 2.0, 9.0]) * y)
+    if kind == "tied":
+        scores = scores.round(1)
+    elif kind == "far":  # nearly all in one bucket, or the range in none
+        scores[rng.integers(n, size=max(1, n // 500))] *= 1e300
+    elif kind == "beyond":
+        scores = rng.uniform(-1.7, 1.7, n) * 1e308
+    elif kind == "subnormal":
+        scores *= 1e-310
+    elif kind == "infinite":
+        scores[rng.random(n) < 0.2] = np.inf
+        scores[rng.random(n) < 0.2] = -np.inf
+    elif kind == "heavy":
+        scores = rng.standard_cauchy(n) + y
+    elif kind == "two values":
+        scores = np.sign(scores)
+    elif kind == "one value":
+        scores[:] = 0.0
+    elif kind == "falling":
+        scores *= -1.0
+    elif kind == "zeros":  # -0.0 and 0.0 are ties
+        scores = np.where(rng.random(n) < 0.3, rng.choice([-0.0, 0.0], n), scores)
+    return scores, y
+
+
+KINDS = [
+    "plain", "tied", "far", "beyond", "subnormal", "infinite", "heavy", "two values", "one value",
+    "falling", "zeros",
+]  # fmt: skip
 
 
 def alternating(*lists):
@@ -45,19 +80,6 @@ def ordered(data, how, rng):
     return data
 
 
-def naive_blocks(scores, y):
-    """Pool the distinct scores with integers alone."""
-    pooled = []
-    for value in np.unique(scores):
-        own = y[scores == value]
-        block = [value, int((own == 0).sum()), int((own == 1).sum())]
-        while pooled and pooled[-1][2] * block[1] >= block[2] * pooled[-1][1]:
-            before = pooled.pop()
-            block = [before[0], before[1] + block[1], before[2] + block[2]]
-        pooled.append(block)
-    return np.array(pooled, float).T
-
-
 def assert_equal_fields(found, expected):
     for field in dataclasses.fields(expected):
         np.testing.assert_array_equal(
@@ -72,15 +94,22 @@ def test_blocks_against_naive_pooling(kind, budget, few, monkeypatch):
     for n in (1, 2, 3, 40, 500):
         rng = np.random.default_rng(n)
         scores, y = make_scores(kind, n, rng)
-        expected = naive_blocks(scores, y)
+        blocks = reference.pool_adjacent_violators(scores, y, np.ones(n))
+        lowest, positives, negatives = np.transpose(blocks)
         data = fp.Predictions.from_raw_scores(y, scores)
-        for one in (
-            data,
-            cut_into_parts(data, rng),
-            cut_into_parts(ordered(data, "sorted", rng), rng),
-        ):
+        for one in ways(data, rng):
             fit = pav_blocks(one)
-            np.testing.assert_array_equal([fit.lowest, fit.negatives, fit.positives], expected)
+            np.testing.assert_array_equal(
+                [fit.lowest, fit.negatives, fit.positives], [lowest, negatives, positives]
+            )
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.integers(-6, 6), st.booleans()), min_size=1, max_size=60))
+def test_blocks_of_few_scores(samples):
+    scores, y = np.array(samples, float).T
+    data = fp.Predictions.from_raw_scores(y.astype(np.uint8), scores)
+    assert_equal_fields(pav_blocks(data), rank_cells(data).blocks)
 
 
 @pytest.mark.parametrize(
@@ -95,6 +124,23 @@ def test_large_fits_are_refined_to_the_same_bits(kind, budget, how, monkeypatch)
     assert_equal_fields(pav_blocks(data), expected)
     parts = cut_into_parts(data, rng, 30)
     assert_equal_fields(pav_blocks(parts), expected)
+
+
+def test_most_scores_are_not_sorted():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 400_000).astype(np.uint8)
+    scores = rng.normal(2.0 * y)
+    by_part = kernels.buckets.count_into_buckets(scores, y, -3.0, 1000.0, 8192)
+    assert by_part.sum() == y.size
+    counts = by_part.sum(axis=0)
+    undecided = kernels.buckets.find_undecided(counts)
+    assert counts[undecided].sum() < 0.6 * y.size
+    negatives, positives = kernels.buckets.pick_from_buckets(
+        scores, y, -3.0, 1000.0, by_part, undecided
+    )
+    bucket = np.clip((scores + 3.0) * 1000.0, 0, 8191).astype(np.int64)
+    np.testing.assert_array_equal(np.sort(negatives), np.sort(scores[undecided[bucket] & (y == 0)]))
+    np.testing.assert_array_equal(np.sort(positives), np.sort(scores[undecided[bucket] & (y == 1)]))
 
 
 def count_picks(monkeypatch):
@@ -128,25 +174,6 @@ def test_picks_stay_within_the_budget(monkeypatch):
 # Rank cells
 
 
-@pytest.mark.parametrize("share", [0.0, 0.02, 0.4, 0.97])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("how", ["as it is", "sorted", "by class"])
-def test_cells_are_those_in_memory(share, weighted, how):
-    rng = np.random.default_rng(3)
-    n = 30_000
-    y = (rng.random(n) < share).astype(np.uint8)
-    weights = rng.random(n) * (rng.random(n) < 0.8) * 10.0 ** rng.integers(-8, 8, n)
-    for scores in (rng.normal(y), rng.normal(y).round(1)):
-        data = fp.Predictions.from_raw_scores(
-            y, scores, sample_weight=weights if weighted else None
-        )
-        data = ordered(data, how, rng)
-        expected = rank_cells(data)
-        parts = cut_into_parts(data, rng, 40)
-        found = rank_cells(parts)
-        assert_equal_fields(found, expected)
-
-
 @pytest.mark.parametrize(
     ("kind", "share", "n"),
     alternating(
@@ -177,12 +204,8 @@ def test_runs_against_scores_in_order(n, share, kind):
     starts = np.flatnonzero(np.append(True, (kinds[1:] != kinds[:-1]) | (kinds[1:] == 3)))
     expected = np.add.reduceat(counts, starts)
     weighted = fp.Predictions.from_raw_scores(y, scores, sample_weight=np.full(n, 0.5))
-    for given, factor in (
-        (data, 1.0),
-        (cut_into_parts(data, rng, 7), 1.0),
-        (weighted, 0.5),
-    ):
-        found = rank_runs(given)
+    for one, factor in ((data, 1.0), (cut_into_parts(data, rng), 1.0), (weighted, 0.5)):
+        found = rank_runs(one)
         np.testing.assert_array_equal(found.negatives, factor * expected[:, 0])
         np.testing.assert_array_equal(found.positives, factor * expected[:, 1])
         # of each run the lowest score, or a number above the scores before it
@@ -308,6 +331,3 @@ def test_weighted_quantiles(kind, budget, n, monkeypatch):
         begin(one)
         found = weighted_quantiles(one, log_odds, shares)
         np.testing.assert_array_equal(found, expected)
-
-
-# Steps

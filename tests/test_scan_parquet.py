@@ -87,26 +87,20 @@ def require_same(data, whole):
 
 
 @pytest.mark.parametrize(
-    ("what", "given", "weighted"),
+    ("what", "column", "options"),
     [
-        ("posteriors", False, True), ("posteriors", True, False), ("logits", True, True),
-        ("llrs", False, True), ("llrs", True, False), ("raw_scores", False, True),
+        ("posteriors", "q", {"sample_weight": "w"}), ("posteriors", "q", {"priors": [0.9, 0.1]}),
+        ("logits", "llr", {"priors": [0.9, 0.1], "sample_weight": "w"}),
+        ("llrs", "llr", {"sample_weight": "w"}), ("llrs", "llr", {"prior": 0.1}),
+        ("raw_scores", "other", {"sample_weight": "w"}),
     ],
 )  # fmt: skip
-def test_one_column(write, what, given, weighted):
+def test_one_column(write, what, column, options):
     held = columns()
-    names = {"posteriors": "q", "logits": "llr", "llrs": "llr", "raw_scores": "other"}
-    named, options = {what: names[what]}, {}
-    if weighted:
-        named["sample_weight"] = "w"
-        options["sample_weight"] = held["w"]
-    if given and what != "raw_scores":
-        more = {"prior": 0.1} if what == "llrs" else {"priors": [0.9, 0.1]}
-        named |= more
-        options |= more
-    data = fp.scan_parquet(write(), **named)
+    data = fp.scan_parquet(write(), **{what: column}, **options)
+    of_arrays = options | ({"sample_weight": held["w"]} if "sample_weight" in options else {})
     make = getattr(fp.Predictions, f"from_{what}")
-    whole = make(held["target"], held[names[what]], **options)
+    whole = make(held["target"], held[column], **of_arrays)
     assert data.priors.tolist() == whole.priors.tolist()
     if what == "raw_scores":
         assert fp.EER()(data) == pytest.approx(fp.EER()(whole), rel=1e-12)

@@ -50,23 +50,7 @@ def classes_of_the_page():
     return "".join(sources)
 
 
-def check(checker, file, text):
-    """Run a type checker on the text of a file, where it is installed."""
-    if find_spec(checker) is None:
-        pytest.skip(f"{checker} is not installed")
-    file.write_text(text, "utf-8")
-    command = [sys.executable, "-m", *CHECKERS[checker], file]
-    process = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[1])
-    assert process.returncode == 0, process.stdout + process.stderr
-
-
-@pytest.mark.parametrize("checker", CHECKERS)
-def test_classes_of_the_page_have_types(checker, tmp_path):
-    check(checker, tmp_path / "own.py", PREAMBLE + classes_of_the_page() + USES)
-
-
-@pytest.mark.parametrize("checker", CHECKERS)
-def test_all_names_have_types(checker, tmp_path):
+def uses_of_all_names():
     """None is `Any`, for then it could be an exception, or its ignored error would not be one."""
     names = sorted({*fp.__all__, "plotting", "compat"})
     uses = [
@@ -74,5 +58,15 @@ def test_all_names_have_types(checker, tmp_path):
         for name in names
         for mode, prefix in (("by", "fp."), ("of", ""))
     ]
-    exact = "class Exact: ...\n\n"
-    check(checker, tmp_path / "names.py", NAMES + exact + "\n".join(uses))
+    return NAMES + "class Exact: ...\n\n" + "\n".join(uses)
+
+
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_classes_of_the_page_and_all_names_have_types(checker, tmp_path):
+    if find_spec(checker) is None:
+        pytest.skip(f"{checker} is not installed")
+    (tmp_path / "own.py").write_text(PREAMBLE + classes_of_the_page() + USES, "utf-8")
+    (tmp_path / "names.py").write_text(uses_of_all_names(), "utf-8")
+    command = [sys.executable, "-m", *CHECKERS[checker], tmp_path / "own.py", tmp_path / "names.py"]
+    process = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[1])
+    assert process.returncode == 0, process.stdout + process.stderr

@@ -99,28 +99,6 @@ def test_given_priors_shift_the_log_odds(kind):
     assert (calibrated.positive_posteriors <= interval.high).all()
 
 
-def test_a_sample_that_is_drawn_twice_counts_as_two():
-    y, x = draw(40, "plain")
-    data = fp.Predictions.from_logits(y, x)
-    loss = fp.CalibrationLoss(fp.rules.Log(), fp.VennAbers(), fp.TrainOnTest())
-    score = fp.CrossEntropy()
-
-    def of_draw(draw):
-        return loss(draw)
-
-    def of_repeated_samples(draw):
-        counts = np.ones(y.size) if draw.sample_weight is None else draw.sample_weight
-        repeated = data[np.repeat(np.arange(y.size), counts.astype(int))]
-        calibrated = fp.VennAbers().fit(repeated).transform(repeated)
-        return 100.0 * (1.0 - score(calibrated) / score(repeated))
-
-    results = fp.bootstrap(
-        [of_draw, of_repeated_samples], data, n_resamples=40, seed=0, method="percentile"
-    )
-    np.testing.assert_allclose(results[0].replicates, results[1].replicates, rtol=1e-10)
-    assert np.std(results[0].replicates) > 0.0
-
-
 def test_other_weights_are_refused():
     y, x = draw(60, "plain")
     weights = np.ones(60)

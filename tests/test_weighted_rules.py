@@ -146,22 +146,6 @@ def test_weighted_by_a_jump(c):
     assert not rule.is_strict
 
 
-def test_weighted_by_many_jumps_and_kinks():
-    edges = np.linspace(0, 1, 16)
-    steps = np.random.default_rng(0).uniform(size=15)
-
-    def weight(a):
-        step = np.clip(np.searchsorted(edges, a[:, 0]) - 1, 0, 14)
-        return steps[step] + np.abs(a[:, 0] - 0.3)
-
-    q0 = np.linspace(0.001, 0.999, 200)
-    inner = np.maximum(edges[1:], q0[:, None]) / np.maximum(edges[:-1], q0[:, None])
-    x = np.maximum(q0, 0.3)  # the kink's part, above and below it
-    expected = np.log(inner) @ steps + (1 - x) + 0.3 * np.log(x) + 0.3 * np.log(x / q0) - (x - q0)
-    losses = binary(Weighted(weight), np.log1p(-q0) - np.log(q0), 0)
-    np.testing.assert_allclose(losses, expected, rtol=1e-10, atol=1e-10)
-
-
 def test_weighted_by_rounded_values():
     # 1 - a_1 is a staircase where a_1 is nearly 1: rounding is no reason to refine for ever.
     q0, q1 = special.expit(-LOG_ODDS), special.expit(LOG_ODDS)

@@ -1,39 +1,31 @@
 """Put bugs into the package, and see which of them the quick tests find.
 
-``python -m tools.mutants --markdown build/mutants.md`` puts bugs into a copy of the project one by
-one, those of mutants.toml and others that are drawn by rule, and runs the quick tests until one
-fails: first those that execute the line of the bug, as a run under coverage has recorded, then all
-others. Results are kept in ``build/mutants.jsonl``, so that a run that is interrupted continues;
-delete the file to begin anew.
+``python -m tools.mutants`` puts the bugs of mutants.toml into a copy of the project one by one, and
+runs the quick tests until one fails: first those that execute the line of the bug, as a run under
+coverage has recorded, then the golden values and the contracts, then all others. Results are kept
+in ``build/mutants.jsonl``, so that a run that is interrupted continues; delete it to begin anew.
 """
 
 import argparse
-import ast
 import functools
 import hashlib
-import io
-import itertools
 import json
 import os
-import random
 import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import tokenize
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from queue import SimpleQueue
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "fastpsr"
 RESULTS = ROOT / "build" / "mutants.jsonl"
 RECORD = ROOT / "build" / "mutants.coverage"
-SEED = 1
 LONGEST = 3600  # seconds of a run: a bug may loop for ever
 _NO_END, _NO_START = "no end", "no start: the tests cannot be collected"
 _FEW_TESTS = 20  # which one process runs sooner than several are started
@@ -46,25 +38,15 @@ class Mutant:
 
     module: str
     kind: str
+    seen: str
     old: str
     new: str
     place: int
-    seen: str = ""
 
     def text(self):
         """Return the module with the bug."""
         source = (PACKAGE / self.module).read_text("utf-8")
         return source[: self.place] + self.new + source[self.place + len(self.old) :]
-
-    def shown(self):
-        """Return what the bug is, in Markdown."""
-        if self.seen:
-            return self.seen
-        source = (PACKAGE / self.module).read_text("utf-8")
-        number = source.count("\n", 0, self.place)
-        line = source.splitlines()[number].strip()
-        old, new = (" ".join(code.split())[:60] for code in (self.old, self.new))
-        return f"line {number + 1}, `{line}`: " + (f"`{new}` for `{old}`" if new else f"no `{old}`")
 
     @property
     def key(self):
@@ -84,92 +66,14 @@ def plausible():
     return mutants
 
 
-# Mutants by rule
-
-
-CHANGES = {
-    "comparison": {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="},
-    "arithmetic": {"+": "-", "-": "+", "*": "/", "/": "*"},
-    "and, or": {"and": "or", "or": "and"},
-    "min, max": {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"},
-    "flag": {"True": "False", "False": "True"},
-    "constant": {"0": "1", "1": "2", "2": "1"},
-    "negated if": {"if": "if not"},
-    "dropped not": {"not": ""},
-}
-#: Functions of words, and modules of what is drawn or said: a bug there is a matter of taste.
-_OF_WORDS = re.compile(r"__repr__|__str__|_repr_|message|remedy|label|meaning|described|wording")
-_COSMETIC = re.compile(r"^(plotting|report|cli/options)/|(^|/)(wording|html|version|exports)\.py$")
-_ERRORS = re.compile(r"\w*(Error|Warning|warn)$")
-
-
-def drawn(n):
-    """Return n mutants, each in another module, none of which mutants.toml has."""
-    skipped = {entry["module"] for entry in PLAUSIBLE["mutant"]}
-    modules = {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py")} - skipped
-    mutants = []
-    for module in sorted(
-        modules, key=lambda name: hashlib.sha256(f"{SEED} {name}".encode()).digest()
-    ):
-        by_kind = {}
-        for mutant in _mutants_of(module):
-            by_kind.setdefault(mutant.kind, []).append(mutant)
-        if by_kind and len(mutants) < n:
-            choice = random.Random(f"{SEED} {module}")
-            mutants.append(choice.choice(by_kind[choice.choice(sorted(by_kind))]))
-    return mutants
-
-
-def _mutants_of(module):
-    source = (PACKAGE / module).read_text("utf-8")
-    starts = [0, *itertools.accumulate(map(len, source.splitlines(keepends=True)))]
-    lines = _lines_with_effect(ast.parse(source))
-    kinds = set(CHANGES)
-    if _COSMETIC.search(module):
-        kinds -= {"arithmetic", "constant"}
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        line, column = token.start
-        for kind in kinds if line in lines else ():
-            if token.string in CHANGES[kind]:
-                new, place = CHANGES[kind][token.string], starts[line - 1] + column
-                mutant = Mutant(module, kind, token.string, new, place)
-                if _is_python(mutant.text()):
-                    yield mutant
-
-
-def _lines_with_effect(tree):
-    """Return the numbers of the lines of functions that compute: no errors, no texts."""
-    computing, others = set(), set()
-    for node in ast.walk(tree):
-        is_function = isinstance(node, ast.FunctionDef)
-        is_error = isinstance(node, ast.Call) and _ERRORS.match(_last_name(node.func))
-        if is_function and not _OF_WORDS.search(node.name):
-            computing.update(range(node.body[0].lineno, node.end_lineno + 1))
-        elif is_function or is_error or isinstance(node, (ast.Raise, ast.Assert, ast.JoinedStr)):
-            others.update(range(node.lineno, node.end_lineno + 1))
-    return computing - others
-
-
-def _last_name(function):
-    return ast.unparse(function).split(".")[-1]
-
-
-def _is_python(text):
-    try:
-        compile(text, "", "exec")
-    except SyntaxError:
-        return False
-    return True
-
-
 # The copy, and the tests
 
 
 class Copy:
     """A copy of the project with its compiled kernels."""
 
-    def __init__(self, number):
-        self.root = Path(tempfile.gettempdir()) / "fastpsr-mutants" / str(number)
+    def __init__(self):
+        self.root = Path(tempfile.gettempdir()) / "fastpsr-mutants" / "copy"
         self.compiled = self.root.with_suffix(".compiled")
         shutil.rmtree(self.root, ignore_errors=True)
         shutil.rmtree(self.compiled, ignore_errors=True)
@@ -189,7 +93,7 @@ class Copy:
         options = ["-q", "-p", "no:cacheprovider"]
         self._run([sys.executable, "-m", *command, *options, *files[number::n_runs]])
 
-    def first_failure(self, mutant, n_processes):
+    def first_failure(self, mutant):
         """Return the test that finds a bug, None if all pass; raise if it fails without the bug.
 
         Tests that execute the line come first, then the golden values and the contracts, then all.
@@ -199,7 +103,7 @@ class Copy:
         rounds = [executing, likely, []] if executing else [likely, []]
         self._put(mutant)
         try:
-            failures = (self._failure(tests, n_processes) for tests in rounds)
+            failures = (self._failure(tests) for tests in rounds)
             test = next(filter(None, failures), None)
         finally:
             ignore = shutil.ignore_patterns("__pycache__")
@@ -207,7 +111,7 @@ class Copy:
             shutil.copytree(PACKAGE, self.root / "fastpsr", ignore=ignore)
             shutil.copytree(self.compiled, self.root / "fastpsr" / "kernels" / "__pycache__")
         again = ["--collect-only"] if test == _NO_START else [test]
-        if test and test != _NO_END and self._failure(again, 0):
+        if test and test != _NO_END and self._failure(again):
             raise RuntimeError(f"{test} fails without the bug in {mutant.module}")
         return test
 
@@ -217,10 +121,10 @@ class Copy:
         if mutant.module.startswith("kernels/"):  # the cache is valid for one text of all kernels
             self._run([sys.executable, "-m", "fastpsr", "warmup"])  # of which some may not compile
 
-    def _failure(self, arguments, n_processes):
+    def _failure(self, arguments):
         options = ["-x", "-q", "--tb=no", "-p", "no:cacheprovider", "--timeout=300"]
-        few = n_processes == 1 or 0 < len(arguments) <= _FEW_TESTS
-        options += ["--timeout-method=thread", "-n", str(0 if few else n_processes)]
+        few = 0 < len(arguments) <= _FEW_TESTS
+        options += ["--timeout-method=thread", "-n", "0" if few else "auto"]
         code, output = self._run([sys.executable, "-m", "pytest", *options, *arguments])
         if code == 0:
             return None
@@ -283,95 +187,42 @@ def results():
     return {entry["key"]: entry["test"] for entry in map(json.loads, lines)}
 
 
-def page(mutants, known):
-    """Return the list of mutants, with who found them, as Markdown."""
-    reasons = {
-        (e["module"], e["old"], e["new"]): e["reason"] for e in PLAUSIBLE.get("equivalent", [])
-    }
-    rows, n_run, n_found, n_equivalent = [], 0, 0, 0
-    for mutant in mutants:
-        test = known.get(mutant.key, "not run")
-        reason = reasons.get((mutant.module, mutant.old, mutant.new))
-        n_run += test != "not run"
-        n_found += test not in (None, "not run")
-        n_equivalent += test is None and reason is not None
-        missed = f"equivalent: {reason}" if reason else "**none**"
-        by = f"`{test.removeprefix('tests/')}`" if test else missed
-        by = test if test == "not run" else by
-        cells = [f"`{mutant.module}`", mutant.kind, mutant.shown(), by]
-        rows.append(" | ".join(cell.replace("|", r"\|") for cell in cells))
-    table = "\n".join(f"| {row} |" for row in rows)
-    n = n_run - n_equivalent
-    n_plausible = len(PLAUSIBLE["mutant"])
-    return f"""# Mutants
-
-{len(mutants)} bugs, each in another module, are put into a copy of the project one by one:
-{n_plausible} plausible ones, which tools/mutants.toml lists, and
-{len(mutants) - n_plausible} that are drawn by rule at random places. Quick tests run until one
-fails: those that execute the line of the bug (coverage recorded which), then the golden values and
-the contracts, then all others. {n_run} were run: {n_found} of {n} are found.
-{n_equivalent} more change no result.
-
-| module | kind | bug | found by |
-| --- | --- | --- | --- |
-{table}
-"""
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--drawn", type=int, default=60, metavar="N", help="how many by rule")
     parser.add_argument("--only", action="append", metavar="MODULE", help="may be repeated")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="mutants at a time")
     parser.add_argument("--record", action="store_true", help="record which tests execute lines")
     parser.add_argument("--list", action="store_true", help="print the mutants, run none")
-    parser.add_argument("--markdown", type=Path, help="write the list")
     options = parser.parse_args()
-    mutants = [*plausible(), *drawn(options.drawn)]
-    chosen = [each for each in mutants if each.module in (options.only or [each.module])]
+    chosen = [each for each in plausible() if each.module in (options.only or [each.module])]
+    todo = [each for each in chosen if each.key not in results()]
+    if options.record:
+        record()
+    elif todo and not options.list:
+        run(todo)
     known = results()
-    todo = [each for each in chosen if each.key not in known]
-    if options.list:
-        for mutant in chosen:
-            print(f"{mutant.module} | {mutant.kind} | {mutant.shown()}")
-    elif options.record:
-        record(os.cpu_count() or 1)
-    elif todo:
-        run(todo, options.jobs)
-    known = results()
-    if options.markdown:
-        options.markdown.write_text(page(mutants, known), "utf-8")
+    for mutant in chosen:
+        test = known.get(mutant.key, "not run") or "NOT FOUND"
+        print(f"{mutant.module} | {mutant.kind} | {mutant.seen} | {test}")
 
 
-def record(n_runs):
+def record():
     """Record which tests execute which lines."""
-    copy = Copy("record")
+    copy, n_runs = Copy(), os.cpu_count() or 1
     with ThreadPoolExecutor(n_runs) as pool:
         list(pool.map(lambda k: copy.record(k, n_runs, f"{RECORD}.{k}"), range(n_runs)))
 
 
-def run(todo, n_jobs):
-    """Run mutants, some at a time, and append the results to the file."""
+def run(todo):
+    """Run mutants, and append the results to the file."""
     RESULTS.parent.mkdir(exist_ok=True)
-    copies = SimpleQueue()
-    for number in range(n_jobs):
-        copies.put(Copy(number))
-    n_processes = max(1, (os.cpu_count() or 1) // n_jobs)
     if not list(RECORD.parent.glob(f"{RECORD.name}*")):
-        record(n_jobs * n_processes)
-
-    def find(mutant):
-        copy = copies.get()
-        test = copy.first_failure(mutant, n_processes)
-        copies.put(copy)
+        record()
+    copy = Copy()
+    for mutant in todo:
+        test = copy.first_failure(mutant)
         with RESULTS.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"key": mutant.key, **asdict(mutant), "test": test}) + "\n")
-        print(
-            f"{mutant.module}, {mutant.kind}, {mutant.shown()}: {test or 'NOT FOUND'}", flush=True
-        )
-
-    with ThreadPoolExecutor(n_jobs) as pool:
-        list(pool.map(find, todo))
+        print(f"{mutant.module}, {mutant.kind}, {mutant.seen}: {test or 'NOT FOUND'}", flush=True)
 
 
 if __name__ == "__main__":

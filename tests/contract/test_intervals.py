@@ -67,14 +67,3 @@ def test_intervals_by_clusters_are_the_same_in_parts(method):
             for data, ids in ((CASE.predictions(), CASE.rows["unit"]), (CASE.parts(), "unit"))
         )
         require_same([*there.interval], [*here.interval], 1e-9)
-
-
-@pytest.mark.parametrize("name", registry.METRIC_KINDS)
-def test_every_metric_has_an_interval_in_its_range(name):
-    data = CASE.predictions()
-    for metric in [*registry.metrics(name, data).values()][: 1 if "Divergence" in name else 2]:
-        result = outcome(fp.bootstrap, metric, data, **OPTIONS | {"n_resamples": 40})
-        low, high = result.interval
-        least, greatest = metric.value_range
-        assert least <= low < high <= greatest
-        assert result.value == metric(data)

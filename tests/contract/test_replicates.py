@@ -240,16 +240,3 @@ def test_metrics_and_systems_share_draws(name, in_parts):
     np.testing.assert_array_equal(one.replicates, again.replicates)
     for result in outcome(fp.compare, {name: metrics[name] for name in "abc"}, *data, **options):
         assert not result.replicates.any()
-
-
-def test_undefined_replicates_are_nan_and_counted():
-    y = np.zeros(60, int)
-    y[[3, 41]] = 1
-    data = fp.Predictions.from_llrs(y, np.random.default_rng(0).normal(size=60) + y)
-    for source in (data, fp.from_parts([data[:20], data[20:50], data[50:]])):
-        with pytest.warns(RuntimeWarning, match="undefined in"):
-            results = fp.bootstrap([fp.EER(), fp.Cllr()], source, **FEW | {"n_resamples": 400})
-        for result in results:
-            assert result.n_undefined == np.isnan(result.replicates).sum()
-            share = (1.0 - 2.0 / 60) ** 60
-            assert result.n_undefined / 400 == pytest.approx(share, abs=5.0 * np.sqrt(share / 400))
