@@ -262,6 +262,8 @@ def studies() -> dict[str, Study]:
               CORE | {"NCE": MEANS["NCE"], _CROSS_FITTED: FITS[_CROSS_FITTED]}, 0.5),
         *(_sampled(name, 20_000, CORE)
           for name in ("Gaussian", "mixture", "skewed", "discrete")),
+        *(_sampled(name, n_samples, RANKS | {"AP": fp.AveragePrecision()})
+          for n_samples in (40, 100, 400) for name in ("Gaussian", "skewed", "discrete")),
         *_twice(in_clusters),
         *_twice(replace(in_clusters, name="nested", about="the same, by Nested",
                         draw=lambda seed: _nested(in_clusters.draw(seed)))),
