@@ -387,7 +387,8 @@ def test_bars_of_one_axis_have_one_unit():
     shares = draw("metric_bars", table.rows[1:])
     np.testing.assert_allclose(bars_of(shares), [rcl.value, 100 * ece.value])
     assert shares.get_ylabel() == "Percent"
-    assert draw("metric_bars", [nce]).get_ylabel() == "Value"
+    mixed = fp.evaluate(A, [fp.Cllr(), fp.CrossEntropy()])
+    assert draw("metric_bars", mixed).get_ylabel() == "Value"
     assert draw("metric_bars", fp.evaluate(A, [fp.Cllr()])).get_ylabel() == "Bits"
 
 

@@ -227,7 +227,7 @@ def test_ids_are_unique_and_references_lead_somewhere(two):
     ids = [attributes["id"] for _, attributes in two.elements if "id" in attributes]
     assert len(set(ids)) == len(ids)
     wanted = set(re.findall(r"url\(#(.*?)\)", two.html))
-    wanted |= {a["href"][1:] for a in two.all("use")}
+    wanted |= {a["xlink:href"][1:] for a in two.all("use")}
     wanted |= {a["aria-labelledby"] for _, a in two.elements if "aria-labelledby" in a}
     assert wanted
     assert wanted <= set(ids)

@@ -154,7 +154,7 @@ def _is_of_numbers(table: Any) -> bool:
 def _in_one_unit(tables: Mapping[str, Bars], names: Sequence[str]) -> tuple[dict[str, Bars], str]:
     """Return fractions and percentages alike, and the label of the axis."""
     units = {table[name].unit for table in tables.values() for name in names if name in table}
-    unit, label = "fraction", _UNITS.get("".join(units), "Value")
+    unit, label = "fraction", _UNITS.get(" ".join(sorted(units)), "Value")
     if units and units <= set(_SHARES):
         unit, label = "percent", "Percent"
     elif "percent" in units:

@@ -1,18 +1,16 @@
 """Assessment of calibration, and of the effect of calibrating, as sentences."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fastpsr.calibration import TrainOnTest
 from fastpsr.calibration.pav import PAV
-from fastpsr.data import Predictions
 from fastpsr.evaluation import Intervals, Row
 from fastpsr.evaluation.grid import Cell, Grid, number
 from fastpsr.evaluation.layout import counted_if_many, value_cell
 from fastpsr.metrics import CalibrationLoss
 from fastpsr.report.content import Report, Result
-from fastpsr.report.sections import Part, Section
 from fastpsr.rules import Log
 
 _SLIGHT = 1.0  # percent of the cross-entropy: less is hardly worth a calibrator
@@ -37,31 +35,13 @@ class Verdict:
     words: tuple[str, ...]
 
 
-def calibration(report: Report) -> Section | None:
-    """Return the section on calibration: of all samples in words, and a table of all results."""
-    of_results = verdicts(report)
-    first = {result.place for result in report.pooled}
-    of_systems = [verdict for verdict in of_results if verdict.result.place in first]
-    if not of_systems:
-        return None
-    n = len(of_systems)
-    parts = [Part("verdicts", of_systems, folded=f"{n} systems in words" if n > 3 else "")]
-    table = verdict_table(of_results)
-    if len(table.lines) > 1:
-        parts.append(Part("table", table))
-    return Section("calibration", "Is it calibrated, and what would calibration buy?", parts)
-
-
 def verdicts(report: Report) -> list[Verdict]:
     """Return a verdict for each result that knows its calibration loss, or only ranks."""
-    bounds = {result.place: _bound(result, report.predictions) for result in report.pooled}
     of_results = []
     for result in report.results:
         row = result.of_role("RCL")
         if row is not None:
-            of_results.append(
-                _judge(result, row, bounds.get(result.place), report.evaluation.intervals)
-            )
+            of_results.append(_judge(report, result, row))
         elif report.is_raw:
             of_results.append(Verdict(result, "raw scores", (_of_raw(result),)))
     return of_results
@@ -81,10 +61,11 @@ def verdict_table(verdicts: Sequence[Verdict]) -> Grid:
     return Grid(header, lines, 2, "Relative calibration loss").without("")
 
 
-def _judge(result: Result, rcl: Row, bound: float | None, intervals: Intervals | None) -> Verdict:
+def _judge(report: Report, result: Result, rcl: Row) -> Verdict:
+    intervals, nce = report.evaluation.intervals, result.of_role("NCE")
     if math.isnan(rcl.value):
-        return Verdict(result, "not known", (f"It is not known: {_lower(rcl.note)}.",))
-    nce = result.of_role("NCE")
+        reason = rcl.note.removeprefix("not computed: ").rstrip(".")
+        return Verdict(result, "not known", (f"It is not known: {reason}.",))
     if nce is not None and math.isinf(nce.value):
         why = (
             "Its cross-entropy is infinite: some samples have posterior 0 for the class that was "
@@ -92,13 +73,25 @@ def _judge(result: Result, rcl: Row, bound: float | None, intervals: Intervals |
         )
         return Verdict(result, "not calibrated", (why,))
     if undefined := counted_if_many(rcl.n_undefined, intervals):
-        change = f"calibration would save {_percent(rcl.value)} of the cross-entropy"
-        change = change if rcl.value > 0.0 else _worse(rcl.value)
+        change = _save(rcl.value) if rcl.value > 0.0 else _worse(rcl.value)
         text = f"These data are too few to tell: {change}, but {rcl.metric} is {undefined}."
         return Verdict(result, "cannot tell", (text,))
     short, sentence = _of_loss(rcl, intervals)
-    words = [sentence, *_gain(rcl, nce), *_best(result)]
-    if bound is not None and math.isfinite(bound):
+    words = [sentence]
+    if nce is not None and math.isfinite(nce.value * rcl.value) and rcl.value >= _SLIGHT:
+        after = nce.value * (1.0 - rcl.value / 100.0)
+        words.append(
+            f"It would bring the normalized cross-entropy from {nce.value:.3f} to {after:.3f}, "
+            "where 1 is a system that knows the priors alone."
+        )
+    best = result.best_calibrator
+    if best is not None and best.saving > 0.0:
+        words.append(
+            f"Compared: {', '.join(best.among)}. Best is {best.name}, which saves "
+            f"{_percent(best.saving)}."
+        )
+    bound = _bound(report, result)
+    if math.isfinite(bound):
         words.append(
             f"On these samples no monotone map could save more than {_percent(bound)}, what PAV "
             "saves when trained on them: an optimistic bound, since it also learns their chance."
@@ -108,8 +101,7 @@ def _judge(result: Result, rcl: Row, bound: float | None, intervals: Intervals |
 
 def _of_loss(rcl: Row, intervals: Intervals | None) -> tuple[str, str]:
     """Say what the calibration loss means, and whether it may be chance."""
-    loss = rcl.value
-    save = f"calibration would save {_percent(loss)} of the cross-entropy"
+    loss, save = rcl.value, _save(rcl.value)
     if loss < -_LARGE:
         return "cannot tell", f"These data are too few to tell: {_worse(loss)}."
     if rcl.low is None or rcl.high is None or math.isnan(rcl.low + rcl.high):
@@ -137,32 +129,16 @@ def _of_loss(rcl: Row, intervals: Intervals | None) -> tuple[str, str]:
     return "cannot tell", text
 
 
+def _save(loss: float) -> str:
+    return f"calibration would save {_percent(loss)} of the cross-entropy"
+
+
 def _worse(loss: float) -> str:
     if math.isinf(loss):
         return "calibration would make the cross-entropy infinite"
     if loss > -0.05:
         return "calibration would change nothing"
     return f"calibration would make the cross-entropy {_percent(-loss)} worse"
-
-
-def _gain(rcl: Row, nce: Row | None) -> tuple[str, ...]:
-    """Say what calibration would make of the cross-entropy."""
-    if nce is None or not math.isfinite(nce.value * rcl.value) or rcl.value < _SLIGHT:
-        return ()
-    after = nce.value * (1.0 - rcl.value / 100.0)
-    return (
-        f"It would bring the normalized cross-entropy from {nce.value:.3f} to {after:.3f}, where 1 "
-        "is a system that knows the priors alone.",
-    )
-
-
-def _best(result: Result) -> tuple[str, ...]:
-    """Name the calibrator that would save most; nothing where none would."""
-    best = result.best_calibrator
-    if best is None or best.saving <= 0.0:
-        return ()
-    compared = ", ".join(best.among)
-    return (f"Compared: {compared}. Best is {best.name}, which saves {_percent(best.saving)}.",)
 
 
 def _of_raw(result: Result) -> str:
@@ -173,19 +149,18 @@ def _of_raw(result: Result) -> str:
     return f"{text} The best monotone map would reach a Cllr of {best.value:.3f} (minCllr)."
 
 
-def _bound(result: Result, predictions: Mapping[str, Predictions]) -> float | None:
-    """Return what PAV would save at most, in percent; None where there is no such bound."""
+def _bound(report: Report, result: Result) -> float:
+    """Return what PAV would save at most, in percent; nan where there is no such bound."""
     row = result.of_role("RCL bound")
-    if row is not None:
-        return row.value
-    samples = predictions.get(result.system)
-    if samples is None or samples.n_classes != 2 or samples.kind == "raw scores":
-        return None
-    bound = CalibrationLoss(Log(), PAV(), TrainOnTest())
+    samples = report.predictions.get(result.system)
+    if row is not None or samples is None or result not in report.pooled:
+        return math.nan if row is None else row.value
+    if samples.n_classes != 2 or samples.kind == "raw scores":
+        return math.nan
     try:
-        return bound.value_on(samples)
+        return CalibrationLoss(Log(), PAV(), TrainOnTest()).value_on(samples)
     except ValueError:
-        return None
+        return math.nan
 
 
 def _percent(value: float) -> str:
@@ -195,7 +170,3 @@ def _percent(value: float) -> str:
 def _number(value: float) -> str:
     text = f"{value:.1f}" if abs(value) >= 0.1 or value == 0.0 else f"{value:.2f}"
     return "0.0" if float(text) == 0.0 else text.replace("-", "\u2212")
-
-
-def _lower(note: str) -> str:
-    return note.removeprefix("not computed: ").rstrip(".")
