@@ -277,13 +277,6 @@ def test_pav_maps_draw_finite_steps():
     np.testing.assert_allclose(at_llrs, expected, atol=1e-9)  # not at log-odds
 
 
-def test_pav_maps_of_llrs_have_the_identity():
-    raw = fp.Predictions.from_raw_scores(A.y_true, A.llrs)
-    of_llrs, of_raw = (draw("pav_map", data) for data in (A, raw))
-    assert "identity" in labels_of(of_llrs)
-    assert len(of_llrs.lines) == len(of_raw.lines) + 1
-
-
 def test_reliability_joins_the_steps():
     steps = fp.pav_steps(A)
     ax = draw("reliability", {"A": steps})

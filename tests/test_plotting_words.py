@@ -113,6 +113,8 @@ def test_raw_scores():
         draw("reliability", {"A": fp.pav_steps(RAW)})
     for name in ("tippett", "pav_map", "score_histogram"):
         assert draw(name, {"A": RAW}).get_xlabel() == "Score"
+        has_identity = ["identity" in labels_of(draw(name, {"A": data})) for data in (RAW, GOOD)]
+        assert has_identity == [False, name == "pav_map"]
         with pytest.raises(fp.ArgumentError) as raised:
             draw(name, {"A": RAW, "B": GOOD})
         assert raised.value.argument == "systems"

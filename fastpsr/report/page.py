@@ -19,14 +19,14 @@ from fastpsr.data import By, Predictions
 from fastpsr.data.groupings import Bins
 from fastpsr.errors import counted
 from fastpsr.evaluation import Evaluation
-from fastpsr.evaluation.layout import simultaneous
+from fastpsr.evaluation.layout import gaps, simultaneous
 from fastpsr.evaluation.task import Progress
 from fastpsr.files import check_place, write_text
 from fastpsr.report.content import UNNAMED, Report
 from fastpsr.report.drawing import figures
 from fastpsr.report.names import clean
 from fastpsr.report.sections import differences, facts, metrics, narrow, overview, weights
-from fastpsr.report.verdict import verdict_table, verdicts
+from fastpsr.report.verdict import percent, verdict_table, verdicts
 
 _WARNING = "warning: "
 
@@ -119,9 +119,11 @@ def render(report: Report, progress: Progress | None = None) -> str:
         n_warnings=counted(len(warnings), "warning"),
         weights=None if report.fusion is None else weights(report.fusion),
         verdicts=[verdict for verdict in of_results if verdict.result in report.pooled],
+        percent=percent,
         losses=narrow([losses] if len(losses.lines) > 1 else []),
         normalized=list(dict.fromkeys(normalized)),
         metrics=narrow(metrics(report)),
+        gaps=gaps(evaluation) if len(report.results) > 1 else [],
         differences=narrow(differences(report)),
         jointly=simultaneous(evaluation.differences, evaluation.intervals),
         figures=figures(report, progress),

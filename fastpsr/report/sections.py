@@ -16,7 +16,6 @@ from fastpsr.evaluation.layout import (
     grid_of_differences,
     grid_of_one,
     grid_of_values,
-    reasons,
 )
 from fastpsr.report.content import Report
 from fastpsr.report.names import by_column
@@ -96,7 +95,7 @@ def metrics(report: Report) -> list[Grid]:
     grid, caption = grid_of_values(evaluation), "Metrics by system and condition"
     if not report.has_conditions:
         grid, caption = grid.without(POOLED), "Metrics by system"
-    return [*grids, replace(grid, caption=caption), _meanings(evaluation), _gaps(report)]
+    return [*grids, replace(grid, caption=caption), _meanings(evaluation)]
 
 
 def _detection_costs(report: Report) -> Grid:
@@ -120,17 +119,6 @@ def _meanings(evaluation: Evaluation) -> Grid:
             meanings.setdefault(row.metric, row.note)
     lines = [[Cell(metric), Cell(note)] for metric, note in meanings.items()]
     return Grid(["metric", "meaning"], lines, caption="What the metrics are")
-
-
-def _gaps(report: Report) -> Grid:
-    """Return a line for each reason, once for all metrics it holds of."""
-    lines = [
-        [Cell(result.place), Cell(", ".join(metrics)), Cell(note)]
-        for result in report.results
-        for note, metrics in reasons(result.rows).items()
-    ]
-    header = ["system and condition", "metrics", "why there is no finite value"]
-    return Grid(header, lines, caption="What could not be computed")
 
 
 def differences(report: Report) -> list[Grid]:
