@@ -21,6 +21,7 @@ from tests.figures import (
     notes_of,
     several,
 )
+from tests.refusal import refuses
 
 from matplotlib import pyplot as plt  # isort: skip
 from matplotlib.colors import same_color, to_rgb  # isort: skip
@@ -214,9 +215,8 @@ def test_operating_points_of_det():
     assert [label for label, *_ in marks_of(raw)] == ["_minDCF(0.3)", "_minDCF(0.6:1:2)"]
     assert "actDCF(0.3) is not marked" in notes_of(raw)
     for points, argument in (([fp.ActDCF(0.3)], "systems"), ([0.01], "operating_points")):
-        with pytest.raises(fp.ArgumentError) as raised:
+        with refuses(argument):
             draw("det", fp.roc(A), operating_points=points)
-        assert raised.value.argument == argument
 
 
 # Scores and calibration
@@ -312,9 +312,8 @@ def test_reliability_of_several_classes():
     binary = lines_of(draw("reliability", A, on="confidence"))[0].get_xydata()
     np.testing.assert_allclose(binary[-1, 0], A.posteriors.max(), rtol=1e-12)
     for systems, classes in ((data, {"on": "class", "classes": [3]}), (A, {"classes": [0]})):
-        with pytest.raises(fp.ArgumentError) as raised:
+        with refuses("classes"):
             draw("reliability", systems, **classes)
-        assert raised.value.argument == "classes"
 
 
 def test_bins_show_what_the_ece_sums():
@@ -438,9 +437,8 @@ def test_bands_are_shaded_in_the_color_of_their_system(name):
     assert len(draw(name, A, band=bands["A"]).collections) == series
     other = fp.band(fp.risk_curve if curve is fp.roc else fp.roc, A, n_resamples=40, seed=0)
     for wrong in ({"A": other}, {"C": bands["A"]}, bands["A"], {"A": A}):
-        with pytest.raises(fp.ArgumentError) as raised:
+        with refuses("band"):
             draw(name, SYSTEMS, band=wrong)
-        assert raised.value.argument == "band"
 
 
 def test_infinite_ends_of_bands_are_filled_to_the_ends_of_the_axes():

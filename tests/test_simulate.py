@@ -5,7 +5,8 @@ import pytest
 from scipy.special import logit, logsumexp
 
 import fastpsr as fp
-from fastpsr import ArgumentError, simulate
+from fastpsr import simulate
+from tests.refusal import refuses
 
 SYSTEMS = ["cal", "mcs", "mcp", "mcps"]
 
@@ -84,24 +85,6 @@ def test_figure_with_the_same_cross_entropy(system, kwargs, mean_nce, one_nce, o
     mean, error = np.mean(scores, axis=0), 0.004  # of one seed: above one standard error
     assert mean == pytest.approx([one_nce, one_nbs], abs=4.0 * error)
     assert mean[0] == pytest.approx(mean_nce, abs=4.0 * error / np.sqrt(n_seeds))
-
-
-@pytest.mark.parametrize(
-    ("argument", "values"),
-    [
-        ("n_samples", [2, 0, 10.5]), ("n_classes", [1]), ("variance", [0.0, -1.0, np.nan]),
-        ("prior_first", [0.0, 1.0]), ("scale", [0.0, np.inf]), ("seed", [-1]),
-    ],
-)  # fmt: skip
-def test_synthetic_systems_refuse_bad_arguments(argument, values):
-    for value in values:
-        assert_refused(simulate.gaussian_classes, argument, value, n_samples=100)
-
-
-def assert_refused(generate, argument, value, **options):
-    with pytest.raises(ArgumentError) as caught:
-        generate(**{**options, argument: value})
-    assert caught.value.argument == argument
 
 
 # The trial list
@@ -245,21 +228,6 @@ def test_what_is_simulated_follows_the_seed(simulated, scores):
     assert not np.isin(getattr(first, scores), getattr(other, scores)).any()
 
 
-@pytest.mark.parametrize(
-    ("argument", "value"),
-    [
-        ("n_targets", 0), ("n_targets", 211), ("n_nontargets", -5), ("n_nontargets", 2_206),
-        ("n_speakers", 1), ("n_sessions_per_speaker", 1), ("speaker_variance", 0.0),
-        ("speaker_variance", 1.0), ("speaker_spread", -0.1), ("scale", 0.0), ("shift", np.nan),
-        ("seed", 1.5),
-    ],
-)  # fmt: skip
-def test_trial_lists_refuse_bad_arguments(argument, value):
-    """Of 10 speakers with 7 sessions each: 210 pairs of targets, and 2,205 of others."""
-    options = {"n_targets": 10, "n_nontargets": 100, "n_speakers": 10}
-    assert_refused(simulate.trial_list, argument, value, **options)
-
-
 # A challenge
 
 
@@ -300,6 +268,28 @@ def test_systems_of_a_challenge_err_together_and_the_second_more():
     assert of_targets[1].mean() < of_targets[0].mean() - 0.02
 
 
-def test_challenges_refuse_bad_arguments():
-    for argument, value in (("n_targets", 0), ("n_nontargets", 10**30), ("seed", -1)):
-        assert_refused(simulate.challenge, argument, value, n_targets=5, n_nontargets=50)
+# What is refused
+
+PAIRS = {"n_targets": 10, "n_nontargets": 100, "n_speakers": 10}  # of 210 pairs and of 2,205
+REFUSED = [
+    (simulate.gaussian_classes, {"n_samples": 100}, {
+        "n_samples": [2, 0, 10.5], "n_classes": [1], "variance": [0.0, -1.0, np.nan],
+        "prior_first": [0.0, 1.0], "scale": [0.0, np.inf], "seed": [-1],
+    }),
+    (simulate.trial_list, PAIRS, {
+        "n_targets": [0, 211], "n_nontargets": [-5, 2_206], "n_speakers": [1],
+        "n_sessions_per_speaker": [1], "speaker_variance": [0.0, 1.0], "speaker_spread": [-0.1],
+        "scale": [0.0], "shift": [np.nan], "seed": [1.5],
+    }),
+    (simulate.challenge, {"n_targets": 5, "n_nontargets": 50}, {
+        "n_targets": [0], "n_nontargets": [10**30], "seed": [-1],
+    }),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("generate", "options", "wrong"), REFUSED)
+def test_bad_arguments_are_refused(generate, options, wrong):
+    for argument, values in wrong.items():
+        for value in values:
+            with refuses(argument):
+                generate(**{**options, argument: value})

@@ -14,7 +14,7 @@ from fastpsr.data import Predictions, ScoreKind
 from fastpsr.errors import ArgumentError
 from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import COLORS, LLR, Bands, Canvas, common_end, second
-from fastpsr.plotting.systems import Spoof, as_mapping, percent, spoofed_apart
+from fastpsr.plotting.systems import Spoof, as_mapping, spoofed_apart
 
 _CLASSES = ("targets", "non-targets", "spoofed trials")
 _SPOOFED = (0.0, (1.0, 1.5))  # line of spoofed trials
@@ -142,7 +142,7 @@ def _note_infinite(canvas: Canvas, name: str, what: str, shares: Iterable[float]
     """Note which shares of a class are at minus infinity and at infinity."""
     for share, where in zip(shares, ("minus infinity", "infinity"), strict=True):
         if share > 0.0:
-            canvas.note(name, f"{percent(float(share))} of {what} at {where}, not drawn")
+            canvas.note(name, f"{100.0 * share:.3g} % of {what} at {where}, not drawn")
 
 
 @with_hints

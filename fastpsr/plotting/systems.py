@@ -68,11 +68,6 @@ def is_multiclass(value: Any) -> bool:
     return isinstance(value, Predictions) and value.n_classes > 2
 
 
-def percent(share: float) -> str:
-    """Return a share in percent, in few digits, never 0 for what is not."""
-    return f"{100.0 * share:.3g} %"
-
-
 def events_of(systems: Mapping[str, Any], on: On, classes: Sequence[int] | None) -> dict[str, Any]:
     """Return binary systems as they are, and others as predictions of events, by name.
 

@@ -154,14 +154,14 @@ class _Plan:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure: the content of its SVG element, its size in points, and words around it.
+    """A figure: the content of its SVG element, the element's view box, and words around it.
 
     `axes` are the labels of the axes, and `notes` say what it cannot show.
     """
 
     plan: _Plan
     svg: Markup
-    size: tuple[float, float]
+    box: str
     axes: list[str]
     notes: str
 
@@ -191,29 +191,28 @@ def _drawn(plan: _Plan, salt: str, begin: Progress) -> Drawing:
         notes = take_notes(ax)
         width, height = _INCHES
         height += sum(legend.get_window_extent().height for legend in figure.legends) / figure.dpi
-        size = width, height + _CHILD * len(ax.child_axes)
-        figure.set_size_inches(size)
+        figure.set_size_inches(width, height + _CHILD * len(ax.child_axes))
         layout: Any = figure.get_layout_engine()
         layout.execute(figure)  # it changes the ticks, for which drawing makes room
         labels = [" ".join(text.split()) for text in (ax.get_ylabel() or "value", ax.get_xlabel())]
-        size_in_points = (72.0 * size[0], 72.0 * size[1])
-        return Drawing(plan, _svg(figure), size_in_points, [*filter(None, labels)], notes)
+        return Drawing(plan, *_svg(figure), [*filter(None, labels)], notes)
 
 
-def _svg(figure: Figure) -> Markup:
-    """Return the content of a figure's SVG element, which can stand in a page beside others.
+def _svg(figure: Figure) -> tuple[Markup, str]:
+    """Return the content of an SVG element, which can stand in a page beside others, and its box.
 
     Left out are metadata, styles of the whole page, ids that nothing refers to, and digits that
     none can see. What a text holds is escaped, and has no "<".
     """
     stream = io.StringIO()
     figure.savefig(stream, format="svg", metadata={"Date": None})
-    opening = re.search(r"<svg [^>]*>", stream.getvalue())
+    opening = re.search(r'<svg [^>]*viewBox="([^"]*)"[^>]*>', stream.getvalue())
     assert opening is not None
     content = stream.getvalue()[opening.end() :].strip().removesuffix("</svg>")
     content = re.sub(r"<(metadata|style)\b.*?</\1>", "", content, flags=re.DOTALL)
     content = re.sub(r'<g id="[^"]*"', "<g", content)
-    return Markup(re.sub(r'<path (?:id="\w*" )?d="[^"]*"', _rounded, content))
+    content = re.sub(r'<path (?:id="\w*" )?d="[^"]*"', _rounded, content)
+    return Markup(content), opening[1]
 
 
 def _rounded(path: re.Match[str]) -> str:
@@ -291,14 +290,19 @@ def _plans(
     title: str, caption: str, systems: Mapping[str, Any], draw: Callable[..., Axes],
     what: str = "systems",
 ) -> Iterator[_Plan]:  # fmt: skip
-    """Plan figures of as many systems at a time as can be told apart, without empty ones."""
-    names = [name for name, value in systems.items() if value]
+    """Plan figures of systems by name, without empty ones."""
+    names = [name for name, value in systems.items() if len(value)]
+    for numbers, part in _parts(names, what):
+        drawn = {name: systems[name] for name in part}
+        yield _Plan(f"{title}{numbers}", caption, part, partial(draw, drawn))
+
+
+def _parts(names: list[str], what: str = "systems") -> Iterator[tuple[str, list[str]]]:
+    """Yield as many names at a time as can be told apart in a figure, and what to call them."""
     for first in range(0, len(names), _MOST_SYSTEMS):
         part = names[first : first + _MOST_SYSTEMS]
         numbers = f", {what} {first + 1} to {first + len(part)}"
-        draw_part = partial(draw, {name: systems[name] for name in part})
-        numbered = title if len(names) <= _MOST_SYSTEMS else title + numbers
-        yield _Plan(numbered, caption, part, draw_part)
+        yield "" if len(names) <= _MOST_SYSTEMS else numbers, part
 
 
 # Curves
@@ -309,50 +313,38 @@ def _overlays(report: Report, begin: Progress) -> Iterator[_Plan]:
     if not report.drawn:
         return
     names, intervals = shorten(report.systems), report.evaluation.intervals
-    systems = {names[name]: samples for name, samples in report.drawn.items()}
-    n_classes = next(iter(systems.values())).n_classes
+    n_classes = next(iter(report.drawn.values())).n_classes
     what = "classes" if n_classes > 2 else "ranks" if report.is_raw else "llrs"
     band_of = cache(partial(_band, report, begin))  # some charts are of the same curve
     for chart in (chart for chart in _CHARTS if what in chart.of):
-        options, caption = {**chart.options}, chart.caption
+        usual, words = {**chart.options}, chart.caption
         if chart.takes == "operating_points" and report.operating_points:
-            options["operating_points"], words = _operating_points(report)
-            caption += words
-        by_condition = _det_by_condition(report, caption, partial(chart.draw, **options))
-        if chart.takes == "spoof" and report.spoof:
-            options["spoof"] = {names[name]: mask for name, mask in report.spoof.items()}
-            caption += " Spoofed trials are apart from the non-targets."
-        bands = {
-            names[name]: band_of(chart.curve, options.get("on"), name)
-            for name in report.drawn
-            if chart.curve is not None and intervals is not None
-        }
-        bands = {name: area for name, area in bands.items() if area is not None}
-        if bands and intervals is not None:
-            options["band"] = bands
-            caption += (
-                f" Shaded are pointwise bands of {100.0 * intervals.confidence_level:g} %, from "
-                f"{intervals.n_resamples:,} replicates, resampling {intervals.drawn}."
-            )
-        elif options.get("band") == "consistency":
-            caption += " Shaded is where 95 % of their curves would lie by chance, if samples were "
-            caption += "independent."
-        yield from _plans(chart.title, caption, systems, partial(_draw_chart, chart.draw, options))
+            usual["operating_points"], marks = _operating_points(report)
+            words += marks
+        for numbers, part in _parts([*report.drawn]):
+            options, caption = {**usual}, words
+            if chart.takes == "spoof" and report.spoof:
+                masks = {names[name]: report.spoof[name] for name in part if name in report.spoof}
+                options["spoof"] = masks
+                caption += " Spoofed trials are apart from the non-targets."
+            bands = {names[name]: band_of(chart.curve, options.get("on"), name) for name in part}
+            bands = {name: area for name, area in bands.items() if area is not None}
+            if bands and intervals is not None:
+                options["band"] = bands
+                caption += (
+                    f" Shaded are pointwise bands of {100.0 * intervals.confidence_level:g} %, from"
+                    f" {intervals.n_resamples:,} replicates, resampling {intervals.drawn}."
+                )
+            elif options.get("band") == "consistency":
+                caption += (
+                    " Shaded is where 95 % of their curves would lie by chance, if samples were "
+                    "independent."
+                )
+            systems = {names[name]: report.drawn[name] for name in part}
+            draw = partial(chart.draw, systems, **options)
+            yield _Plan(f"{chart.title}{numbers}", caption, list(systems), draw)
         if chart.draw is plotting.det:
-            yield from by_condition
-
-
-def _draw_chart(
-    draw: Callable[..., Axes], options: Mapping[str, Any], systems: Mapping[str, Any], *, ax: Axes
-) -> Axes:
-    """Draw systems with those options that are theirs."""
-    of_systems = {
-        option: {name: value[name] for name in value if name in systems}
-        if option in ("band", "spoof") and isinstance(value, Mapping)
-        else value
-        for option, value in options.items()
-    }
-    return draw(systems, ax=ax, **of_systems)
+            yield from _det_by_condition(report, words, partial(chart.draw, **usual))
 
 
 def _operating_points(report: Report) -> tuple[list[Any], str]:
@@ -366,10 +358,12 @@ def _operating_points(report: Report) -> tuple[list[Any], str]:
 
 
 def _band(
-    report: Report, begin: Progress, curve: Callable[..., Any], on: Any, name: str
+    report: Report, begin: Progress, curve: Callable[..., Any] | None, on: Any, name: str
 ) -> Band | None:
     """Return the band of a curve of a system, None if there is none."""
-    intervals: Any = report.evaluation.intervals
+    intervals = report.evaluation.intervals
+    if intervals is None or curve is None:
+        return None
     samples = report.drawn[name]
     if on is not None:
         samples = events_of({name: samples}, on, None)[name]
@@ -390,21 +384,16 @@ def _det_by_condition(report: Report, caption: str, draw: Callable[..., Axes]) -
     if not 1 < len(conditions) <= _MOST_CONDITIONS:
         return
     column, short = by_column(conditions)
-    title = "Detection error trade-off"
-    if len(by_condition) == 1:
-        ((system, samples),) = by_condition.items()
-        curves_of = {short[condition]: samples[condition] for condition in samples}
-        title += f" of {names[system]} by condition"
-        yield from _plans(title, caption, curves_of, draw, "curves")
-        return
+    figures_of: dict[str, dict[str, Any]] = {}
     for condition in conditions:
-        curves_of = {
-            names[system]: samples[condition]
-            for system, samples in by_condition.items()
-            if condition in samples
-        }
-        of_condition = f"{title}, {f'{column} ' if column else ''}{short[condition]}"
-        yield from _plans(of_condition, caption, curves_of, draw, "curves")
+        for system, samples in by_condition.items():
+            title, name = ", " + f"{column} {short[condition]}".lstrip(), names[system]
+            if len(by_condition) == 1:
+                title, name = f" of {name} by condition", short[condition]
+            if condition in samples:
+                figures_of.setdefault(title, {})[name] = samples[condition]
+    for title, systems in figures_of.items():
+        yield from _plans(f"Detection error trade-off{title}", caption, systems, draw, "curves")
 
 
 def _classes(report: Report) -> Iterator[_Plan]:
