@@ -62,10 +62,8 @@ def bayes_error(
     """
     canvas = Canvas(ax, kwargs)
     results = canvas.results(systems, BayesErrorCurve, curves.bayes_error, band=band)
-    for name, curve in results.items():
-        if np.isnan(curve.actual).all():
-            canvas.note(name, _RANKS_ALONE)
-    _draw(canvas, results, {"actual": "normalized_actual", "minimum": "normalized_minimum"})
+    series = {"actual": "normalized_actual", "minimum": "normalized_minimum"}
+    _draw(canvas, results, series, _RANKS_ALONE)
     across = canvas.ax.get_yaxis_transform()
     canvas.guide("constant decision", [0.0, 1.0], [1.0, 1.0], transform=across, linestyle=":")
     highest = {name: _highest(curve.normalized_actual) for name, curve in results.items()}
@@ -116,21 +114,22 @@ def ape(systems: Systems, *, band: Bands = None, ax: Axes | None = None, **kwarg
     """
     canvas = Canvas(ax, kwargs)
     results = canvas.results(systems, BayesErrorCurve, curves.bayes_error, band=band)
-    tops = {}
-    for name, curve in results.items():
-        if np.isnan(curve.actual).all():
-            canvas.note(name, _RANKS_ALONE)
-        tops[name] = max(_highest(curve.actual), _highest(curve.minimum))
-    _draw(canvas, results, {"actual": "actual", "minimum": "minimum"})
+    _draw(canvas, results, {"actual": "actual", "minimum": "minimum"}, _RANKS_ALONE)
     _guide(canvas, results, "constant decision", "default")
+    tops = {
+        name: max(_highest(curve.actual), _highest(curve.minimum))
+        for name, curve in results.items()
+    }
     canvas.limit_heights(1.05 * common_end(tops.values()), tops, "the error probability")
     return canvas.finish(PRIOR, "Error probability")
 
 
-def _draw(canvas: Canvas, results: Mapping[str, Any], series: Mapping[str, str]) -> None:
+def _draw(
+    canvas: Canvas, results: Mapping[str, Any], series: Mapping[str, str], why_not: str
+) -> None:
     """Draw a solid and a dashed line of each system, by the attributes of the curves.
 
-    A series that is nowhere finite is not drawn.
+    A series that is nowhere finite is not drawn, for which there is a note.
     """
     for name, curve in results.items():
         style = canvas.style(name)
@@ -139,6 +138,8 @@ def _draw(canvas: Canvas, results: Mapping[str, Any], series: Mapping[str, str])
             if np.isfinite(getattr(curve, attribute)).any():
                 look["label"], label = label, None
                 canvas.draw(name, curve, _PRIORS, attrgetter(attribute), look)
+            else:
+                canvas.note(name, why_not)
     for key, line in zip(series, ("-", "--"), strict=True):
         canvas.key(key, linestyle=line)
 
@@ -203,14 +204,12 @@ def empirical_cross_entropy(
     results = canvas.results(
         systems, CrossEntropyCurve, curves.empirical_cross_entropy, calibrated=True
     )
-    _draw(canvas, results, {"raw": "raw", "after PAV": "pav"})
+    why_not = "raw cross-entropy is infinite: an infinite LLR is wrong"
+    _draw(canvas, results, {"raw": "raw", "after PAV": "pav"}, why_not)
     _guide(canvas, results, "LLR of 0", "null")
-    tops = {}
-    for name, curve in results.items():
-        if np.isfinite(curve.raw).all():
-            tops[name] = _highest(curve.raw)
-        else:
-            canvas.note(name, "raw cross-entropy is infinite: an infinite LLR is wrong")
+    tops = {
+        name: _highest(curve.raw) for name, curve in results.items() if np.isfinite(curve.raw).any()
+    }
     usual = common_end(tops.values()) or 1.0
     # of good systems the half that they fill, beyond which the line of LLR 0 goes
     end = 2.1 * usual if usual < 0.5 else min(max(1.05 * usual, 1.05), _HIGHEST)
