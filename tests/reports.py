@@ -75,19 +75,17 @@ def report(systems, *, conditions=("",), metrics=None, n_resamples=0, **parts):
     """A report of predictions by name: in each condition the same."""
     from fastpsr.report import Report
 
-    found = []
+    tables = []
     for name, samples in systems.items():
         usual = METRICS if samples.n_classes == 2 and samples.kind != "raw scores" else None
         seed = 0 if n_resamples else None
         table = fp.evaluate(samples, metrics or usual, n_resamples=n_resamples, seed=seed)
-        table = table.renamed({"": name})
         for condition in conditions:
             group = condition if condition not in ("", "pooled") else None
-            groups = (replace(table.all_samples, group=group),)
-            found.append(
-                replace(table, groups=groups).with_rows(lambda row, g=group: replace(row, group=g))
-            )
-    return Report(fp.Evaluation.joined(found), systems, **{"title": "Title", **parts})
+            of_group = replace(table.all_samples, system=name, group=group)
+            rows = tuple(replace(row, system=name, group=group) for row in table.rows)
+            tables.append(replace(table, rows=rows, groups=(of_group,)))
+    return Report(fp.Evaluation.joined(tables), systems, **{"title": "Title", **parts})
 
 
 @cache
@@ -103,30 +101,28 @@ def grid(n=400):
     names = ["ecapa-tdnn-1024.txt", "resnet293-large-margin.txt", "wavlm-large-mhfa.txt",
              "xvector-plda-baseline.txt", "fusion of the four.txt"]  # fmt: skip
     conditions = ["microphone", "telephone", "cross-lingual", "far-field", "video"]
-    found, pooled, parted = [], {}, {}
+    tables, pooled, by_condition = [], {}, {}
     for k, name in enumerate(names):
-        samples = llrs(n, 1.0 + 0.2 * k, seed=k)
+        samples = pooled[name] = llrs(n, 1.0 + 0.2 * k, seed=k)
         column = np.array(conditions)[np.random.default_rng(k).integers(0, 5, n)]
         with warnings.catch_warnings():  # replicates without a class, which the table says
             warnings.simplefilter("ignore", RuntimeWarning)
-            table = fp.evaluate(
+            tables.append(fp.evaluate(
                 {name: samples}, metrics, by={"condition": column}, n_resamples=8, seed=0,
                 confidence_level=0.5, method="percentile",
-            )  # fmt: skip
-        found.append(table)
-        pooled[name] = samples
-        parted[name] = {
-            group.group: samples[np.flatnonzero(column == group.group.removeprefix("condition="))]
-            for group in table.groups[1:]
+            ))  # fmt: skip
+        by_condition[name] = {
+            f"condition={value}": samples[np.flatnonzero(column == value)] for value in conditions
         }
-    return Report(fp.Evaluation.joined(found), pooled, parted, points, title="Five systems")
+    table = fp.Evaluation.joined(tables)
+    return Report(table, pooled, by_condition, points, title="Five systems")
 
 
 class Page(HTMLParser):
     """Elements, their attributes, and the texts of a page by where they stand.
 
     ``cells`` are the texts of the lines of all tables, and ``best`` those of the tables by caption,
-    each with whether it is marked as the best.
+    without small print, each with whether it is marked as the best.
     """
 
     def __init__(self, html):
@@ -144,8 +140,7 @@ class Page(HTMLParser):
             self._open.append(tag)
         if tag == "tr":
             self.cells.append([])
-            if self.captions and self.cells:
-                self.best.setdefault(self.captions[-1], []).append([])
+            self.best.setdefault(self.captions[-1], []).append([])
         if tag in ("th", "td"):
             self.cells[-1].append("")
             is_best = "best" in (attributes.get("class") or "").split()
@@ -167,9 +162,10 @@ class Page(HTMLParser):
         if place == "caption":
             self.captions.append(data)
         if place in ("th", "td", "small"):
-            self.cells[-1][-1] = " ".join(filter(None, [self.cells[-1][-1], data]))
-            text, is_best = self.best[self.captions[-1]][-1][-1]
-            self.best[self.captions[-1]][-1][-1] = (text + data, is_best)
+            self.cells[-1][-1] = f"{self.cells[-1][-1]} {data}".strip()
+        if place in ("th", "td"):
+            line = self.best[self.captions[-1]][-1]
+            line[-1] = (line[-1][0] + data, line[-1][1])
 
     @property
     def text(self):

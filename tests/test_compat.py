@@ -70,71 +70,43 @@ def test_eer_and_min_dcf_are_those_at_the_best_threshold(scores):
 # wespeaker and 3D-Speaker
 
 
-def rates_of_single_trials(scores, labels):
-    """Rates after each trial of the sorted list, as the scripts compute them."""
-    sorted_labels = [label for _, label in sorted(zip(scores, labels, strict=True))]
-    n_targets = sum(sorted_labels)
-    n_others = len(sorted_labels) - n_targets
-    fnr, fpr = [], []
-    for place in range(1, len(sorted_labels) + 1):
-        targets = sum(sorted_labels[:place])
-        fnr.append(targets / n_targets)
-        fpr.append(1.0 - (place - targets) / n_others)
-    return np.array(fnr), np.array(fpr)
-
-
-def eer_of_single_trials(fnr, fpr, scores):
-    """Where the line from the last point with fnr < fpr to the next crosses fnr = fpr."""
-    last = max(k for k in range(fnr.size) if fnr[k] < fpr[k])
-    a, b = fpr[last] - fnr[last], fnr[last + 1] - fpr[last + 1]
-    return (b * fnr[last] + a * fnr[last + 1]) / (a + b), sorted(scores)[last + 1]
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_lists_without_ties_have_the_rates_of_the_scripts(seed):
-    positives, negatives = lists(seed)
+def labeled(positives, negatives, seed=0):
+    """Scores and labels of both classes, in random order."""
     scores = np.concatenate([negatives, positives])
-    labels = np.repeat([0, 1], [negatives.size, positives.size])
     order = np.random.default_rng(seed).permutation(scores.size)
-    scores, labels = scores[order], labels[order]
-    expected = rates_of_single_trials(scores, labels)
+    return scores[order], (order >= negatives.size).astype(int)
+
+
+@pytest.mark.parametrize("digits", [None, 1, 0])
+def test_rates_are_those_at_each_score_in_any_order(digits):
+    positives, negatives = lists(3, digits=digits)
+    scores, labels = labeled(positives, negatives)
     rates = nist.compute_pmiss_pfa_rbst(scores, labels)
-    np.testing.assert_allclose(rates, expected, rtol=0.0, atol=1e-14)
-    eer = eer_of_single_trials(*expected, scores)
-    assert nist.compute_eer(*rates) == pytest.approx(eer[0], rel=1e-12)
-    assert nist.compute_eer(*rates, scores) == (pytest.approx(eer[0], rel=1e-12), eer[1])
+    above = np.sort(scores)[:, None]
+    np.testing.assert_allclose(rates[0], (positives <= above).mean(axis=1), atol=1e-14)
+    np.testing.assert_allclose(rates[1], (negatives > above).mean(axis=1), atol=1e-14)
+    again = nist.compute_pmiss_pfa_rbst(*labeled(positives, negatives, seed=1))
+    np.testing.assert_array_equal(again, rates)
+    eer, threshold = nist.compute_eer(*rates, scores)
+    data = fp.Predictions.from_raw_scores(labels, scores)
+    assert nist.compute_eer(*rates) == eer == pytest.approx(fp.EER("crossing")(data), rel=1e-12)
+    crossed = rates[0] >= rates[1]
+    assert threshold == np.sort(scores)[crossed][0]
     for p, c_miss, c_fa in ((0.01, 1, 1), (0.05, 10, 1), (0.7, 1, 2)):
-        cost = (c_miss * p * expected[0] + c_fa * (1 - p) * expected[1]).min()
+        cost = (c_miss * p * rates[0] + c_fa * (1 - p) * rates[1]).min()
         normalized = nist.compute_c_norm(*rates, p, c_miss, c_fa)
         assert normalized == pytest.approx(cost / min(c_miss * p, c_fa * (1 - p)), rel=1e-12)
-
-
-def test_ties_are_pooled_in_any_order():
-    positives, negatives = lists(3, digits=0)
-    scores = np.concatenate([negatives, positives])
-    labels = np.repeat([0, 1], [negatives.size, positives.size])
-    rates = nist.compute_pmiss_pfa_rbst(scores, labels)
-    for place, t in enumerate(np.sort(scores)):
-        assert rates[0][place] == pytest.approx((positives <= t).mean(), abs=1e-14)
-        assert rates[1][place] == pytest.approx((negatives > t).mean(), abs=1e-14)
-    for seed in range(5):
-        order = np.random.default_rng(seed).permutation(scores.size)
-        again = nist.compute_pmiss_pfa_rbst(scores[order], labels[order])
-        np.testing.assert_array_equal(again, rates)
     four = nist.compute_pmiss_pfa_rbst([2.0] * 4, [0, 1, 1, 0])
     assert nist.compute_eer(*four, [2.0] * 4) == (0.5, 2.0)
 
 
 def test_weights_are_repetitions():
-    positives, negatives = lists(4, 20, 30)
-    scores = np.concatenate([negatives, positives])
-    labels = np.repeat([0, 1], [30, 20])
+    scores, labels = labeled(*lists(4, 20, 30))
     weights = np.random.default_rng(0).integers(0, 4, 50)
-    rates = nist.compute_pmiss_pfa_rbst(scores, labels, weights)
+    weighted = nist.compute_pmiss_pfa_rbst(scores, labels, weights)
     repeated = nist.compute_pmiss_pfa_rbst(scores.repeat(weights), labels.repeat(weights))
-    assert nist.compute_eer(*rates) == pytest.approx(nist.compute_eer(*repeated), rel=1e-12)
-    ours, theirs = (nist.compute_c_norm(*rates_of, 0.3) for rates_of in (rates, repeated))
-    assert ours == pytest.approx(theirs, rel=1e-12)
+    for result in (nist.compute_eer, lambda *rates: nist.compute_c_norm(*rates, 0.3)):
+        assert result(*weighted) == pytest.approx(result(*repeated), rel=1e-12)
 
 
 # confidence-intervals

@@ -21,6 +21,7 @@ from tests.figures import (
     notes_of,
     several,
 )
+from tests.refusal import refuses
 
 from matplotlib import pyplot as plt  # isort: skip
 from matplotlib.colors import same_color, to_rgb  # isort: skip
@@ -150,7 +151,6 @@ def test_roc_and_det_draw_error_rates():
     np.testing.assert_allclose(-trapezoid(kept[:, 1], kept[:, 0]), fp.AUC()(A), rtol=1e-12)
     ax = draw("det", curve)
     np.testing.assert_array_equal(lines_of(ax)[0].get_xdata(), kept[:, 0])
-    assert (ax.get_xscale(), ax.get_yscale()) == ("probit", "probit")
     hull = lines_of(draw("roc", curve, hull=True))[1].get_xydata()
     np.testing.assert_array_equal(hull, rates[curve.hull])
     of_class = lines_of(draw("roc", several(), class_=1))[0].get_xydata()
@@ -215,9 +215,8 @@ def test_operating_points_of_det():
     assert [label for label, *_ in marks_of(raw)] == ["_minDCF(0.3)", "_minDCF(0.6:1:2)"]
     assert "actDCF(0.3) is not marked" in notes_of(raw)
     for points, argument in (([fp.ActDCF(0.3)], "systems"), ([0.01], "operating_points")):
-        with pytest.raises(fp.ArgumentError) as raised:
+        with refuses(argument):
             draw("det", fp.roc(A), operating_points=points)
-        assert raised.value.argument == argument
 
 
 # Scores and calibration
@@ -278,13 +277,6 @@ def test_pav_maps_draw_finite_steps():
     np.testing.assert_allclose(at_llrs, expected, atol=1e-9)  # not at log-odds
 
 
-def test_pav_maps_of_llrs_have_the_identity():
-    raw = fp.Predictions.from_raw_scores(A.y_true, A.llrs)
-    of_llrs, of_raw = (draw("pav_map", data) for data in (A, raw))
-    assert "identity" in labels_of(of_llrs)
-    assert len(of_llrs.lines) == len(of_raw.lines) + 1
-
-
 def test_reliability_joins_the_steps():
     steps = fp.pav_steps(A)
     ax = draw("reliability", {"A": steps})
@@ -320,9 +312,8 @@ def test_reliability_of_several_classes():
     binary = lines_of(draw("reliability", A, on="confidence"))[0].get_xydata()
     np.testing.assert_allclose(binary[-1, 0], A.posteriors.max(), rtol=1e-12)
     for systems, classes in ((data, {"on": "class", "classes": [3]}), (A, {"classes": [0]})):
-        with pytest.raises(fp.ArgumentError) as raised:
+        with refuses("classes"):
             draw("reliability", systems, **classes)
-        assert raised.value.argument == "classes"
 
 
 def test_bins_show_what_the_ece_sums():
@@ -356,9 +347,7 @@ def bars_of(ax):
 
 
 def ends_of(ax):
-    return [
-        line.get_ydata()[:2].tolist() for line in lines_of(ax) if line.get_label() == "_interval"
-    ]
+    return [bar.get_segments()[0][:, 1].tolist() for bar in ax.collections]
 
 
 def test_bars_have_values_and_intervals():
@@ -366,7 +355,7 @@ def test_bars_have_values_and_intervals():
     one = fp.bootstrap(SCORES[0], B, n_resamples=100, seed=0)
     ax = draw("metric_bars", {"A": results, "B": one}, reference=1.0)
     np.testing.assert_allclose(bars_of(ax)[:3], [r.value for r in (*results, one)])
-    assert ends_of(ax) == [list(result.interval) for result in (*results, one)]
+    np.testing.assert_allclose(ends_of(ax), [result.interval for result in (*results, one)])
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["NCE", "NBS"]
     assert labels_of(ax) == ["A", "B", "reference"]
     assert ax.get_ylim()[1] >= 1.0
@@ -390,7 +379,8 @@ def test_bars_of_one_axis_have_one_unit():
     shares = draw("metric_bars", table.rows[1:])
     np.testing.assert_allclose(bars_of(shares), [rcl.value, 100 * ece.value])
     assert shares.get_ylabel() == "Percent"
-    assert draw("metric_bars", [nce]).get_ylabel() == "Value"
+    mixed = fp.evaluate(A, [fp.Cllr(), fp.CrossEntropy()])
+    assert draw("metric_bars", mixed).get_ylabel() == "Value"
     assert draw("metric_bars", fp.evaluate(A, [fp.Cllr()])).get_ylabel() == "Bits"
 
 
@@ -447,9 +437,8 @@ def test_bands_are_shaded_in_the_color_of_their_system(name):
     assert len(draw(name, A, band=bands["A"]).collections) == series
     other = fp.band(fp.risk_curve if curve is fp.roc else fp.roc, A, n_resamples=40, seed=0)
     for wrong in ({"A": other}, {"C": bands["A"]}, bands["A"], {"A": A}):
-        with pytest.raises(fp.ArgumentError) as raised:
+        with refuses("band"):
             draw(name, SYSTEMS, band=wrong)
-        assert raised.value.argument == "band"
 
 
 def test_infinite_ends_of_bands_are_filled_to_the_ends_of_the_axes():

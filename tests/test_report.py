@@ -1,6 +1,5 @@
-"""Reports: what they hold, that names stay text, and that a file is written whole or not at all."""
+"""Reports: what they hold, and that names stay text."""
 
-import errno
 import re
 import subprocess
 import sys
@@ -112,7 +111,7 @@ def test_what_cannot_be_drawn_or_computed_is_said(kind):
     assert "bad" in labels
     assert len(page.all("svg")) == 8
     if kind != "all_equal":
-        assert "What could not be computed" in page.captions
+        assert "Values that are not finite" in page.text
 
 
 def test_many_systems_are_told_apart():
@@ -227,7 +226,7 @@ def test_ids_are_unique_and_references_lead_somewhere(two):
     ids = [attributes["id"] for _, attributes in two.elements if "id" in attributes]
     assert len(set(ids)) == len(ids)
     wanted = set(re.findall(r"url\(#(.*?)\)", two.html))
-    wanted |= {a["href"][1:] for a in two.all("use")}
+    wanted |= {a["xlink:href"][1:] for a in two.all("use")}
     wanted |= {a["aria-labelledby"] for _, a in two.elements if "aria-labelledby" in a}
     assert wanted
     assert wanted <= set(ids)
@@ -306,19 +305,8 @@ def test_reports_check_what_they_are_given():
             Report(table, predictions)
 
 
-def test_a_report_is_written_whole_or_not_at_all(tmp_path):
-    content = Report(reports.evaluation_of([Row("EER", 0.5)]))
-    target = tmp_path / "r.html"
-    target.write_text("as before", "utf-8")
-    full = OSError(errno.ENOSPC, "No space left on device")
-    with (
-        mock.patch("pathlib.Path.write_text", side_effect=full),
-        pytest.raises(OSError, match=r"No space left on device: .*r\.html"),
-    ):
-        write_report(target, content)
+def test_a_wrong_place_is_refused_before_any_work(tmp_path):
     for path, error in ((tmp_path / "none" / "r.html", FileNotFoundError),
                         (tmp_path, IsADirectoryError)):  # fmt: skip
         with pytest.raises(error):
             write_report(path, mock.Mock())  # of which nothing is asked
-    assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
-    assert target.read_text("utf-8") == "as before"

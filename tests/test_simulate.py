@@ -87,23 +87,6 @@ def test_figure_with_the_same_cross_entropy(system, kwargs, mean_nce, one_nce, o
     assert mean[0] == pytest.approx(mean_nce, abs=4.0 * error / np.sqrt(n_seeds))
 
 
-@pytest.mark.parametrize(
-    ("argument", "values"),
-    [
-        ("n_samples", [2, 0, 10.5]), ("n_classes", [1]), ("variance", [0.0, -1.0, np.nan]),
-        ("prior_first", [0.0, 1.0]), ("scale", [0.0, np.inf]), ("seed", [-1]),
-    ],
-)  # fmt: skip
-def test_synthetic_systems_refuse_bad_arguments(argument, values):
-    for value in values:
-        assert_refused(simulate.gaussian_classes, argument, value, n_samples=100)
-
-
-def assert_refused(generate, argument, value, **options):
-    with refuses(argument):
-        generate(**{**options, argument: value})
-
-
 # The trial list
 
 
@@ -174,6 +157,13 @@ def test_trials_of_one_speaker_are_correlated(sitw):
     assert rates.var() > 2.0 * expected
 
 
+def test_scores_are_stretched_and_shifted():
+    kwargs = {"n_targets": 50, "n_nontargets": 500, "seed": 5}
+    plain = simulate.trial_list(**kwargs, scale=1.0, shift=0.0)
+    other = simulate.trial_list(**kwargs, scale=2.0, shift=-3.0)
+    np.testing.assert_allclose(other.llr, 2.0 * plain.llr - 3.0, rtol=1e-13)
+
+
 def test_llrs_are_calibrated_when_the_speakers_are_as_the_plda_assumes():
     trials = simulate.trial_list(
         20_000, 20_000, speaker_variance=0.2, speaker_spread=0.0, scale=1.0, shift=0.0
@@ -203,6 +193,23 @@ def test_no_pair_repeats(n_targets, n_nontargets, n_speakers, n_sessions):
     assert_structure(trials, n_targets, n_nontargets, n_sessions)
 
 
+def test_pairs_are_drawn_uniformly():
+    """Of 12 pairs of a speaker's sessions, and of 16 pairs of sessions of two speakers."""
+    for n_targets, n_nontargets, label, n_possible in ((6, 1, 1, 12), (1, 3, 0, 16)):
+        counts = np.zeros((8, 8))
+        n_lists = 600
+        for seed in range(n_lists):
+            trials = simulate.trial_list(
+                n_targets, n_nontargets, n_speakers=2, n_sessions_per_speaker=4, seed=seed
+            )
+            pairs = unordered_pairs(trials)[trials.y_true == label]
+            counts[tuple(pairs.T)] += 1.0
+        p = (n_targets if label else n_nontargets) / n_possible
+        counts = counts[counts > 0.0]
+        assert counts.size == n_possible
+        assert np.abs(counts - n_lists * p).max() < 5.0 * np.sqrt(n_lists * p * (1.0 - p))
+
+
 @pytest.mark.parametrize(
     ("simulated", "scores"),
     [
@@ -219,21 +226,6 @@ def test_what_is_simulated_follows_the_seed(simulated, scores):
         for name, values in vars(first).items():
             np.testing.assert_array_equal(getattr(same, name), values)
     assert not np.isin(getattr(first, scores), getattr(other, scores)).any()
-
-
-@pytest.mark.parametrize(
-    ("argument", "value"),
-    [
-        ("n_targets", 0), ("n_targets", 211), ("n_nontargets", -5), ("n_nontargets", 2_206),
-        ("n_speakers", 1), ("n_sessions_per_speaker", 1), ("speaker_variance", 0.0),
-        ("speaker_variance", 1.0), ("speaker_spread", -0.1), ("scale", 0.0), ("shift", np.nan),
-        ("seed", 1.5),
-    ],
-)  # fmt: skip
-def test_trial_lists_refuse_bad_arguments(argument, value):
-    """Of 10 speakers with 7 sessions each: 210 pairs of targets, and 2,205 of others."""
-    options = {"n_targets": 10, "n_nontargets": 100, "n_speakers": 10}
-    assert_refused(simulate.trial_list, argument, value, **options)
 
 
 # A challenge
@@ -257,6 +249,47 @@ def test_a_recording_has_one_duration():
         assert seconds.max() <= 60.0
 
 
-def test_challenges_refuse_bad_arguments():
-    for argument, value in (("n_targets", 0), ("n_nontargets", 10**30), ("seed", -1)):
-        assert_refused(simulate.challenge, argument, value, n_targets=5, n_nontargets=50)
+def test_short_recordings_lower_the_scores_of_targets_alone():
+    trials, _ = simulate.challenge(20_000, 20_000)
+    shorter = np.minimum(trials.enroll_seconds, trials.test_seconds)
+    for scores in (trials.a, trials.b):
+        short, long = (
+            [scores[chosen & (trials.y_true == label)].mean() for label in (0, 1)]
+            for chosen in (shorter < 4.0, shorter > 8.0)
+        )
+        assert short[0] == pytest.approx(long[0], abs=0.01)
+        assert short[1] < long[1] - 0.1
+
+
+def test_systems_of_a_challenge_err_together_and_the_second_more():
+    trials, _ = simulate.challenge(20_000, 20_000)
+    of_targets = [scores[trials.y_true == 1] for scores in (trials.a, trials.b)]
+    assert 0.4 < np.corrcoef(*of_targets)[0, 1] < 0.8
+    assert of_targets[1].mean() < of_targets[0].mean() - 0.02
+
+
+# What is refused
+
+PAIRS = {"n_targets": 10, "n_nontargets": 100, "n_speakers": 10}  # of 210 pairs and of 2,205
+REFUSED = [
+    (simulate.gaussian_classes, {"n_samples": 100}, {
+        "n_samples": [2, 0, 10.5], "n_classes": [1], "variance": [0.0, -1.0, np.nan],
+        "prior_first": [0.0, 1.0], "scale": [0.0, np.inf], "seed": [-1],
+    }),
+    (simulate.trial_list, PAIRS, {
+        "n_targets": [0, 211], "n_nontargets": [-5, 2_206], "n_speakers": [1],
+        "n_sessions_per_speaker": [1], "speaker_variance": [0.0, 1.0], "speaker_spread": [-0.1],
+        "scale": [0.0], "shift": [np.nan], "seed": [1.5],
+    }),
+    (simulate.challenge, {"n_targets": 5, "n_nontargets": 50}, {
+        "n_targets": [0], "n_nontargets": [10**30], "seed": [-1],
+    }),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("generate", "options", "wrong"), REFUSED)
+def test_bad_arguments_are_refused(generate, options, wrong):
+    for argument, values in wrong.items():
+        for value in values:
+            with refuses(argument):
+                generate(**{**options, argument: value})

@@ -19,12 +19,12 @@ from fastpsr.plotting.systems import as_mapping
 Table = (
     BootstrapResult | Sequence[BootstrapResult] | Evaluation | Sequence[Row] | Mapping[str, float]
 )
-_LABEL_WIDTH = 11.5  # characters of all labels to an inch of the axis, if they do not touch
-_LABELS = {"nats": "Nats", "bits": "Bits"}
-_SHARES = {"fraction", "percent"}
-
 #: Rows by metric.
 Bars = dict[str, Row]
+
+_LABEL_WIDTH = 11.5  # characters of all labels to an inch of the axis, if they do not touch
+_UNITS = {"nats": "Nats", "bits": "Bits"}
+_SHARES = {"fraction": 1.0, "percent": 100.0}  # what the whole is
 
 
 @with_hints
@@ -76,7 +76,7 @@ def metric_bars(
     >>> [f"{bar.get_height():.3f}" for bar in ax.patches]
     ['0.737', '0.740']
     """
-    canvas: Canvas[Any] = Canvas(ax, kwargs, Rectangle)
+    canvas = Canvas(ax, kwargs, Rectangle)
     tables = _tables(systems)
     names = list(dict.fromkeys(name for table in tables.values() for name in table))
     for name in metrics or ():
@@ -86,57 +86,53 @@ def metric_bars(
     tables, label = _in_one_unit(tables, names)
     width = 0.8 / len(tables)
     for place, (system, table) in enumerate(tables.items()):
-        _draw_system(canvas, system, table, names, (place - (len(tables) - 1) / 2.0) * width, width)
+        shift = (place - (len(tables) - 1) / 2.0) * width
+        rows = {k + shift: table[name] for k, name in enumerate(names) if name in table}
+        _draw_bars(canvas, system, rows, width)
+        points = 72.0 * width * canvas.width / len(names)
+        _draw_intervals(canvas, system, rows, capsize=0.2 * points)
     canvas.ax.axhline(0.0, color="0.2", linewidth=0.8)
     if reference is not None:
         canvas.guide("reference", [-0.5, len(names) - 0.5], [reference] * 2, linestyle="--")
     _limit(canvas, tables, names, reference or 0.0)
-    longest = max(names, key=len, default="")
-    is_long = len(longest) * len(names) > _LABEL_WIDTH * canvas.width
+    is_long = len(max(names, key=len, default="")) * len(names) > _LABEL_WIDTH * canvas.width
     tilt: dict[str, Any] = {"rotation": 30, "ha": "right"} if is_long else {}
     canvas.ax.set_xticks(range(len(names)), names, parse_math=False, **tilt)
     canvas.ax.set_xlim(-0.5, len(names) - 0.5)
-    return canvas.finish("", label, tilted=longest if is_long else "")
+    return canvas.finish("", label)
 
 
 def _tables(systems: Any) -> dict[str, Bars]:
-    """Return the values of each system and group by metric."""
-    named = as_mapping(systems)
-    if isinstance(systems, Mapping) and all(_is_number(value) for value in named.values()):
-        return _bars("", named)
-    return {
-        f"{system}: {part}" if system and part else system or part: bars
-        for system, table in named.items()
-        for part, bars in _bars(system, table).items()
-    }
+    """Return rows by metric, of each system and group by its name, "" for a single one."""
+    named = {"": systems} if _is_of_numbers(systems) else as_mapping(systems)
+    tables: dict[str, Bars] = {}
+    for name, table in named.items():
+        argument = f"systems[{name!r}]" if name else "systems"
+        rows = _rows(argument, table)
+        has_systems = len({row.system for row in rows}) > 1
+        has_groups = len({row.group for row in rows}) > 1
+        for row in rows:
+            parts = [*[row.system or ""] * has_systems, *[row.group or POOLED] * has_groups]
+            bars = tables.setdefault(": ".join(filter(None, [name, ", ".join(parts)])), {})
+            if row.metric in bars:
+                raise ArgumentError(
+                    argument,
+                    f"must have one value of each metric, but {row.metric} is there twice",
+                    remedy="pass a mapping of systems' names to lists of results",
+                )
+            bars[row.metric] = row
+    return tables
 
 
-def _bars(system: str, table: Any) -> dict[str, Bars]:
-    """Return what there is to draw of a table by system and group, "" for one of one, by metric."""
-    argument = f"systems[{system!r}]" if system else "systems"
-    bars: dict[str, Bars] = {}
-    for place, row in _rows(argument, table):
-        if row.metric in bars.setdefault(place, {}):
-            raise ArgumentError(
-                argument,
-                f"must have one value of each metric, but {row.metric} is there twice",
-                remedy="pass a mapping of systems' names to lists of results",
-            )
-        bars[place][row.metric] = row
-    return bars
-
-
-def _rows(argument: str, table: Any) -> list[tuple[str, Row]]:
-    """Return rows with the names of their systems and groups, "" for a single one."""
-    if isinstance(table, Mapping) and all(_is_number(value) for value in table.values()):
-        return [("", Row(str(name), float(value))) for name, value in table.items()]
+def _rows(argument: str, table: Any) -> list[Row]:
+    if _is_of_numbers(table):
+        return [Row(str(name), float(value)) for name, value in table.items()]
     parts = table.rows if isinstance(table, Evaluation) else table
-    parts = parts if isinstance(parts, Sequence) else [parts]
     rows = [
         Row(part.name, part.value, *part.interval, unit=part.unit)
         if isinstance(part, BootstrapResult)
         else part
-        for part in parts
+        for part in (parts if isinstance(parts, Sequence) else [parts])
     ]
     if not rows or not all(isinstance(row, Row) for row in rows):
         raise ArgumentError(
@@ -144,93 +140,86 @@ def _rows(argument: str, table: Any) -> list[tuple[str, Row]]:
             f"must be a BootstrapResult, a list of them, an Evaluation or its rows, or a "
             f"mapping of metrics to numbers, not {type(table).__name__}",
         )
-    has_systems, has_groups = (
-        len(set(names)) > 1 for names in ([row.system for row in rows], [row.group for row in rows])
+    return rows
+
+
+def _is_of_numbers(table: Any) -> bool:
+    """Whether this is a mapping of metrics to numbers."""
+    number = (int, float, np.integer, np.floating)
+    return isinstance(table, Mapping) and 0 < len(table) == sum(
+        isinstance(value, number) and not isinstance(value, bool) for value in table.values()
     )
-    return [
-        (", ".join([*[row.system or ""] * has_systems, *[row.group or POOLED] * has_groups]), row)
-        for row in rows
-    ]
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def _in_one_unit(tables: Mapping[str, Bars], names: Sequence[str]) -> tuple[dict[str, Bars], str]:
     """Return fractions and percentages alike, and the label of the axis."""
     units = {table[name].unit for table in tables.values() for name in names if name in table}
-    are_shares = bool(units) and units <= _SHARES
-    label = "Value (percentages as fractions)" if "percent" in units else "Value"
-    if are_shares:
-        label = "Percent"
-    elif len(units) == 1:
-        label = _LABELS.get(units.pop(), "Value")
-    unit = "percent" if are_shares else "fraction"
+    unit, label = "fraction", _UNITS.get(" ".join(sorted(units)), "Value")
+    if units and units <= set(_SHARES):
+        unit, label = "percent", "Percent"
+    elif "percent" in units:
+        label = "Value (percentages as fractions)"
     converted = {
-        system: {name: _taken_as(unit, row) for name, row in table.items()}
+        system: {name: _converted(row, unit) for name, row in table.items()}
         for system, table in tables.items()
     }
     return converted, label
 
 
-def _taken_as(unit: str, row: Row) -> Row:
-    """Return a fraction or percent in either unit, and anything else as it is."""
-    if row.unit == unit or row.unit not in _SHARES:
+def _converted(row: Row, unit: str) -> Row:
+    """Return a fraction or percentage in either unit, and anything else as it is."""
+    if row.unit not in _SHARES:
         return row
-    factor = 100.0 if unit == "percent" else 0.01
+    factor = _SHARES[unit] / _SHARES[row.unit]
     low, high = (None if end is None else factor * end for end in (row.low, row.high))
     return replace(row, value=factor * row.value, low=low, high=high, unit=unit)
 
 
-def _draw_system(
-    canvas: Canvas[Any], system: str, table: Bars, names: Sequence[str], shift: float, width: float
-) -> None:
+def _draw_bars(canvas: Canvas, system: str, rows: Mapping[float, Row], width: float) -> None:
+    """Draw the finite values at their places, and note the others."""
     style = canvas.style(system, width=width)
-    if "linestyle" in style:  # colors that are there already have stripes
-        style = {"hatch": "////", "edgecolor": "white", "linewidth": 0.0, **style}
-        if not style["linewidth"]:
-            del style["linestyle"]  # matplotlib before 3.11 refuses dashes of no width
-    rows = {place + shift: table[name] for place, name in enumerate(names) if name in table}
-    for row in rows.values():
-        if not np.isfinite(row.value):
-            what = "is undefined" if np.isnan(row.value) else "is infinite"
-            canvas.note(
-                system, f"{row.metric} {what if row.value != -np.inf else 'is minus infinity'}"
-            )
-    finite = {x: row for x, row in rows.items() if np.isfinite(row.value)}
+    if style.get("linestyle") == "-.":  # its color is there already: it gets stripes
+        style |= {"hatch": "////", "edgecolor": "white", "linewidth": 0.0, "linestyle": "-"}
+        style |= canvas.options
+    finite = {x: row.value for x, row in rows.items() if np.isfinite(row.value)}
     if finite:
-        canvas.ax.bar(list(finite), [row.value for row in finite.values()], **style)
-    for x, row in finite.items():
-        if row.low is None or row.high is None or np.isnan(row.low) or np.isnan(row.high):
+        canvas.ax.bar(list(finite), list(finite.values()), **style)
+    for row in rows.values():
+        if np.isnan(row.value):
+            canvas.note(system, f"{row.metric} is undefined")
+        elif np.isinf(row.value):
+            what = "infinite" if row.value > 0.0 else "minus infinity"
+            canvas.note(system, f"{row.metric} is {what}")
+
+
+def _draw_intervals(canvas: Canvas, system: str, rows: Mapping[float, Row], capsize: float) -> None:
+    """Draw the finite intervals of finite values, which may lie beside these."""
+    for x, row in rows.items():
+        if not np.isfinite(row.value) or row.low is None or row.high is None:
             continue
-        if not np.isfinite(row.high - row.low):
+        half = (row.high - row.low) / 2.0
+        if np.isinf(half):
             canvas.note(system, f"the interval of {row.metric} reaches infinity, and is not drawn")
-            continue
-        low, high, cap = row.low, row.high, 0.2 * width
-        canvas.ax.plot([x, x, np.nan, x - cap, x + cap, np.nan, x - cap, x + cap],
-                       [low, high, np.nan, low, low, np.nan, high, high],
-                       color="0.15", linewidth=1.2, label="_interval")  # fmt: skip
+        elif half >= 0.0:
+            canvas.ax.errorbar(x, row.low + half, half, fmt="none", ecolor="0.15", elinewidth=1.2,
+                               capsize=capsize, capthick=1.2)  # fmt: skip
 
 
-def _limit(
-    canvas: Canvas[Any], tables: Mapping[str, Bars], names: Sequence[str], least: float
-) -> None:
+def _limit(canvas: Canvas, tables: Mapping[str, Bars], names: Sequence[str], least: float) -> None:
     """End the axis where the bars of most systems do, by metric, and note which go beyond."""
-    ends: dict[str, list[float]] = {name: [] for name in names}
-    bars = [(system, row) for system, table in tables.items()
-             for row in map(table.get, names) if row is not None]  # fmt: skip
-    for _, row in bars:
-        finite = [end for end in (row.value, row.high) if end is not None and np.isfinite(end)]
-        ends[row.metric] += [max(finite)] if finite else []
-    tops = [
-        common_end(tops_of_metric)
-        for tops_of_metric in ends.values()
-        if max(tops_of_metric, default=0.0) > 0.0
-    ]
+    end = least
+    for name in names:
+        rows = [table[name] for table in tables.values() if name in table]
+        ends = [
+            max(row.value, row.high if row.high is not None and np.isfinite(row.high) else -np.inf)
+            for row in rows
+            if np.isfinite(row.value)
+        ]
+        end = max(end, common_end(ends))
     bottom, top = canvas.ax.get_ylim()
-    end = 1.05 * max([*tops, least]) or top
-    for system, row in bars:
-        if np.isfinite(row.value) and row.value > end:
-            canvas.note(system, f"{row.metric} is {row.value:.3g}, beyond the axes")
+    end = 1.05 * end or top
+    for system, table in tables.items():
+        for row in map(table.get, names):
+            if row is not None and np.isfinite(row.value) and row.value > end:
+                canvas.note(system, f"{row.metric} is {row.value:.3g}, beyond the axes")
     canvas.ax.set_ylim(min(bottom, 1.05 * least), end)

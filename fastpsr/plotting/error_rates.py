@@ -5,13 +5,8 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from matplotlib import rcParams
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.font_manager import FontProperties
-from matplotlib.scale import ScaleBase
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-from matplotlib.transforms import Transform
 
 from fastpsr.curves import Roc
 from fastpsr.curves import roc as roc_of
@@ -20,15 +15,18 @@ from fastpsr.errors import ArgumentError
 from fastpsr.metrics import ActDCF, MinDCF
 from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import GRAY, Bands, Canvas, common_end
-from fastpsr.plotting.systems import as_mapping, of_class
+from fastpsr.plotting.systems import as_mapping
 
+OperatingPoint = MinDCF | ActDCF
+
+_LEAST = 1e-12  # rates nearer to 0 or 1 lie here
+_LOW = (1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
+_HIGH = tuple(1.0 - rate for rate in reversed(_LOW) if rate not in (0.005, 0.02))  # less crowded
+_TICKS = (*_LOW, *_HIGH)
 _LOWEST = 1e-5  # of the axes' lower ends, however many samples there are
 _TOP, _TOP_OF_CHANCE = 0.5, 0.99  # upper ends of the axes
 _MARKERS = ("o", "s", "^", "D", "v", "P")
-
 _P_FA, _P_MISS = attrgetter("p_fa"), attrgetter("p_miss")
-
-OperatingPoint = MinDCF | ActDCF
 
 
 @with_hints
@@ -83,17 +81,15 @@ def det(
     for point in operating_points:
         if not isinstance(point, OperatingPoint):
             raise ArgumentError("operating_points", f"must be MinDCF or ActDCF, not {point!r}")
-    systems = of_class(systems, class_)
-    canvas: Canvas[Roc] = Canvas(ax, kwargs)
-    canvas.take_bands(band, systems, roc_of)
-    curves = dict(canvas.systems(systems, Roc, roc_of, problem=all_equal))
-    is_new = canvas.ax.get_xscale() != "probit"
-    limits = [] if is_new else [canvas.ax.get_xlim() + canvas.ax.get_ylim()]
-    _set_probit_axes(canvas)
+    canvas = Canvas(ax, kwargs)
+    named = as_mapping(systems, class_)
+    curves = canvas.results(named, Roc, roc_of, band=band, problem=_all_equal)
+    is_new = _set_probit_axes(canvas.ax)
+    limits = [] if is_new else [canvas.view]
     marked: list[tuple[str, str, float, float]] = []
     for name, curve in curves.items():
         color = canvas.draw(name, curve, _P_FA, _P_MISS).get_color()
-        marked += _mark(canvas, name, curve, as_mapping(systems)[name], operating_points, color)
+        marked += _mark(canvas, name, curve, named[name], operating_points, color)
         if not ((curve.p_fa > 0.0) & (curve.p_miss > 0.0)).any():
             canvas.note(name, "a threshold parts the classes: no errors to draw")
         limits.append(_limits(curve))
@@ -104,16 +100,76 @@ def det(
     return canvas.finish("False-alarm rate (%)", "Miss rate (%)")
 
 
-def _set_probit_axes(canvas: Canvas[Roc]) -> None:
-    if canvas.ax.get_xscale() != "probit":
-        canvas.ax.set_xscale(ProbitScale(canvas.ax.xaxis))
-        canvas.ax.set_yscale(ProbitScale(canvas.ax.yaxis))
-        canvas.ax.grid(visible=True, color="0.9", linewidth=0.6)
-        canvas.ax.set_axisbelow(True)
+def _set_probit_axes(ax: Axes) -> bool:
+    """Let both axes be of rates from 0 to 1, drawn at their probit; return whether they were not.
+
+    Both ends lie beyond what can be shown.
+    """
+    if ax.get_xscale() == "function":
+        return False
+    ax.set_xscale("function", functions=(_probit, _rate))
+    ax.set_yscale("function", functions=(_probit, _rate))
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(_Ticks(_TICKS))
+        axis.set_major_formatter(FuncFormatter(_percent))
+        axis.set_minor_locator(NullLocator())
+    ax.grid(visible=True, color="0.9", linewidth=0.6)
+    ax.set_axisbelow(True)
+    return True
+
+
+def _probit(rates: Any) -> Any:
+    from scipy.special import ndtri
+
+    return ndtri(np.clip(rates, _LEAST, 1.0 - _LEAST))
+
+
+def _rate(probits: Any) -> Any:
+    from scipy.special import ndtr
+
+    return ndtr(probits)
+
+
+def _percent(rate: float, _: object = None) -> str:
+    return f"{round(100.0 * rate, 8):g}"
+
+
+class _Ticks(FixedLocator):
+    """Fixed ticks, as many as their labels have room for beside each other."""
+
+    def __call__(self) -> Any:
+        axis: Any = self.axis
+        first, last = np.sort(axis.get_view_interval())
+        ticks = [tick for tick in super().__call__() if first <= tick <= last]
+        low, *places, high = _probit([first, *ticks, last])
+        room, end = (high - low) / max(axis.get_tick_space(), 1), -np.inf
+        kept = []
+        for tick, place in zip(ticks, places, strict=True):
+            if place - end >= room:
+                kept.append(tick)
+                end = place
+        return np.array(kept)
+
+
+def _limits(curve: Roc) -> tuple[float, float, float, float]:
+    """Return the ends of both axes for a curve."""
+    nearest = np.argmin(np.abs(curve.p_fa - curve.p_miss))
+    hardly = max(curve.p_fa[nearest], curve.p_miss[nearest]) > 0.3
+    top = _TOP_OF_CHANCE if hardly else _TOP
+    return _low(curve.p_fa, top), top, _low(curve.p_miss, top), top
+
+
+def _low(rates: Floats, top: float) -> float:
+    """Return the tick below the smallest rate above 0 that is not the only one."""
+    inner = rates[(rates > 0.0) & (rates < top)]
+    if not inner.size:
+        return 1e-3
+    below = [tick for tick in _TICKS if _LOWEST <= tick <= 0.999 * inner.min()]
+    return max(below, default=_LOWEST)
 
 
 def _limit_rates(
-    canvas: Canvas[Roc],
+    canvas: Canvas,
     limits: Sequence[tuple[float, ...]],
     marked: Sequence[tuple[str, str, float, float]],
 ) -> None:
@@ -126,11 +182,12 @@ def _limit_rates(
         if not is_shown and 0.0 < min(p_fa, p_miss) <= max(p_fa, p_miss) < 1.0:
             canvas.note(name, f"{point} is beyond the axes: {p_fa:.3%} false alarms, "
                         f"{p_miss:.3%} misses")  # fmt: skip
-    canvas.guide("equal rates", [LEAST, 1.0 - LEAST], [LEAST, 1.0 - LEAST], linestyle=":")
+    whole = [_LEAST, 1.0 - _LEAST]
+    canvas.guide("equal rates", whole, whole, linestyle=":")
 
 
 def _mark(
-    canvas: Canvas[Roc],
+    canvas: Canvas,
     name: str,
     curve: Roc,
     source: Roc | Predictions,
@@ -141,6 +198,7 @@ def _mark(
     places = list(dict.fromkeys(str(cost) for point in points for cost in point.costs))
     marked = []
     for point in points:
+        is_least = isinstance(point, MinDCF)
         try:
             rates = _rates(point, curve, source)
         except ValueError as error:
@@ -148,15 +206,14 @@ def _mark(
                 raise
             canvas.note(name, f"{point.label} is not marked: {error}")
             continue
-        fill = "white" if isinstance(point, MinDCF) else color
         for cost, (p_fa, p_miss) in zip(point.costs, rates, strict=True):
             look: dict[str, Any] = {"marker": _MARKERS[places.index(str(cost)) % len(_MARKERS)],
                     "linestyle": "none", "markersize": 6.5}  # fmt: skip
-            called = f"{'min' if isinstance(point, MinDCF) else 'act'}DCF({cost})"
+            called = f"{'min' if is_least else 'act'}DCF({cost})"
+            fill, fill_of_key = ("white", "white") if is_least else (color, GRAY)
             canvas.ax.plot([p_fa], [p_miss], color=color, markerfacecolor=fill, zorder=3.0,
                            label=f"_{called}", **look)  # fmt: skip
-            gray = "white" if fill == "white" else GRAY
-            canvas.key(called, **look, markeredgecolor=GRAY, markerfacecolor=gray)
+            canvas.key(called, **look, markeredgecolor=GRAY, markerfacecolor=fill_of_key)
             marked.append((name, called, p_fa, p_miss))
     return marked
 
@@ -177,21 +234,9 @@ def _rates(
     return [(p_fa, p_miss) for p_miss, p_fa in rates]
 
 
-def _limits(curve: Roc) -> tuple[float, float, float, float]:
-    """Return the ends of both axes for a curve."""
-    nearest = np.argmin(np.abs(curve.p_fa - curve.p_miss))
-    hardly = max(curve.p_fa[nearest], curve.p_miss[nearest]) > 0.3
-    top = _TOP_OF_CHANCE if hardly else _TOP
-    return _low(curve.p_fa, top), top, _low(curve.p_miss, top), top
-
-
-def _low(rates: Floats, top: float) -> float:
-    """Return the tick below the smallest rate above 0 that is not the only one."""
-    inner = rates[(rates > 0.0) & (rates < top)]
-    if not inner.size:
-        return 1e-3
-    below = [tick for tick in TICKS if _LOWEST <= tick <= 0.999 * inner.min()]
-    return max(below, default=_LOWEST)
+def _all_equal(curve: Roc) -> str:
+    """Say what is wrong with a curve of one step."""
+    return "" if curve.threshold.size > 2 else "all scores are equal, which is no curve"
 
 
 _ENDS = (0.05, 0.1, 0.2, 0.5, 1.0)  # of the false-alarm rates that are drawn
@@ -249,19 +294,17 @@ def roc(
     >>> ax.lines[0].get_xydata().tolist()
     [[1.0, 1.0], [0.5, 1.0], [0.5, 0.5], [0.0, 0.5], [0.0, 0.0]]
     """
-    systems = of_class(systems, class_)
-    canvas: Canvas[Roc] = Canvas(ax, kwargs)
-    canvas.take_bands(band, systems, roc_of)
-    rates = {}
-    for name, curve in canvas.systems(systems, Roc, roc_of, problem=all_equal):
-        rates[name] = float(np.maximum(curve.p_fa, curve.p_miss).min())
+    canvas = Canvas(ax, kwargs)
+    named = as_mapping(systems, class_)
+    curves = canvas.results(named, Roc, roc_of, band=band, problem=_all_equal)
+    for name, curve in curves.items():
         line = canvas.draw(name, curve, _P_FA, _p_hit)
         if hull:
             corners = curve.hull
             canvas.ax.plot(curve.p_fa[corners], 1.0 - curve.p_miss[corners], linestyle="--",
                            linewidth=1.0, color=line.get_color())  # fmt: skip
             canvas.key("convex hull", linestyle="--")
-    _limit_corner(canvas, rates)
+    _limit_corner(canvas, curves)
     return canvas.finish("False-alarm rate", "Hit rate (1 - miss rate)")
 
 
@@ -269,10 +312,13 @@ def _p_hit(curve: Roc) -> Floats:
     return 1.0 - curve.p_miss
 
 
-def _limit_corner(canvas: Canvas[Roc], rates: Mapping[str, float]) -> None:
+def _limit_corner(canvas: Canvas, curves: Mapping[str, Roc]) -> None:
     """End the axes at the corner of 4 times the equal error rate of most systems."""
+    rates = {
+        name: float(np.maximum(curve.p_fa, curve.p_miss).min()) for name, curve in curves.items()
+    }
     usual = common_end(rates.values()) if rates else 1.0
-    least = min(max(4.0 * usual, 0.98 * (1.0 - canvas.kept_bottom)), 1.0)
+    least = min(max(4.0 * usual, 0.98 * (1.0 - canvas.view[2])), 1.0)
     end = min(end for end in _ENDS if end >= least)
     if end < 1.0:
         canvas.note("", f"the corner of rates up to {100.0 * end:g} %")
@@ -284,93 +330,3 @@ def _limit_corner(canvas: Canvas[Roc], rates: Mapping[str, float]) -> None:
     canvas.ax.set_xlim(-0.01 * end, 1.01 * end)
     canvas.ax.set_ylim(1.0 - 1.01 * end, 1.0 + 0.01 * end)
     canvas.ax.set_aspect("equal")
-
-
-def all_equal(curve: Roc) -> str:
-    """Say what is wrong with a curve of one step."""
-    return "" if curve.threshold.size > 2 else "all scores are equal, which is no curve"
-
-
-LEAST = 1e-12  # rates nearer to 0 or 1 lie here
-_LOW = (1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
-_HIGH = tuple(1.0 - rate for rate in reversed(_LOW) if rate not in (0.005, 0.02))  # less crowded
-TICKS = (*_LOW, *_HIGH)
-_WIDTH = 0.42  # of half a character of a label and what is between labels, in sizes of the font
-_HEIGHT = 1.3  # of a label, in sizes of the font
-
-
-class ProbitScale(ScaleBase):
-    """Rates from 0 to 1 drawn at their probit; both ends lie beyond what can be shown."""
-
-    name = "probit"
-
-    def __init__(self, axis: Axis | None = None) -> None:
-        pass  # the base class wants an axis in some versions of matplotlib, and none in others
-
-    def get_transform(self) -> Transform:
-        return _Probit()
-
-    def set_default_locators_and_formatters(self, axis: Axis) -> None:
-        axis.set_major_locator(_Ticks(TICKS))
-        axis.set_major_formatter(FuncFormatter(lambda rate, _: _percent(rate)))
-        axis.set_minor_locator(NullLocator())
-
-    def limit_range_for_scale(self, vmin: float, vmax: float, minpos: float) -> tuple[float, float]:
-        return max(vmin, LEAST), min(vmax, 1.0 - LEAST)
-
-
-class _Ticks(FixedLocator):
-    """Fixed ticks without those whose labels would touch that of the tick before."""
-
-    def __call__(self) -> Any:
-        axis: Any = self.axis
-        first, last = np.sort(axis.get_view_interval())
-        ticks = [tick for tick in super().__call__() if first <= tick <= last]
-        places = _Probit().transform_non_affine([first, *ticks, last])
-        unit = _font_size(axis) * (places[-1] - places[0])
-        kept: list[tuple[float, float]] = []
-        for tick, place in zip(ticks, places[1:-1], strict=True):
-            n_characters = len(_percent(tick)) + (len(_percent(kept[-1][0])) if kept else 0)
-            room = _WIDTH * n_characters if axis.axis_name == "x" else _HEIGHT
-            if not kept or place - kept[-1][1] >= room * unit:
-                kept.append((tick, place))
-        return np.array([tick for tick, _ in kept])
-
-
-def _font_size(axis: Any) -> float:
-    """Return the size of labels as a share of the length of their axis."""
-    usual = rcParams["xtick.labelsize" if axis.axis_name == "x" else "ytick.labelsize"]
-    size = axis.get_tick_params().get("labelsize", usual)
-    box = axis.axes.bbox
-    length = 72.0 / axis.axes.figure.dpi * (box.width if axis.axis_name == "x" else box.height)
-    return float(FontProperties(size=size).get_size_in_points() / max(length, 1.0))
-
-
-def _percent(rate: float) -> str:
-    return f"{round(100.0 * rate, 8):g}"
-
-
-class _Probit(Transform):
-    input_dims = output_dims = 1
-    is_separable = True
-
-    def transform_non_affine(self, values: Any) -> Any:
-        from scipy.special import ndtri
-
-        return ndtri(np.clip(values, LEAST, 1.0 - LEAST))
-
-    def inverted(self) -> Transform:
-        return _InvertedProbit()
-
-
-class _InvertedProbit(Transform):
-    input_dims = output_dims = 1
-    is_separable = True
-
-    def transform_non_affine(self, values: Any) -> Any:
-        from scipy.special import ndtr
-
-        return ndtr(values)
-
-    def inverted(self) -> Transform:
-        return _Probit()

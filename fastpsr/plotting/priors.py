@@ -9,19 +9,13 @@ from matplotlib.axes import Axes
 
 from fastpsr import curves
 from fastpsr.curves import BayesErrorCurve, CrossEntropyCurve
-from fastpsr.data import Predictions
+from fastpsr.data import Floats, Predictions
 from fastpsr.options import with_hints
-from fastpsr.plotting.canvas import (
-    PRIOR,
-    Bands,
-    Canvas,
-    common_end,
-    reaches,
-    second,
-)
+from fastpsr.plotting.canvas import PRIOR, Bands, Canvas, common_end, second
 
 Systems = BayesErrorCurve | Predictions | Mapping[str, BayesErrorCurve | Predictions]
 _PRIORS = attrgetter("prior_log_odds")
+_RANKS_ALONE = "raw scores have no actual error, only the minimum"
 _HIGHEST = 1.5  # normalized errors, and bits, above it lie beyond the axes
 
 
@@ -66,17 +60,16 @@ def bayes_error(
     >>> [line.get_ydata().round(4).tolist() for line in ax.lines[:2]]
     [[0.6667, 0.6667], [0.3333, 0.3333]]
     """
-    canvas, results = _drawn(systems, band, ax, kwargs, "normalized_actual", "normalized_minimum")
-    actual = {name: curve.normalized_actual for name, curve in results.items()}
-    tops = {name: float(np.nanmax([values, results[name].normalized_minimum]))
-            for name, values in actual.items()}  # fmt: skip
-    x = canvas.ax.get_xlim()
-    canvas.guide("constant decision", [-1e3, 1e3], [1.0, 1.0], linestyle=":")
-    canvas.ax.set_xlim(x)
-    end = max([1.1, canvas.kept_top, *(reaches(values, _HIGHEST) for values in actual.values())])
-    canvas.end_at(
-        end, {name: top for name, top in tops.items() if top > _HIGHEST}, "the actual error"
-    )
+    canvas = Canvas(ax, kwargs)
+    results = canvas.results(systems, BayesErrorCurve, curves.bayes_error, band=band)
+    series = {"actual": "normalized_actual", "minimum": "normalized_minimum"}
+    _draw(canvas, results, series, _RANKS_ALONE)
+    across = canvas.ax.get_yaxis_transform()
+    canvas.guide("constant decision", [0.0, 1.0], [1.0, 1.0], transform=across, linestyle=":")
+    highest = {name: _highest(curve.normalized_actual) for name, curve in results.items()}
+    end = min(1.05 * max(highest.values(), default=0.0), _HIGHEST)
+    beyond = {name: top for name, top in highest.items() if top > _HIGHEST}
+    canvas.limit_heights(max(1.1, end), beyond, "the actual error")
     return canvas.finish(PRIOR, "Normalized Bayes error")
 
 
@@ -119,36 +112,48 @@ def ape(systems: Systems, *, band: Bands = None, ax: Axes | None = None, **kwarg
     >>> [line.get_ydata().round(4).tolist() for line in ax.lines[:2]]
     [[0.3333], [0.1667]]
     """
-    canvas, results = _drawn(systems, band, ax, kwargs, "actual", "minimum")
-    for curve in results.values():
-        order = np.argsort(curve.prior_log_odds, kind="stable")
-        x, y = curve.prior_log_odds[order], curve.default[order]
-        canvas.guide("constant decision", x, y, linestyle=":")
+    canvas = Canvas(ax, kwargs)
+    results = canvas.results(systems, BayesErrorCurve, curves.bayes_error, band=band)
+    _draw(canvas, results, {"actual": "actual", "minimum": "minimum"}, _RANKS_ALONE)
+    _guide(canvas, results, "constant decision", "default")
     tops = {
-        name: float(np.nanmax([curve.actual, curve.minimum])) for name, curve in results.items()
+        name: max(_highest(curve.actual), _highest(curve.minimum))
+        for name, curve in results.items()
     }
-    canvas.limit_heights(tops, "the error probability")
+    canvas.limit_heights(1.05 * common_end(tops.values()), tops, "the error probability")
     return canvas.finish(PRIOR, "Error probability")
 
 
-def _drawn(
-    systems: Systems, band: Bands, ax: Axes | None, options: Mapping[str, Any], *series: str
-) -> tuple[Canvas[BayesErrorCurve], dict[str, BayesErrorCurve]]:
-    """Draw the actual errors and the minima, which are `series`, and their bands."""
-    canvas: Canvas[BayesErrorCurve] = Canvas(ax, options)
-    canvas.take_bands(band, systems, curves.bayes_error)
-    results = dict(canvas.systems(systems, BayesErrorCurve, curves.bayes_error))
+def _draw(
+    canvas: Canvas, results: Mapping[str, Any], series: Mapping[str, str], why_not: str
+) -> None:
+    """Draw a solid and a dashed line of each system, by the attributes of the curves.
+
+    A series that is nowhere finite is not drawn, for which there is a note.
+    """
     for name, curve in results.items():
         style = canvas.style(name)
-        looks = [style, second(style)]
-        if np.isnan(curve.actual).all():
-            canvas.note(name, "raw scores have no actual error, only the minimum")
-            looks = [{**looks[1], "label": style["label"]}]
-        for values, look in zip(series[-len(looks) :], looks, strict=True):
-            canvas.draw(name, curve, _PRIORS, attrgetter(values), look, in_order=True)
-    canvas.key("actual", linestyle="-")
-    canvas.key("minimum", linestyle="--")
-    return canvas, results
+        label = style["label"]
+        for attribute, look in zip(series.values(), (style, second(style)), strict=True):
+            if np.isfinite(getattr(curve, attribute)).any():
+                look["label"], label = label, None
+                canvas.draw(name, curve, _PRIORS, attrgetter(attribute), look)
+            else:
+                canvas.note(name, why_not)
+    for key, line in zip(series, ("-", "--"), strict=True):
+        canvas.key(key, linestyle=line)
+
+
+def _guide(canvas: Canvas, results: Mapping[str, Any], key: str, attribute: str) -> None:
+    """Draw what is the same of all systems."""
+    for curve in results.values():
+        x = curve.prior_log_odds
+        canvas.guide(key, x, getattr(curve, attribute), linestyle=":")
+
+
+def _highest(values: Floats) -> float:
+    """Return the highest finite value, 0 without any."""
+    return float(values[np.isfinite(values)].max(initial=0.0))
 
 
 @with_hints
@@ -192,36 +197,21 @@ def empirical_cross_entropy(
     >>> data = fp.Predictions.from_llrs([0, 0, 1, 1], [-2.0, 0.5, 0.0, 3.0])
     >>> curve = fp.empirical_cross_entropy(data, [0.0])
     >>> ax = fp.plotting.empirical_cross_entropy({"A": curve}, ax=Figure().subplots())
-    >>> [line.get_ydata().round(4).tolist() for line in ax.lines[:3]]
-    [[0.6646], [0.5], [1.0]]
+    >>> [line.get_ydata().round(4).tolist() for line in ax.lines[:2]]
+    [[0.6646], [0.5]]
     """
-    canvas: Canvas[CrossEntropyCurve] = Canvas(ax, kwargs)
-    results = dict(
-        canvas.systems(systems, CrossEntropyCurve, curves.empirical_cross_entropy, calibrated=True)
+    canvas = Canvas(ax, kwargs)
+    results = canvas.results(
+        systems, CrossEntropyCurve, curves.empirical_cross_entropy, calibrated=True
     )
-    for name, curve in results.items():
-        style, finite = canvas.style(name), np.isfinite(curve.raw)
-        if finite.any():
-            canvas.draw(name, curve, _PRIORS, attrgetter("raw"), style, in_order=True)
-        if not finite.all():
-            canvas.note(name, "raw cross-entropy is infinite: an infinite LLR is wrong")
-        look = {**second(style), "label": None if finite.any() else style["label"]}
-        canvas.draw(name, curve, _PRIORS, attrgetter("pav"), look, in_order=True)
-        order = np.argsort(curve.prior_log_odds, kind="stable")
-        canvas.guide("LLR of 0", curve.prior_log_odds[order], curve.null[order], linestyle=":")
-    canvas.key("raw", linestyle="-")
-    canvas.key("after PAV", linestyle="--")
-    _limit_entropies(canvas, results)
-    return canvas.finish(PRIOR, "Empirical cross-entropy (bits)")
-
-
-def _limit_entropies(
-    canvas: Canvas[CrossEntropyCurve], results: Mapping[str, CrossEntropyCurve]
-) -> None:
-    """End the axis where most systems do, and note which go beyond."""
-    tops = {name: float(curve.raw.max()) for name, curve in results.items()}
-    tops = {name: top for name, top in tops.items() if np.isfinite(top)}
-    usual = common_end(tops.values()) if tops else 1.0
+    why_not = "raw cross-entropy is infinite: an infinite LLR is wrong"
+    _draw(canvas, results, {"raw": "raw", "after PAV": "pav"}, why_not)
+    _guide(canvas, results, "LLR of 0", "null")
+    tops = {
+        name: _highest(curve.raw) for name, curve in results.items() if np.isfinite(curve.raw).any()
+    }
+    usual = common_end(tops.values()) or 1.0
     # of good systems the half that they fill, beyond which the line of LLR 0 goes
     end = 2.1 * usual if usual < 0.5 else min(max(1.05 * usual, 1.05), _HIGHEST)
-    canvas.end_at(max(end, canvas.kept_top), tops, "raw cross-entropy")
+    canvas.limit_heights(end, tops, "raw cross-entropy")
+    return canvas.finish(PRIOR, "Empirical cross-entropy (bits)")

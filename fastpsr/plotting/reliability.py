@@ -23,6 +23,7 @@ from fastpsr.plotting.canvas import Bands, Canvas
 from fastpsr.plotting.systems import On, as_mapping, events_of, is_multiclass
 
 _POINTS = np.arange(1, 200) / 200
+_GAP = "#D55E00"
 
 
 @with_hints
@@ -78,48 +79,42 @@ def reliability(
     >>> ax.lines[0].get_xydata().round(4).tolist()
     [[0.1, 0.0], [0.3, 0.5], [0.4, 0.5], [0.6, 1.0], [0.9, 1.0]]
     """
-    canvas: Canvas[PavSteps] = Canvas(ax, kwargs)
-    named = as_mapping(systems)
+    canvas, named = Canvas(ax, kwargs), as_mapping(systems)
     several = any(map(is_multiclass, named.values()))
-    _check_options(on, classes, band, resampling, several=several)
-    on = on or ("confidence" if several else "class")
-    events = events_of(named, on, classes)
-    canvas.take_bands(None if isinstance(band, str) else band, events, curves.pav_steps)
-    settings: dict[str, Any] = {
-        "n_resamples": n_resamples, "confidence_level": confidence_level, "seed": seed,
-    }  # fmt: skip
-    for name, steps in canvas.systems(events, PavSteps, curves.pav_steps, calibrated=True):
-        line = _draw_steps(canvas, name, steps)
-        if isinstance(events[name], Predictions) and band == "consistency":
-            _fill_consistency(canvas, events[name], steps, line, settings)
-        elif isinstance(events[name], Predictions) and band == "confidence":
-            own_settings = {**settings, "resampling": resampling}
-            canvas.bands[name] = _band_of(events[name], steps, own_settings)
-        if name in canvas.bands:
-            band_of_system = canvas.bands[name]
-            canvas.fill(
-                name,
-                line,
-                band_of_system,
-                band_of_system.low.forecast,
-                *_confidence(steps, band_of_system),
-            )
-    return _finished(canvas, on, "the class" if several else "class 1", " after PAV")
-
-
-def _check_options(
-    on: On | None, classes: Any, band: Any, resampling: Resampling | None, *, several: bool
-) -> None:
     checks.check_choice("on", on, ("class", "confidence", None))
+    on = on or ("confidence" if several else "class")
     if isinstance(band, str):
         checks.check_choice("band", band, ("confidence", "consistency"))
     if band == "consistency" and resampling is not None:
         raise ValueError("resampling is for confidence bands: consistency bands draw samples")
     if classes is not None and not (several and on == "class"):
         raise ArgumentError("classes", 'are for on="class" and more than 2 classes')
+    events = events_of(named, on, classes)
+    bands = None if isinstance(band, str) else band
+    results = canvas.results(events, PavSteps, curves.pav_steps, band=bands, calibrated=True)
+    settings: dict[str, Any] = {
+        "n_resamples": n_resamples, "confidence_level": confidence_level, "seed": seed,
+    }  # fmt: skip
+    for name, steps in results.items():
+        line, samples = _draw_steps(canvas, name, steps), events[name]
+        if isinstance(samples, Predictions) and band == "consistency":
+            points = _points(steps)
+            area = curves.consistency_band(samples, points, **settings)
+            canvas.fill(name, line, points, area.low, area.high)
+        elif isinstance(samples, Predictions) and band == "confidence":
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # said in words
+                canvas.bands[name] = band_of(
+                    curves.pav_steps, samples, steps.score_of(_points(steps)),
+                    resampling=resampling, **settings,
+                )  # fmt: skip
+        if name in canvas.bands:
+            drawn = canvas.bands[name]
+            canvas.fill(name, line, drawn.low.forecast, *_confidence(steps, drawn))
+    return _finished(canvas, on, "the class" if several else "class 1", " after PAV")
 
 
-def _draw_steps(canvas: Canvas[PavSteps], name: str, steps: PavSteps) -> Line2D:
+def _draw_steps(canvas: Canvas, name: str, steps: PavSteps) -> Line2D:
     if np.isnan(steps.score_log_odds):
         raise ArgumentError(
             "systems", "must be posteriors or likelihoods: raw scores are no forecast"
@@ -130,73 +125,41 @@ def _draw_steps(canvas: Canvas[PavSteps], name: str, steps: PavSteps) -> Line2D:
     return line
 
 
-def _band_of(samples: Predictions, steps: PavSteps, settings: dict[str, Any]) -> Band:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # said in words
-        return band_of(curves.pav_steps, samples, steps.score_of(_points(steps)), **settings)
-
-
-def _fill_consistency(
-    canvas: Canvas[PavSteps],
-    samples: Predictions,
-    steps: PavSteps,
-    line: Line2D,
-    settings: dict[str, Any],
-) -> None:
-    """Fill the range in which the curve of a calibrated system would lie."""
-    points = _points(steps)
-    area = curves.consistency_band(samples, points, **settings)
-    canvas.ax.fill_between(points, area.low, area.high, color=line.get_color(),
-                           alpha=canvas.alpha, linewidth=0.0)  # fmt: skip
-
-
-def _finished(
-    canvas: Canvas[Any], on: On, event: str, after: str = "", *, zorder: float = 1.0
-) -> Axes:
+def _finished(canvas: Canvas, on: On, event: str, after: str = "", *, zorder: float = 1.0) -> Axes:
     """Finish a diagram of frequencies against posteriors, both from 0 to 1."""
     x_label, y_label = f"Posterior of {event}", f"Frequency of {event}{after}"
     if on == "confidence":
         x_label, y_label = "Largest posterior", f"Frequency of the true class{after}"
     canvas.guide("calibrated", [0.0, 1.0], [0.0, 1.0], linestyle=":", zorder=zorder)
-    canvas.ax.set_xlim(-0.01, 1.01)
-    canvas.ax.set_ylim(-0.01, 1.01)
-    canvas.ax.set_aspect("equal")
+    canvas.ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
     return canvas.finish(x_label, y_label)
 
 
 def _points(steps: PavSteps) -> Floats:
     """Return where the band is drawn: within the forecasts, and at their ends."""
     tiny, (lowest, highest) = np.nextafter(0.0, 1.0), steps.forecast
-    low, high = (float(np.clip(end, tiny, 1.0 - 1e-16)) for end in (lowest[0], highest[-1]))
-    return np.unique(np.concatenate([[low], _POINTS[(low < _POINTS) & (high > _POINTS)], [high]]))
+    low, high = np.clip([lowest[0], highest[-1]], tiny, 1.0 - 1e-16)
+    return np.unique([low, *_POINTS[(low < _POINTS) & (high > _POINTS)], high])
 
 
 def _confidence(steps: PavSteps, band: Band) -> tuple[Floats, Floats]:
-    """Return the ends of a band, which are never less than the intervals of steps of one class."""
+    """Return the ends of a band, which are never less than the intervals of steps of one class.
+
+    These are Clopper and Pearson's, with given priors worked in.
+    """
+    from scipy.special import betaincinv
+
+    tail, (hits, misses) = (1.0 - band.confidence_level) / 2.0, (steps.positives, steps.negatives)
+    least = np.where(hits > 0.0, betaincinv(np.fmax(hits, 1e-9), misses + 1.0, tail), 0.0)
+    most = np.where(misses > 0.0, betaincinv(hits + 1.0, np.fmax(misses, 1e-9), 1.0 - tail), 1.0)
+    prior = np.log(hits.sum()) - np.log(misses.sum())  # of the data
+    odds = np.exp(steps.prior_log_odds - prior)
+    least, most = (share * odds / (share * odds + 1.0 - share) for share in (least, most))
     step = np.maximum(np.searchsorted(steps.lowest, band.value.score, side="right") - 1, 0)
-    least, most = _clopper_pearson(steps, band.confidence_level)
     of_one_class = np.isinf(steps.log_odds)[step]
     low, high = band.low.posterior, band.high.posterior
     low = np.where(of_one_class, np.fmin(low, least[step]), low)
     return low, np.where(of_one_class, np.fmax(high, most[step]), high)
-
-
-def _clopper_pearson(steps: PavSteps, confidence_level: float) -> tuple[Floats, Floats]:
-    """Return the exact binomial interval of each step, with given priors worked in."""
-    from scipy.special import betaincinv
-
-    tail = (1.0 - confidence_level) / 2.0
-    hits, misses = steps.positives, steps.negatives
-    low, high = np.zeros(hits.size), np.ones(hits.size)
-    has_hits, has_misses = hits > 0.0, misses > 0.0
-    low[has_hits] = betaincinv(hits[has_hits], misses[has_hits] + 1.0, tail)
-    high[has_misses] = betaincinv(hits[has_misses] + 1.0, misses[has_misses], 1.0 - tail)
-    prior = np.log(hits.sum()) - np.log(misses.sum())  # of the data
-    odds = np.exp(steps.prior_log_odds - prior)
-    return low * odds / (low * odds + 1.0 - low), high * odds / (high * odds + 1.0 - high)
-
-
-_GAP = "#D55E00"
 
 
 @with_hints
@@ -245,7 +208,7 @@ def reliability_bins(
     named = as_mapping(systems)
     ece = _checked(ece, named)
     single = len(named) == 1
-    canvas: Canvas[BinTotals] = Canvas(ax, kwargs, Rectangle if single else Line2D)
+    canvas = Canvas(ax, kwargs, Rectangle if single else Line2D)
     for name, value in named.items():
         try:
             (bins,) = ece.total(value)
@@ -283,7 +246,7 @@ def _checked(ece: ECE | None, systems: Mapping[str, Any]) -> ECE:
 
 
 def _draw_bars(
-    canvas: Canvas[BinTotals], name: str, bins: BinTotals, used: Any, frequency: Any, mean: Any
+    canvas: Canvas, name: str, bins: BinTotals, used: Any, frequency: Any, mean: Any
 ) -> Any:
     """Draw bars with gaps, and return their color."""
     left, width = bins.edges[:-1][used], np.diff(bins.edges)[used]

@@ -53,13 +53,14 @@ def sample_size(
     >>> ax.get_xlabel(), ax.lines[1].get_xdata().tolist() == [4200]
     ('Number of samples', True)
     """
-    canvas: Canvas[SampleSize] = Canvas(ax, kwargs)
+    canvas = Canvas(ax, kwargs)
     counted = {size.drawn for size in as_mapping(systems).values() if isinstance(size, SampleSize)}
     if len(counted) > 1:
         raise ArgumentError("systems", f"must all be of samples, clusters or speakers, not "
                             f"{' and '.join(sorted(counted))}")  # fmt: skip
     labels = set()
-    for name, size in canvas.systems(systems, SampleSize):
+    sizes: dict[str, SampleSize] = canvas.results(systems, SampleSize)
+    for name, size in sizes.items():
         _draw(canvas, name, size)
         unit = f" ({size.pilot.unit})" if size.pilot.unit else ""
         labels.add(f"Width of the {100.0 * size.pilot.confidence_level:g} % interval of "
@@ -74,7 +75,7 @@ def sample_size(
     )
 
 
-def _draw(canvas: Canvas[SampleSize], name: str, size: SampleSize) -> None:
+def _draw(canvas: Canvas, name: str, size: SampleSize) -> None:
     line = canvas.draw(name, size, attrgetter("curve_n"), attrgetter("curve_width"))
     look: dict[str, Any] = {"color": line.get_color(), "linestyle": "none"}
     canvas.ax.plot([size.pilot_n], [size.pilot_width], marker="o", **look)

@@ -5,17 +5,20 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 from matplotlib.patches import StepPatch
 
 from fastpsr import checks, curves
 from fastpsr.calibration import Calibrator
 from fastpsr.curves import PavSteps, ScoreHistogram, TippettCurves
-from fastpsr.data import Floats, Predictions, ScoreKind
+from fastpsr.data import Predictions, ScoreKind
 from fastpsr.errors import ArgumentError
 from fastpsr.options import with_hints
-from fastpsr.plotting.canvas import COLORS, LLR, Bands, Canvas, is_guide, second
-from fastpsr.plotting.systems import SPOOFED, Spoof, as_mapping, of_class, percent, spoofed_apart
+from fastpsr.plotting.canvas import COLORS, LLR, Bands, Canvas, common_end, second
+from fastpsr.plotting.systems import Spoof, as_mapping, spoofed_apart
+
+_CLASSES = ("targets", "non-targets", "spoofed trials")
+_SPOOFED = (0.0, (1.0, 1.5))  # line of spoofed trials
+_FAR = 1e4  # beyond the axes
 
 
 @with_hints
@@ -63,30 +66,35 @@ def score_histogram(
     >>> [patch.get_data().values.tolist() for patch in ax.patches]
     [[0.0, 0.25, 0.25], [0.25, 0.25, 0.0]]
     """
-    canvas: Canvas[ScoreHistogram] = Canvas(ax, kwargs, StepPatch)
-    single = len(as_mapping(systems)) == 1 and not (ax is not None and ax.patches)
-    systems, spoofed = spoofed_apart(systems, spoof)
-    histograms = dict(canvas.systems(systems, ScoreHistogram, _histogram))
+    canvas = Canvas(ax, kwargs, StepPatch)
+    named, spoofed = spoofed_apart(systems, spoof)
+    has_one = len(named) == 1 and not (ax is not None and ax.patches)
+    histograms = canvas.results(named, ScoreHistogram, _histogram)
     x_label = _score_label(counts.are_llrs for counts in histograms.values())
     spans: dict[str, tuple[float, float]] = {}
     tops: dict[str, float] = {}
     for name, counts in histograms.items():
-        looks = _looks(canvas, name, alone=single, fill=False, linewidth=1.3)
-        series = {"targets": (counts, 1), "non-targets": (counts, 0)}
-        if name in spoofed:
-            series["spoofed trials"] = _histogram(spoofed[name]), 0
-        edges = np.concatenate([part.edges for part, _ in series.values()])
-        spans[name] = float(edges.min()), float(edges.max())
-        for what, (part, k) in series.items():
+        series = [(counts, 1), (counts, 0)]
+        series += [(_histogram(spoofed[name]), 0)] if name in spoofed else []
+        looks = _looks(canvas, name, by_color=has_one, fill=False, linewidth=1.3)
+        for (part, k), look in zip(series, looks, strict=False):
             if part.totals[k]:
-                canvas.ax.stairs(part.densities[k], part.edges, **looks[what])
+                canvas.ax.stairs(part.densities[k], part.edges, **look)
                 tops[name] = max(tops.get(name, 0.0), float(part.densities[k].max()))
-        _say_missing(canvas, name, counts)
-    if not single:
+        edges = np.concatenate([part.edges for part, _ in series])
+        spans[name] = float(edges.min()), float(edges.max())
+        _note_missing(canvas, name, counts)
+    if not has_one:
         _key_classes(canvas, with_spoofs=bool(spoofed))
     canvas.limit_scores(spans)
-    canvas.limit_heights(tops, "the density")
+    canvas.limit_heights(1.05 * common_end(tops.values()), tops, "the density")
     return canvas.finish(x_label, "Density of each class")
+
+
+def _histogram(predictions: Predictions) -> ScoreHistogram:
+    """Return a histogram with as many bins as the smaller class has samples for."""
+    smallest = min((n for n in predictions.class_sizes if n), default=0)
+    return curves.score_histogram(predictions, round(min(max(4.0 * smallest ** (1 / 3), 10), 200)))
 
 
 def _score_label(are_llrs: Iterable[bool]) -> str:
@@ -97,50 +105,44 @@ def _score_label(are_llrs: Iterable[bool]) -> str:
     return "Score" if kinds == {False} else LLR
 
 
-def _key_classes(canvas: Canvas[Any], *, with_spoofs: bool) -> None:
-    canvas.key("targets", linestyle="-")
-    canvas.key("non-targets", linestyle="--")
-    if with_spoofs:
-        canvas.key("spoofed trials", linestyle=SPOOFED)
-
-
-def _histogram(predictions: Predictions) -> ScoreHistogram:
-    """Return a histogram with as many bins as the smaller class has samples for."""
-    smallest = min((n for n in predictions.class_sizes if n), default=0)
-    return curves.score_histogram(predictions, round(min(max(4.0 * smallest ** (1 / 3), 10), 200)))
-
-
 def _looks(
-    canvas: Canvas[Any], name: str, *, alone: bool = False, **defaults: Any
-) -> dict[str, dict[str, Any]]:
-    """Return keywords for each class of a system; `alone`, classes also differ in color."""
+    canvas: Canvas, name: str, *, by_color: bool = False, **defaults: Any
+) -> list[dict[str, Any]]:
+    """Return keywords for targets, non-targets and spoofed trials of a system."""
     style = canvas.style(name, **defaults)
-    looks = {"targets": style, "non-targets": second(style)}
-    looks["spoofed trials"] = {**second(style), "linestyle": SPOOFED}
-    if alone:
-        for color, (what, look) in zip(COLORS, looks.items(), strict=False):
-            label = f"{name}, {what}" if name and what == "targets" else what
-            look_of_class = {"color": color, "label": label}
-            look |= {
-                key: value for key, value in look_of_class.items() if key not in canvas.options
-            }
+    looks = [style, second(style), {**second(style), "linestyle": _SPOOFED}]
+    if by_color:
+        for look, color, label in zip(looks, COLORS, _CLASSES, strict=False):
+            look |= {"color": color, "label": label} | canvas.options
+        style["label"] = f"{name}, targets" if name else "targets"
     return looks
 
 
-def _say_missing(canvas: Canvas[ScoreHistogram], name: str, counts: ScoreHistogram) -> None:
+def _key_classes(canvas: Canvas, *, with_spoofs: bool) -> None:
+    canvas.key("targets", linestyle="-")
+    canvas.key("non-targets", linestyle="--")
+    if with_spoofs:
+        canvas.key("spoofed trials", linestyle=_SPOOFED)
+
+
+def _note_missing(canvas: Canvas, name: str, counts: ScoreHistogram) -> None:
     for k, what in enumerate(("non-targets", "targets")):
         if not counts.totals[k]:
             canvas.note(name, f"there are no {what}")
-            continue
-        for weight, where in zip(counts.infinite[k], ("minus infinity", "infinity"), strict=True):
-            if weight:
-                share = percent(float(weight / counts.totals[k]))
-                canvas.note(name, f"{share} of {what} at {where}, not drawn")
+        else:
+            _note_infinite(canvas, name, what, counts.infinite[k] / counts.totals[k])
     binned = counts.negatives + counts.positives
     if (binned > 0.0).sum() == 1 and not counts.infinite.any():
         canvas.note(name, "all scores are equal, or in one bin")
     elif not binned.any():
         canvas.note(name, "no finite scores")
+
+
+def _note_infinite(canvas: Canvas, name: str, what: str, shares: Iterable[float]) -> None:
+    """Note which shares of a class are at minus infinity and at infinity."""
+    for share, where in zip(shares, ("minus infinity", "infinity"), strict=True):
+        if share > 0.0:
+            canvas.note(name, f"{100.0 * share:.3g} % of {what} at {where}, not drawn")
 
 
 @with_hints
@@ -181,25 +183,30 @@ def tippett(
     >>> curves = fp.tippett(fp.Predictions.from_raw_scores([0, 0, 1], [-2.0, 0.5, 3.0]))
     >>> ax = fp.plotting.tippett({"A": curves}, ax=Figure().subplots())
     >>> ax.lines[1].get_xydata().tolist()
-    [[-2.0, 1.0], [-2.0, 0.5], [0.5, 0.5], [0.5, 0.0]]
+    [[-2.0, 1.0], [0.5, 0.5], [0.5, 0.0]]
     """
-    canvas: Canvas[TippettCurves] = Canvas(ax, kwargs)
-    systems, spoofed = spoofed_apart(systems, spoof)
-    curves_of, spans = dict(canvas.systems(systems, TippettCurves, curves.tippett)), {}
+    canvas = Canvas(ax, kwargs)
+    named, spoofed = spoofed_apart(systems, spoof)
+    curves_of = canvas.results(named, TippettCurves, curves.tippett)
     x_label = _score_label(result.are_llrs for result in curves_of.values())
+    spans: dict[str, tuple[float, float]] = {}
     for name, result in curves_of.items():
-        looks = _looks(canvas, name)
-        series = {
-            "targets": (result.target_scores, result.p_target),
-            "non-targets": (result.nontarget_scores, result.p_nontarget),
-        }
+        series = [
+            (result.target_scores, result.p_target), (result.nontarget_scores, result.p_nontarget)
+        ]  # fmt: skip
         if name in spoofed:
-            spoofs = curves.tippett(spoofed[name])
-            series["spoofed trials"] = spoofs.nontarget_scores, spoofs.p_nontarget
-        for what, (scores, shares) in series.items():
-            canvas.ax.plot(*_steps(scores, shares), **looks[what])
-            _note_infinite_scores(canvas, name, what, scores, shares)
-        together = np.concatenate([scores for scores, _ in series.values()])
+            of_spoofs = curves.tippett(spoofed[name])
+            series.append((of_spoofs.nontarget_scores, of_spoofs.p_nontarget))
+        looks = _looks(canvas, name, drawstyle="steps-pre")
+        for (scores, shares), look, what in zip(series, looks, _CLASSES, strict=False):
+            is_finite = np.isfinite(scores)
+            low = 1.0 - shares[scores > -np.inf].max(initial=0.0)
+            high = shares[scores == np.inf].max(initial=0.0)
+            _note_infinite(canvas, name, what, (low, high))
+            x, y = scores[is_finite], shares[is_finite]  # after the last score it steps down
+            last = [] if not x.size else [high]
+            canvas.ax.plot(np.append(x, x[-1:]), np.append(y, last), **look)
+        together = np.concatenate([scores for scores, _ in series])
         finite = together[np.isfinite(together)]
         if finite.size:
             spans[name] = float(finite.min()), float(finite.max())
@@ -212,28 +219,6 @@ def tippett(
         canvas.guide("zero", [0.0, 0.0], [0.0, 1.0], transform=across, color="0.8", label="_zero")
     canvas.ax.set_ylim(-0.01, 1.01)
     return canvas.finish(x_label, "Share of trials at or above")
-
-
-def _steps(scores: Floats, shares: Floats) -> tuple[Floats, Floats]:
-    """Return the corners of a step curve over the finite scores."""
-    finite = np.isfinite(scores)
-    if not finite.any():
-        return np.empty(0), np.empty(0)
-    after = np.append(shares[1:], 0.0)[finite]
-    x, y = scores[finite], shares[finite]
-    # a step goes down at each score, to the share of the next one
-    down = np.append(y[1:], after[-1])
-    return np.repeat(x, 2), np.column_stack([y, down]).ravel()
-
-
-def _note_infinite_scores(
-    canvas: Canvas[TippettCurves], name: str, what: str, scores: Floats, shares: Floats
-) -> None:
-    if np.isneginf(scores[0]):
-        left = 1.0 - shares[1] if shares.size > 1 else 1.0
-        canvas.note(name, f"{percent(left)} of {what} at minus infinity")
-    if np.isposinf(scores[-1]):
-        canvas.note(name, f"{percent(float(shares[-1]))} of {what} at infinity")
 
 
 @with_hints
@@ -281,29 +266,28 @@ def pav_map(
     >>> ax.lines[0].get_xydata().tolist()
     [[-2.0, 0.0], [1.0, 0.0]]
     """
-    systems = of_class(systems, class_)
-    canvas: Canvas[PavSteps] = Canvas(ax, kwargs)
-    canvas.take_bands(band, systems, curves.pav_steps)
-    steps_of = dict(canvas.systems(systems, PavSteps, curves.pav_steps))
+    canvas = Canvas(ax, kwargs)
+    named = as_mapping(systems, class_)
+    steps_of = canvas.results(named, PavSteps, curves.pav_steps, band=band)
     x_label = _score_label(steps.kind != "raw scores" for steps in steps_of.values())
-    lines: dict[str, Line2D] = {}
+    lines, spans = {}, {}
     for name, steps in steps_of.items():
         x = np.column_stack([steps.lowest, steps.highest]).ravel() - _shift(steps)
         y = np.repeat(steps.llr, 2)
-        _note_infinite(canvas, name, x, y, alone=len(steps_of) == 1)
+        _note_steps(canvas, name, x, y)
         finite = np.isfinite(x) & np.isfinite(y)
         if finite.any():
             (lines[name],) = canvas.ax.plot(x[finite], y[finite], **canvas.style(name))
-    ends = {name: np.asarray(line.get_xdata())[[0, -1]] for name, line in lines.items()}
-    canvas.limit_scores({name: (low, high) for name, (low, high) in ends.items()})
+            spans[name] = float(x[finite][0]), float(x[finite][-1])
+    canvas.limit_scores(spans)
     for name in (name for name in lines if name in canvas.bands):
-        band_of_system, (first, last) = canvas.bands[name], ends[name]
+        band_of_system, (first, last) = canvas.bands[name], spans[name]
         x = band_of_system.low.score - _shift(steps_of[name])
         inside = (x >= first) & (x <= last)
         low, high = band_of_system.low.llr[inside], band_of_system.high.llr[inside]
-        canvas.fill(name, lines[name], band_of_system, x[inside], low, high)
-    if x_label == LLR and any(not is_guide(line) for line in canvas.ax.lines):
-        _draw_identity(canvas)
+        canvas.fill(name, lines[name], x[inside], low, high)
+    if x_label == LLR and lines:
+        canvas.guide("identity", [-_FAR, _FAR], [-_FAR, _FAR], linestyle=":")
     return canvas.finish(x_label, "LLR after PAV (natural logarithm)")
 
 
@@ -312,29 +296,14 @@ def _shift(steps: PavSteps) -> float:
     return steps.prior_log_odds if steps.kind == "posteriors" else 0.0
 
 
-def _draw_identity(canvas: Canvas[Any]) -> None:
-    """Draw the diagonal over the axes as they are."""
-    limits = canvas.ax.get_xlim(), canvas.ax.get_ylim()
-    ends = [min(map(min, limits)), max(map(max, limits))]
-    canvas.guide("identity", ends, ends, linestyle=":")
-    canvas.ax.set_xlim(limits[0])
-    canvas.ax.set_ylim(limits[1])
-
-
-def _note_infinite(canvas: Canvas[PavSteps], name: str, x: Any, y: Any, *, alone: bool) -> None:
+def _note_steps(canvas: Canvas, name: str, x: Any, y: Any) -> None:
+    """Note which steps are not drawn, and that there is only one."""
     if np.isinf(y).all():
         canvas.note(name, "the classes do not overlap: PAV maps every score to infinity")
         return
     if y[0] == y[-1]:
         canvas.note(name, "PAV maps all scores to one value")
-    parts = []
-    if np.isneginf(y[0]):
-        parts.append(f"up to {x[np.isneginf(y)][-1]:.3g} to minus infinity")
-    if np.isposinf(y[-1]):
-        parts.append(f"from {x[np.isposinf(y)][0]:.3g} to infinity")
-    if parts and alone:
-        canvas.note(name, f"PAV maps scores {' and '.join(parts)}")
-    elif parts:
+    if np.isinf(y).any():
         canvas.note("", "scores beyond the ends of a curve are mapped to infinity")
     if np.isinf(x[np.isfinite(y)]).any():
         canvas.note(name, "infinite scores that PAV maps to finite LLRs lie beyond the axes")
@@ -392,8 +361,8 @@ def calibration_map(
     """
     if not checks.as_number("low", low) < checks.as_number("high", high):
         raise ArgumentError("low", f"must be below high, not {low} to {high}")
-    canvas: Canvas[Calibrator] = Canvas(ax, kwargs)
-    calibrators = dict(canvas.systems(systems, Calibrator))
+    canvas = Canvas(ax, kwargs)
+    calibrators: dict[str, Calibrator] = canvas.results(systems, Calibrator)
     kinds = {getattr(calibrator, "domain_", "nothing") for calibrator in calibrators.values()}
     if "nothing" in kinds:
         raise ArgumentError("systems", "must be fitted", remedy="call fit(predictions)")

@@ -1,6 +1,6 @@
 """Input of figures: results or predictions by name, events of classes, spoofed trials."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -12,17 +12,29 @@ from fastpsr.data.one_class import one_against_rest
 from fastpsr.errors import ArgumentError
 from fastpsr.options import CALL_TO_MAKE
 
+On = Literal["class", "confidence"]
+#: Which trials of a system are spoofed, or of systems by name.
+Spoof = ArrayLike | Mapping[str, ArrayLike] | None
 
-def as_mapping(systems: Any) -> dict[str, Any]:
-    """Return systems by name; a single one has no name."""
-    if isinstance(systems, Mapping):
-        if not systems:
-            raise ArgumentError("systems", "must not be empty")
-        for name in systems:
-            if not isinstance(name, str):
-                raise ArgumentError("systems", f"must have names that are strings, not {name!r}")
-        return dict(cast(Mapping[str, Any], systems))
-    return {"": systems}
+
+def as_mapping(systems: Any, class_: int | None = None) -> dict[str, Any]:
+    """Return systems by name; a single one has no name.
+
+    With `class_`, predictions are of that class against the rest.
+    """
+    if not isinstance(systems, Mapping):
+        systems = {"": systems}
+    if not systems:
+        raise ArgumentError("systems", "must not be empty")
+    for name in systems:
+        if not isinstance(name, str):
+            raise ArgumentError("systems", f"must have names that are strings, not {name!r}")
+    named = dict(cast(Mapping[str, Any], systems))
+    if class_ is not None:
+        for name, value in named.items():
+            if isinstance(value, Predictions):
+                named[name] = one_against_rest(value, class_)
+    return named
 
 
 def check_system(name: str, value: Any, kind: type[Any], takes: bool, calibrated: bool) -> None:
@@ -51,28 +63,9 @@ def check_system(name: str, value: Any, kind: type[Any], takes: bool, calibrated
         value.require_posteriors("figures of posteriors")
 
 
-def of_class(systems: Any, class_: int | None) -> Any:
-    """Return systems, of which predictions are of one class against the rest where it is given."""
-    if class_ is None:
-        return systems
-    named = {
-        name: one_against_rest(value, class_) if isinstance(value, Predictions) else value
-        for name, value in as_mapping(systems).items()
-    }
-    return named if isinstance(systems, Mapping) else named[""]
-
-
 def is_multiclass(value: Any) -> bool:
     """Whether a system is predictions of more than 2 classes."""
     return isinstance(value, Predictions) and value.n_classes > 2
-
-
-def percent(share: float) -> str:
-    """Return a share in percent, in few digits, never 0 for what is not."""
-    return f"{100.0 * share:.3g} %"
-
-
-On = Literal["class", "confidence"]
 
 
 def events_of(systems: Mapping[str, Any], on: On, classes: Sequence[int] | None) -> dict[str, Any]:
@@ -81,33 +74,24 @@ def events_of(systems: Mapping[str, Any], on: On, classes: Sequence[int] | None)
     The events are that a sample is of a class, for each of the `classes`, or that its most
     probable class is the true one.
     """
-    return {
-        name: event
-        for system, value in systems.items()
-        for name, event in _events(system, value, on, classes)
-    }
-
-
-def _events(
-    system: str, value: Any, on: On, classes: Sequence[int] | None
-) -> Iterator[tuple[str, Any]]:
-    if not isinstance(value, Predictions) or value.y_true is None:
-        yield system, value  # refused later, by its name
-    elif on == "confidence":
+    events: dict[str, Any] = {}
+    for system, value in systems.items():
+        has_labels = isinstance(value, Predictions) and value.y_true is not None
+        if not has_labels or (on == "class" and not is_multiclass(value)):
+            events[system] = value  # without labels it is refused later, by its name
+            continue
         value.require_posteriors("figures of posteriors")
-        posteriors, came_true = Events(on)(value)
-        yield system, _binary(value, posteriors, came_true)
-    elif not is_multiclass(value):
-        yield system, value
-    else:
-        value.require_posteriors("figures of posteriors")
+        if on == "confidence":
+            posteriors, came_true = Events(on)(value)
+            events[system] = _binary(value, posteriors, came_true)
+            continue
         for k in range(value.n_classes) if classes is None else classes:
             if not 0 <= k < value.n_classes:
-                raise ArgumentError(
-                    "classes", f"must lie in 0 to {value.n_classes - 1}, and there is {k}"
-                )
-            called = f"{system}, class {k}" if system else f"class {k}"
-            yield called, _binary(value, value.posteriors[:, k], value.labels == k)
+                rule = f"must lie in 0 to {value.n_classes - 1}, and there is {k}"
+                raise ArgumentError("classes", rule)
+            name = f"{system}, class {k}" if system else f"class {k}"
+            events[name] = _binary(value, value.posteriors[:, k], value.labels == k)
+    return events
 
 
 def _binary(value: Predictions, posteriors: Any, came_true: Any) -> Predictions:
@@ -118,19 +102,11 @@ def _binary(value: Predictions, posteriors: Any, came_true: Any) -> Predictions:
     )
 
 
-#: Line of spoofed trials.
-SPOOFED = (0.0, (1.0, 1.5))
-#: Which trials of a system are spoofed, or of systems by name.
-Spoof = ArrayLike | Mapping[str, ArrayLike] | None
-
-
-def spoofed_apart(systems: Any, spoof: Spoof) -> tuple[Any, dict[str, Predictions]]:
+def spoofed_apart(systems: Any, spoof: Spoof) -> tuple[dict[str, Any], dict[str, Predictions]]:
     """Return systems without their spoofed trials, and by name targets with the spoofed trials."""
-    if spoof is None:
-        return systems, {}
-    named = as_mapping(systems)
-    spoofed: dict[str, Predictions] = {}
-    for name, mask in (spoof if isinstance(spoof, Mapping) else {"": spoof}).items():
+    named, spoofed = as_mapping(systems), dict[str, Predictions]()
+    masks = spoof if isinstance(spoof, Mapping) else {} if spoof is None else {"": spoof}
+    for name, mask in masks.items():
         data, called = named.get(name), f"spoof[{name!r}]" if name else "spoof"
         if not isinstance(data, Predictions) or data.y_true is None:
             raise ArgumentError(called, "must be of a system of labeled Predictions")
@@ -144,4 +120,4 @@ def spoofed_apart(systems: Any, spoof: Spoof) -> tuple[Any, dict[str, Prediction
             raise ArgumentError(called, f"must be False for targets, and is True at index {at}")
         if is_spoof.any():
             named[name], spoofed[name] = data[~is_spoof], data[is_target | is_spoof]
-    return named if isinstance(systems, Mapping) else named[""], spoofed
+    return named, spoofed

@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 
 from numpy.typing import ArrayLike
 
-from fastpsr.bootstrap import Resampling
 from fastpsr.caching import cached_property
 from fastpsr.calibration import LinearFusion
 from fastpsr.data import Predictions
 from fastpsr.errors import ArgumentError
-from fastpsr.evaluation import BestCalibrator, Evaluation, Group, Row
+from fastpsr.evaluation import BestCalibrator, Evaluation, Row
 from fastpsr.evaluation.layout import POOLED
 from fastpsr.metrics import MinDCF
 
@@ -30,19 +29,14 @@ class Result:
         Empty if there are no conditions. Figures show the first condition of each system.
     rows : sequence of Row
         A metric each.
-    group : Group
-        The samples.
+    best_calibrator : BestCalibrator or None
+        The calibrator that would save most.
     """
 
     system: str
     condition: str
     rows: Sequence[Row]
-    group: Group
-
-    @property
-    def best_calibrator(self) -> BestCalibrator | None:
-        """The calibrator that would save most."""
-        return self.group.best_calibrator
+    best_calibrator: BestCalibrator | None
 
     @property
     def place(self) -> str:
@@ -74,9 +68,6 @@ class Report:
         Predictions by system and condition, for DET curves of the conditions.
     operating_points : sequence of MinDCF
         Detection costs of the evaluation: stated in a table, and marked on the DET curves.
-    resampling : mapping of str to Resampling
-        How samples are drawn for the bands of figures, by system, where that is not what the
-        intervals of the evaluation say.
     spoof : mapping of str to array-like of bool
         By system, which samples of its predictions are spoofed trials: shown apart from the
         non-targets.
@@ -104,7 +95,6 @@ class Report:
     predictions: Mapping[str, Predictions] = field(default_factory=dict)
     by_condition: Mapping[str, Mapping[str, Predictions]] = field(default_factory=dict)
     operating_points: Sequence[MinDCF] = ()
-    resampling: Mapping[str, Resampling] = field(default_factory=dict)
     spoof: Mapping[str, ArrayLike] = field(default_factory=dict)
     fusion: LinearFusion | None = None
     title: str = ""
@@ -143,7 +133,7 @@ class Report:
                 group.system or "",
                 (group.group or POOLED) if self.has_conditions else "",
                 self.named.of(group),
-                group,
+                group.best_calibrator,
             )
             for group in self.named.groups
         ]
@@ -160,8 +150,7 @@ class Report:
 
     def metric_of(self, role: str) -> str | None:
         """Return what the first metric of a role is called, None if there is none."""
-        rows = (row for result in self.results for row in result.rows)
-        return next((row.metric for row in rows if row.role == role), None)
+        return next((row.metric for row in self.named.rows if row.role == role), None)
 
     @property
     def heading(self) -> str:

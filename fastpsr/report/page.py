@@ -17,14 +17,18 @@ from fastpsr import __version__
 from fastpsr.counts.groups import groups_of
 from fastpsr.data import By, Predictions
 from fastpsr.data.groupings import Bins
+from fastpsr.errors import counted
 from fastpsr.evaluation import Evaluation
+from fastpsr.evaluation.layout import gaps, simultaneous
 from fastpsr.evaluation.task import Progress
 from fastpsr.files import check_place, write_text
 from fastpsr.report.content import UNNAMED, Report
 from fastpsr.report.drawing import figures
 from fastpsr.report.names import clean
-from fastpsr.report.sections import differences, fusion, made, metrics, overview, read
-from fastpsr.report.verdict import calibration
+from fastpsr.report.sections import differences, facts, metrics, narrow, overview, weights
+from fastpsr.report.verdict import percent, verdict_table, verdicts
+
+_WARNING = "warning: "
 
 
 def write_report(
@@ -77,7 +81,7 @@ def write_evaluation(
     systems = predictions if isinstance(predictions, Mapping) else {UNNAMED: predictions}
     labeled = {name: samples for name, samples in systems.items() if samples is not None}
     masks: Any = spoof if isinstance(spoof, Mapping) or spoof is None else {UNNAMED: spoof}
-    warnings = [f"warning: {message}" for message in evaluation.warnings]
+    warnings = [f"{_WARNING}{message}" for message in evaluation.warnings]
     report = Report(evaluation, labeled, spoof=masks or {}, read=[*read, *warnings], **content)
     conditions: Any = {
         name: {group.name: group.data for group in groups_of(samples, by, bins)}
@@ -102,13 +106,28 @@ def render(report: Report, progress: Progress | None = None) -> str:
         shown as text.
     """
     script = _text("script.js")
-    sections = [
-        overview(report), read(report), fusion(report), calibration(report), metrics(report),
-        differences(report), figures(report, progress), made(report),
-    ]  # fmt: skip
+    warnings = [line.removeprefix(_WARNING) for line in report.read if line.startswith(_WARNING)]
+    evaluation, of_results = report.named, verdicts(report)
+    losses = verdict_table(of_results)
+    normalized = (row.metric for row in evaluation.rows if row.reference_value == 1.0)
     page: str = _template().render(
         report=report,
-        sections=[section for section in sections if section is not None],
+        evaluation=evaluation,
+        overview=narrow(overview(report)),
+        read=[line for line in report.read if not line.startswith(_WARNING)],
+        warnings=warnings,
+        n_warnings=counted(len(warnings), "warning"),
+        weights=None if report.fusion is None else weights(report.fusion),
+        verdicts=[verdict for verdict in of_results if verdict.result in report.pooled],
+        percent=percent,
+        losses=narrow([losses] if len(losses.lines) > 1 else []),
+        normalized=list(dict.fromkeys(normalized)),
+        metrics=narrow(metrics(report)),
+        gaps=gaps(evaluation) if len(report.results) > 1 else [],
+        differences=narrow(differences(report)),
+        jointly=simultaneous(evaluation.differences, evaluation.intervals),
+        figures=figures(report, progress),
+        facts=facts(report),
         version=__version__,
         style=Markup(_text("style.css")),
         script=Markup(script),

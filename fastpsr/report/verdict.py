@@ -1,18 +1,17 @@
 """Assessment of calibration, and of the effect of calibrating, as sentences."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from fastpsr.calibration import TrainOnTest
 from fastpsr.calibration.pav import PAV
-from fastpsr.data import Predictions
-from fastpsr.evaluation import Intervals, Row
+from fastpsr.evaluation import BestCalibrator, Intervals, Row
 from fastpsr.evaluation.grid import Cell, Grid, number
 from fastpsr.evaluation.layout import counted_if_many, value_cell
 from fastpsr.metrics import CalibrationLoss
 from fastpsr.report.content import Report, Result
-from fastpsr.report.sections import Part, Section
 from fastpsr.rules import Log
 
 _SLIGHT = 1.0  # percent of the cross-entropy: less is hardly worth a calibrator
@@ -28,42 +27,32 @@ class Verdict:
     result : Result
     short : str
         A few words.
-    words : tuple of str
-        Sentences.
+    sentence : str
+    after : float or None
+        The normalized cross-entropy that calibration would leave.
+    best : BestCalibrator or None
+        What would save most, if it saves anything.
+    bound : float or None
+        What PAV would save at most on these samples, in percent.
     """
 
     result: Result
     short: str
-    words: tuple[str, ...]
-
-
-def calibration(report: Report) -> Section | None:
-    """Return the section on calibration: of all samples in words, and a table of all results."""
-    of_results = verdicts(report)
-    first = {result.place for result in report.pooled}
-    of_systems = [verdict for verdict in of_results if verdict.result.place in first]
-    if not of_systems:
-        return None
-    n = len(of_systems)
-    parts = [Part("verdicts", of_systems, folded=f"{n} systems in words" if n > 3 else "")]
-    table = verdict_table(of_results)
-    if len(table.lines) > 1:
-        parts.append(Part("table", table))
-    return Section("calibration", "Is it calibrated, and what would calibration buy?", parts)
+    sentence: str
+    after: float | None = None
+    best: BestCalibrator | None = None
+    bound: float | None = None
 
 
 def verdicts(report: Report) -> list[Verdict]:
     """Return a verdict for each result that knows its calibration loss, or only ranks."""
-    bounds = {result.place: _bound(result, report.predictions) for result in report.pooled}
     of_results = []
     for result in report.results:
         row = result.of_role("RCL")
         if row is not None:
-            of_results.append(
-                _judge(result, row, bounds.get(result.place), report.evaluation.intervals)
-            )
+            of_results.append(_judge(report, result, row))
         elif report.is_raw:
-            of_results.append(Verdict(result, "raw scores", (_of_raw(result),)))
+            of_results.append(Verdict(result, "raw scores", _of_raw(result)))
     return of_results
 
 
@@ -81,35 +70,31 @@ def verdict_table(verdicts: Sequence[Verdict]) -> Grid:
     return Grid(header, lines, 2, "Relative calibration loss").without("")
 
 
-def _judge(result: Result, rcl: Row, bound: float | None, intervals: Intervals | None) -> Verdict:
+def _judge(report: Report, result: Result, rcl: Row) -> Verdict:
+    intervals, nce = report.evaluation.intervals, result.of_role("NCE")
     if math.isnan(rcl.value):
-        return Verdict(result, "not known", (f"It is not known: {_lower(rcl.note)}.",))
-    nce = result.of_role("NCE")
+        reason = rcl.note.removeprefix("not computed: ").rstrip(".")
+        return Verdict(result, "not known", f"It is not known: {reason}.")
     if nce is not None and math.isinf(nce.value):
         why = (
             "Its cross-entropy is infinite: some samples have posterior 0 for the class that was "
             "true. Calibration, or any that avoids such certainty, would save all of that."
         )
-        return Verdict(result, "not calibrated", (why,))
+        return Verdict(result, "not calibrated", why)
     if undefined := counted_if_many(rcl.n_undefined, intervals):
-        change = f"calibration would save {_percent(rcl.value)} of the cross-entropy"
-        change = change if rcl.value > 0.0 else _worse(rcl.value)
+        change = _save(rcl.value) if rcl.value > 0.0 else _worse(rcl.value)
         text = f"These data are too few to tell: {change}, but {rcl.metric} is {undefined}."
-        return Verdict(result, "cannot tell", (text,))
-    short, sentence = _of_loss(rcl, intervals)
-    words = [sentence, *_gain(rcl, nce), *_best(result)]
-    if bound is not None and math.isfinite(bound):
-        words.append(
-            f"On these samples no monotone map could save more than {_percent(bound)}, what PAV "
-            "saves when trained on them: an optimistic bound, since it also learns their chance."
-        )
-    return Verdict(result, short, tuple(words))
+        return Verdict(result, "cannot tell", text)
+    after, best = None, result.best_calibrator
+    if nce is not None and math.isfinite(nce.value * rcl.value) and rcl.value >= _SLIGHT:
+        after = nce.value * (1.0 - rcl.value / 100.0)
+    best = best if best is not None and best.saving > 0.0 else None
+    return Verdict(result, *_of_loss(rcl, intervals), after, best, _bound(report, result))
 
 
 def _of_loss(rcl: Row, intervals: Intervals | None) -> tuple[str, str]:
     """Say what the calibration loss means, and whether it may be chance."""
-    loss = rcl.value
-    save = f"calibration would save {_percent(loss)} of the cross-entropy"
+    loss, save = rcl.value, _save(rcl.value)
     if loss < -_LARGE:
         return "cannot tell", f"These data are too few to tell: {_worse(loss)}."
     if rcl.low is None or rcl.high is None or math.isnan(rcl.low + rcl.high):
@@ -121,7 +106,7 @@ def _of_loss(rcl: Row, intervals: Intervals | None) -> tuple[str, str]:
             return "slightly off", f"It is slightly miscalibrated{without}: {save}."
         return "not calibrated", f"It is not calibrated: {save}."
     level = "" if intervals is None else f"{100.0 * intervals.confidence_level:g} % interval "
-    span = f" ({level}{_number(rcl.low)} to {_percent(rcl.high)})"
+    span = f" ({level}{percent(rcl.low, '')} to {percent(rcl.high)})"
     if rcl.low > 0.0:
         if loss < _SLIGHT:
             text = f"It is nearly calibrated: {save}{span}, little but more than chance."
@@ -137,34 +122,6 @@ def _of_loss(rcl: Row, intervals: Intervals | None) -> tuple[str, str]:
     return "cannot tell", text
 
 
-def _worse(loss: float) -> str:
-    if math.isinf(loss):
-        return "calibration would make the cross-entropy infinite"
-    if loss > -0.05:
-        return "calibration would change nothing"
-    return f"calibration would make the cross-entropy {_percent(-loss)} worse"
-
-
-def _gain(rcl: Row, nce: Row | None) -> tuple[str, ...]:
-    """Say what calibration would make of the cross-entropy."""
-    if nce is None or not math.isfinite(nce.value * rcl.value) or rcl.value < _SLIGHT:
-        return ()
-    after = nce.value * (1.0 - rcl.value / 100.0)
-    return (
-        f"It would bring the normalized cross-entropy from {nce.value:.3f} to {after:.3f}, where 1 "
-        "is a system that knows the priors alone.",
-    )
-
-
-def _best(result: Result) -> tuple[str, ...]:
-    """Name the calibrator that would save most; nothing where none would."""
-    best = result.best_calibrator
-    if best is None or best.saving <= 0.0:
-        return ()
-    compared = ", ".join(best.among)
-    return (f"Compared: {compared}. Best is {best.name}, which saves {_percent(best.saving)}.",)
-
-
 def _of_raw(result: Result) -> str:
     best = result.of_role("minCllr")
     text = "Raw scores only rank, so that calibration cannot be judged."
@@ -173,29 +130,30 @@ def _of_raw(result: Result) -> str:
     return f"{text} The best monotone map would reach a Cllr of {best.value:.3f} (minCllr)."
 
 
-def _bound(result: Result, predictions: Mapping[str, Predictions]) -> float | None:
+def _bound(report: Report, result: Result) -> float | None:
     """Return what PAV would save at most, in percent; None where there is no such bound."""
     row = result.of_role("RCL bound")
-    if row is not None:
-        return row.value
-    samples = predictions.get(result.system)
-    if samples is None or samples.n_classes != 2 or samples.kind == "raw scores":
-        return None
-    bound = CalibrationLoss(Log(), PAV(), TrainOnTest())
-    try:
-        return bound.value_on(samples)
-    except ValueError:
-        return None
+    samples = report.predictions.get(result.system) if result in report.pooled else None
+    if row is None and samples is not None and samples.n_classes == 2:
+        with suppress(ValueError):  # of raw scores, and of one class
+            bound = CalibrationLoss(Log(), PAV(), TrainOnTest()).value_on(samples)
+            return bound if math.isfinite(bound) else None
+    return None if row is None or not math.isfinite(row.value) else row.value
 
 
-def _percent(value: float) -> str:
-    return f"{_number(value)} %"
+def _save(loss: float) -> str:
+    return f"calibration would save {percent(loss)} of the cross-entropy"
 
 
-def _number(value: float) -> str:
+def _worse(loss: float) -> str:
+    if math.isinf(loss):
+        return "calibration would make the cross-entropy infinite"
+    if loss > -0.05:
+        return "calibration would change nothing"
+    return f"calibration would make the cross-entropy {percent(-loss)} worse"
+
+
+def percent(value: float, unit: str = " %") -> str:
+    """Return a percentage as text with one decimal, or two of small ones."""
     text = f"{value:.1f}" if abs(value) >= 0.1 or value == 0.0 else f"{value:.2f}"
-    return "0.0" if float(text) == 0.0 else text.replace("-", "\u2212")
-
-
-def _lower(note: str) -> str:
-    return note.removeprefix("not computed: ").rstrip(".")
+    return ("0.0" if float(text) == 0.0 else text.replace("-", "\u2212")) + unit
