@@ -279,6 +279,8 @@ def test_names_of_columns():
     assert "name each file once" in refused("key", ["dev/s.txt", "dev/../dev/s.txt"])
     with pytest.raises(ValueError, match="must not be an input"):
         trials.join("key", "dev/s.txt", "key")
+    save("key", [line.replace("gender", "llr") for line in NIST])
+    assert "two of the result are 'llr'" in refused("key", "dev/s.txt")
 
 
 NIST = ["modelid\tsegmentid\ttargettype\tgender\tspk\tsegspk"] + [
@@ -499,12 +501,6 @@ def test_what_is_wrong_with_a_file():
         trials.join("key", "none", "out.parquet")
     with pytest.raises(FileNotFoundError):
         trials.join("key", "scores", "none/out.parquet")
-
-
-def test_names_of_conditions_must_be_free():
-    save("key", [line.replace("gender", "llr") for line in NIST])
-    save("scores", LINES)
-    assert "two of the result are 'llr'" in refused("key", "scores")
 
 
 # Memory and disk

@@ -93,13 +93,6 @@ def test_problems_are_named_with_places_and_solved_by_the_policies(tmp_path, nam
         assert any(note.startswith("left out: ") for note in joined.notes)
 
 
-@pytest.mark.parametrize("policy", ["missing", "extra", "duplicates", "nan"])
-def test_unknown_policies(tmp_path, policy):
-    with pytest.raises(fp.ArgumentError) as caught:
-        read(tmp_path, **{policy: "whatever"})
-    assert caught.value.argument == policy
-
-
 def test_problems_that_no_policy_solves(tmp_path):
     with pytest.raises(ValueError, match="all scores of trials in the key are nan"):
         read(tmp_path, scores="a x nan\n", nan="drop", missing="drop")

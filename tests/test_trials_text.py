@@ -263,10 +263,3 @@ def test_content_that_is_not_of_the_format_that_was_named(tmp_path, content, nam
 def test_keys_of_one_class(tmp_path, key, message):
     with pytest.raises(ValueError, match=message):
         trials.read(save(tmp_path / "key", key), save(tmp_path / "scores", "a b 0.5\n"))
-
-
-@pytest.mark.parametrize("keep", [5, 20, -9, -4])
-def test_gzip_cut_short(tmp_path, keep):
-    packed = gzip.compress(KEY.encode() * 20_000)
-    with pytest.raises(ValueError, match="gzip file is cut short or damaged"):
-        trials.read_key(save(tmp_path / "key", packed[:keep]))

@@ -104,12 +104,11 @@ class SpeakerFinder:
         if not isinstance(patterns, tuple | list) or len(patterns) != 2:
             rule = f"must be a string or a pair of them, not {pattern!r}"
             raise ArgumentError(of_pattern, rule)
+        groups = [_group_of(pattern, of_pattern) for pattern in patterns]
 
         def extracted(names: "Series", side: int) -> "Series":
-            return _extract(names, patterns[side], of_pattern)
+            return names.str.extract(patterns[side], groups[side])
 
-        for side in (0, 1):
-            extracted(polars().Series([""]), side)  # raises if it is no pattern
         return cls(of_pattern, repr(pattern), None, extracted)
 
     def check_columns(self, conditions: Sequence[str]) -> None:
@@ -226,13 +225,12 @@ class SpeakerFinder:
         )
 
 
-def _extract(names: "Series", pattern: str, argument: str) -> "Series":
+def _group_of(pattern: str, argument: str) -> int:
+    """Return which group of a regular expression is the speaker; 0 is the whole match."""
     pl = polars()
     try:
-        groups = pl.Series([""]).str.extract_groups(pattern).struct.fields
-        found: Series = names.str.extract(pattern, 1 if any(groups) else 0)
+        return 1 if any(pl.Series([""]).str.extract_groups(pattern).struct.fields) else 0
     except pl.exceptions.PolarsError as error:
         reason = str(error).strip().splitlines()[-1]
         rule = f"must be a regular expression, not {pattern!r}: {reason}"
         raise ArgumentError(argument, rule) from None
-    return found

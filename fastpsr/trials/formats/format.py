@@ -48,8 +48,6 @@ class Format(ABC):
 
     #: What the first bytes of files say.
     kind: ClassVar[str] = "text"
-    #: Whether there are matrices, of which rows or columns may be models.
-    has_matrices: ClassVar[bool] = False
     #: Names of the columns to write, by role, if the scores did not come in this format.
     usual_names: ClassVar[Mapping[str, str]] = {
         "enroll": "enroll", "test": "test", "side": "side", "score": "llr", "label": "label"
@@ -61,7 +59,7 @@ class Format(ABC):
     @property
     def names_columns(self) -> bool:
         """Whether columns have names in the file, which the caller may choose from."""
-        return not (self.roles or self.has_matrices)
+        return not self.roles and self.kind != "HDF5"
 
     @property
     def holds_scores(self) -> bool:

@@ -46,7 +46,6 @@ class Matrices(Format):
     score_masks: tuple[str, ...] = ("score_mask",)
 
     kind: ClassVar[str] = "HDF5"
-    has_matrices: ClassVar[bool] = True
 
     def __str__(self) -> str:
         return f"{self.name} ({', '.join(self.ids)})"

@@ -1,9 +1,8 @@
 """Text: the format says what each column is, or a header line names the columns."""
 
-import gzip
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,17 +53,14 @@ class Text(Format):
             for column in columns.values():
                 if isinstance(column, Coded):
                     self._check_ids(column, forbidden)
-        options: Any = {
-            "separator": self.separator or " ",
-            "include_header": not self.roles,
-            "quote_style": "necessary" if self.separator == "," else "never",
-        }
-        frame = frame_of(columns)
-        if path.suffix == ".gz":
-            with open(path, "wb") as file, gzip.GzipFile("", "wb", 6, file, 0) as packed:
-                frame.write_csv(packed, **options)  # type: ignore[call-overload]
-        else:
-            frame.write_csv(path, **options)
+        frame_of(columns).write_csv(
+            path,
+            separator=self.separator or " ",
+            include_header=not self.roles,
+            quote_style="necessary" if self.separator == "," else "never",
+            compression="gzip" if path.suffix == ".gz" else "uncompressed",
+            check_extension=False,
+        )
 
     def _check_ids(self, column: Coded, forbidden: str) -> None:
         """Raise where an id has what separates columns."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,12 +49,21 @@ class Part:
     score: NDArray[np.float64] | None
     rows: NDArray[np.int64] | None = None
 
+    def numbers(self, places: Rows) -> Any:
+        """Return the numbers of rows in the list."""
+        return places if self.rows is None else self.rows[places]
+
 
 class JoinedRows(NamedTuple):
     """Places of trials in a part of the key, and those of their scores; a slice stands for all."""
 
     key: Rows
     scores: Rows
+
+    def pick(self, mask: Mask) -> "JoinedRows":
+        """Return some of the rows."""
+        places = np.flatnonzero(mask)
+        return JoinedRows(*(places if isinstance(rows, slice) else rows[places] for rows in self))
 
 
 class _Mismatches:
@@ -71,15 +80,15 @@ class _Mismatches:
         self.count, self._most = 0, most
         self.first: DataFrame | None = None
 
-    def add(self, part: Part, places: NDArray[np.int64], shown: NDArray[np.int64]) -> None:
+    def add(self, part: Part, places: Any, shown: Any) -> None:
         """Add places of a part, and the rows of the list that are shown for them."""
         self.count += places.size
         if not places.size:
             return
         pl, places = polars(), places[: self._most]
-        rows = places if part.rows is None else part.rows[places]
         ids = {str(k): column.series(places) for k, column in enumerate(part.ids)}
-        frame = pl.DataFrame({"row": rows, "shown": shown[: self._most], **ids})
+        rows = {"row": part.numbers(places), "shown": shown[: self._most]}
+        frame = pl.DataFrame(rows | ids)
         if self.first is not None:
             frame = pl.concat([self.first, frame]).sort("row").head(self._most)
         self.first = frame
@@ -136,54 +145,34 @@ class KeyAndScores:
                 differ = repeats.differ(values)
                 self._note(other, part, repeats.rows[differ])
                 self._note(same, part, repeats.rows[~differ])
-        present = score_of >= 0
+        is_missing = score_of < 0
         is_unused = matched.scores.is_first(len(scores.ids[0]))
-        is_unused[score_of[present]] = False
-        self._note("missing", key, np.flatnonzero(matched.key.is_first(present.size) & ~present))
+        is_unused[score_of[~is_missing]] = False
         self._note("extra", scores, np.flatnonzero(is_unused))
-        return self._with_numbers(key, scores, present, score_of)
+        is_first = matched.key.is_first(score_of.size)
+        self._note("missing", key, np.flatnonzero(is_first & is_missing))
+        rows = np.flatnonzero(~is_missing) if is_missing.any() else slice(None)
+        return self._with_numbers(key, scores, JoinedRows(rows, score_of[rows]))
 
     def join_in_order(self, key: Part, scores: Part) -> JoinedRows:
         """Join lists whose trials are known to be the same in one order, each once."""
+        return self._with_numbers(key, scores, JoinedRows(slice(None), slice(None)))
+
+    def _with_numbers(self, key: Part, scores: Part, rows: JoinedRows) -> JoinedRows:
+        """Return the rows whose score is a number."""
         assert scores.score is not None
-        return self._with_numbers(key, scores, np.ones(scores.score.size, bool), None)
-
-    def _with_numbers(
-        self, key: Part, scores: Part, present: Mask, score_of: NDArray[np.int64] | None
-    ) -> JoinedRows:
-        """Return the trials whose score is a number; `score_of` is None for all in turn."""
-        assert scores.score is not None
-        places = slice(None) if score_of is None else score_of[present]
-        self.n_matched += int(np.count_nonzero(present))
-
-        def of_scores(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-            return rows if score_of is None else score_of[rows]
-
-        is_nan = present.copy()
-        is_nan[present] = np.isnan(scores.score[places])
-        rows = np.flatnonzero(is_nan)
-        self._note("nan", key, rows, scores, of_scores(rows))
+        is_nan = np.isnan(scores.score[rows.scores])
+        self.n_matched += is_nan.size
+        odd = {"nan": is_nan}
         if scores.is_target is not None and key.is_target is not None:
-            at_odds = present.copy()
-            at_odds[present] = scores.is_target[places] != key.is_target[present]
-            rows = np.flatnonzero(at_odds)
-            self._note("label at odds", key, rows, scores, of_scores(rows))
-        keep = present & ~is_nan
-        kept: Rows = slice(None) if keep.all() else np.flatnonzero(keep)
-        return JoinedRows(kept, kept if score_of is None else score_of[kept])
+            odd["label at odds"] = scores.is_target[rows.scores] != key.is_target[rows.key]
+        for kind, mask in odd.items():
+            some = rows.pick(mask)
+            self._rows[kind].add(key, some.key, scores.numbers(some.scores))
+        return rows.pick(~is_nan) if is_nan.any() else rows
 
-    def _note(
-        self,
-        kind: str,
-        part: Part,
-        places: NDArray[np.int64],
-        of_shown: Part | None = None,
-        shown: NDArray[np.int64] | None = None,
-    ) -> None:
-        """Add places of a part; the rows that are shown may be others, of another part."""
-        rows = (of_shown or part).rows
-        shown = places if shown is None else shown
-        self._rows[kind].add(part, places, shown if rows is None else rows[shown])
+    def _note(self, kind: str, part: Part, places: NDArray[np.int64]) -> None:
+        self._rows[kind].add(part, places, part.numbers(places))
 
     def has_errors(self, policies: Policies) -> bool:
         """Whether anything found so far is an error."""
