@@ -194,9 +194,7 @@ def read_key(
     >>> key.notes.split(": ", 1)[1]
     'kaldi-trials; column 1: enroll; column 2: test; column 3: label (target/nontarget)'
     """
-    file = open_files("path", path, Request("key", format, columns or {}, transpose))
-    check_transpose(transpose, [file])
-    return collect(file, progress)
+    return read_file(path, Request("key", format, columns or {}, transpose), progress)
 
 
 def read_scores(
@@ -269,7 +267,7 @@ def read_classes(
     if of not in ("scores", "pairs"):
         raise ArgumentError("of", f"must be 'scores' or 'pairs', not {of!r}")
     files: dict[Label, AnyPath] = {"target": targets, "nontarget": nontargets}
-    return collect(open_files("path", files, Request(of, format)), progress)
+    return read_file(files, Request(of, format), progress)
 
 
 def _joined(key: Reading | None, scores: Reading, wanted: Wanted, policies: Policies) -> TrialSet:

@@ -145,13 +145,13 @@ def check_transpose(transpose: bool | None, files: Sequence[TrialFile]) -> None:
 
 
 def read_file(
-    path: AnyPath,
+    files: Files,
     request: Request,
     progress: Progress | None = None,
     known: Mapping[str, Coded] | None = None,
 ) -> Reading:
-    """Read a file as requested; :func:`collect` has the other arguments."""
-    file = open_file(path, request)
+    """Read files that are one as requested; :func:`collect` has the other arguments."""
+    file = open_files("path", files, request)
     check_transpose(request.transpose, [file])
     return collect(file, progress, known)
 

@@ -79,9 +79,11 @@ def match(
 
     Rows of equal hashes are compared: where ids differ nevertheless, all are hashed anew.
     """
-    key, scores = ([column.series().rechunk() for column in ids] for ids in (key_ids, score_ids))
+    key, scores = ([column.series() for column in ids] for ids in (key_ids, score_ids))
     is_same = all(a is b for a, b in zip(key_ids, score_ids, strict=True))
     is_same = is_same or (len(key[0]) == len(scores[0]) and _are_equal(key, None, scores, None))
+    if not is_same:  # rows of one chunk are gathered faster
+        key, scores = ([column.rechunk() for column in ids] for ids in (key, scores))
     for seed in count():
         ours = Hashed.of(key, seed) if known is None or seed else known
         if not _are_equal(key, ours.repeats.rows, key, ours.repeats.first):
