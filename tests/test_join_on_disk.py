@@ -316,8 +316,6 @@ def test_conditions_and_speakers_travel(lines):
         for column, places in zip(("enroll_speaker", "test_speaker"), known.speakers, strict=True):
             assert frame[column].to_list() == names[places].tolist()
         assert result.notes[-1] == known.notes[-1]
-    with pytest.warns(RuntimeWarning, match="^21 of 21 target trials are of two speakers"):
-        joined("key", "scores", speaker_pattern=("^.{4}", "(.)$"))
 
 
 def message_of(call):

@@ -40,10 +40,10 @@ def save(path, content, *, packed=False):
     return path
 
 
-def require_all(joined, *, labeled=True):
+def require_all(joined):
     assert list(zip(joined.enroll, joined.test, strict=True)) == IDS
     assert joined.score.tolist() == SCORES
-    assert joined.y_true.tolist() == Y if labeled else joined.y_true is None
+    assert joined.y_true.tolist() == Y
 
 
 @pytest.fixture
@@ -68,13 +68,6 @@ def test_scores_with_labels_need_no_key(tmp_path):
     assert (without_ids.score.tolist(), without_ids.y_true.tolist()) == (SCORES, Y)
     with pytest.raises(ValueError, match="no ids"):
         without_ids.enroll  # noqa: B018
-
-
-def test_scores_alone(tmp_path):
-    path = save(tmp_path / "scores", SCORE_LINES)
-    require_all(trials.read(None, path), labeled=False)
-    with pytest.raises(ValueError, match="which has no label"):
-        trials.read(path)
 
 
 def test_files_with_one_id_need_no_key(tmp_path):

@@ -33,6 +33,8 @@ class TrialFile(ABC):
     Attributes
     ----------
     path : Path
+    paths : list of Path
+        The files on disk.
     format : str
         Name of its format.
     columns : tuple of str
@@ -59,6 +61,7 @@ class TrialFile(ABC):
     """
 
     path: Path
+    paths: list[Path]
     format: str
     columns: tuple[str, ...]
     roles: dict[str, str]
@@ -70,11 +73,6 @@ class TrialFile(ABC):
     has_matrices = False
     n_rows = 0
     n_held = 0
-
-    @property
-    def paths(self) -> list[Path]:
-        """The files on disk."""
-        return [self.path]
 
     @abstractmethod
     def frames(
@@ -141,7 +139,7 @@ class OneFile(TrialFile):
         remarks: Sequence[str] = (),
         shape: tuple[int, int] | None = None,
     ) -> None:
-        self.path, self.format, self.columns = path, format, source.columns
+        self.path, self.format, self.columns, self.paths = path, format, source.columns, [path]
         self._source, self._nothing, self._remarks = source, nothing, remarks
         self.roles, self._label = dict(roles), request.label
         if self._label is not None:
@@ -260,7 +258,8 @@ class TrialFiles(TrialFile):
             if ("enroll" in other.roles) != ("enroll" in first.roles):
                 bare, full = (first, other) if "enroll" in other.roles else (other, first)
                 raise ValueError(f"{full.path} has ids of trials, and {bare.path} has none")
-        self.path = Path(" and ".join(str(file.path) for file in files))
+        self.paths = [file.path for file in files]
+        self.path = Path(" and ".join(map(str, self.paths)))
         self.format, self.columns = first.format, first.columns
         self.has_matrices = any(file.has_matrices for file in files)
         self.roles = {
@@ -271,10 +270,6 @@ class TrialFiles(TrialFile):
             role: name for role, name in first.names.items()
             if all(file.names.get(role) == name for file in files)
         }  # fmt: skip
-
-    @property
-    def paths(self) -> list[Path]:
-        return [file.path for file in self._files]
 
     @property
     def conditions(self) -> list[str]:  # type: ignore[override]

@@ -38,7 +38,8 @@ class WithIdsOf(TrialFile):
             raise ArgumentError("in_order", rule)
         self._key, self._file = key, file
         self._ids = [role for role in ("enroll", "test", "side") if role in key.roles]
-        self.path, self.format, self.columns = file.path, file.format, file.columns
+        self.path, self.paths, self.format = file.path, file.paths, file.format
+        self.columns = file.columns
         self.roles = {role: key.roles[role] for role in self._ids} | file.roles
         self.names, self.n_held = self.roles if file.names else {}, file.n_held
         self.conditions = file.conditions

@@ -82,8 +82,6 @@ def match(
     key, scores = ([column.series() for column in ids] for ids in (key_ids, score_ids))
     is_same = all(a is b for a, b in zip(key_ids, score_ids, strict=True))
     is_same = is_same or (len(key[0]) == len(scores[0]) and _are_equal(key, None, scores, None))
-    if not is_same:  # rows of one chunk are gathered faster
-        key, scores = ([column.rechunk() for column in ids] for ids in (key, scores))
     for seed in count():
         ours = Hashed.of(key, seed) if known is None or seed else known
         if not _are_equal(key, ours.repeats.rows, key, ours.repeats.first):
@@ -114,9 +112,11 @@ def _are_equal(
 ) -> bool:
     """Whether ids of rows are equal side by side, None for all; copies of few are held."""
     n_rows = len(ours[0]) if rows is None else rows.size
-    for start in range(0, n_rows, _ROWS):
-        some = slice(start, start + _ROWS)
-        for a, b in zip(ours, theirs, strict=True):
+    for a, b in zip(ours, theirs, strict=True):
+        if rows is not None and n_rows:  # rows of one chunk are gathered faster
+            a, b = a.rechunk(), b.rechunk()
+        for start in range(0, n_rows, _ROWS):
+            some = slice(start, start + _ROWS)
             left = a[some] if rows is None else a.gather(rows[some])
             right = b[some] if others is None else b.gather(others[some])
             if not left.equals(right):
