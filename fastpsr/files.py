@@ -1,6 +1,7 @@
 """Names of files, and atomic writing."""
 
 import errno
+import glob
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -19,6 +20,15 @@ def check_names(names: Iterable[str]) -> None:
             escaped = ascii(name.encode(encoding, "surrogateescape"))[1:]
             remedy = "rename the file" if encoding == "utf-8" else "set PYTHONUTF8=1"
             raise ValueError(f"names must be text in {encoding}, but {escaped} is none: {remedy}")
+
+
+def files_of(path: str) -> list[str]:
+    """Return the files that a path, a folder of Parquet files or a pattern means, in order."""
+    if os.path.isdir(path):
+        path = os.path.join(glob.escape(path), "**", "*.parquet")
+    elif os.path.exists(path):
+        return [path]
+    return sorted(glob.glob(path, recursive=True))
 
 
 def can_be_read_again(path: Path) -> bool:

@@ -30,22 +30,7 @@ def text(layout, words=LABELS, separator=" "):
     return "".join(lines)
 
 
-KEYS = {
-    "kaldi-trials": text("etl"),
-    "sitw": text("etl", ("tgt", "imp")),
-    "voxceleb": text("let", ("1", "0")),
-    "nist": "modelid\tsegmentid\ttargettype\n" + text("etl", separator="\t"),
-    "csv": "enroll,test,label\n" + text("etl", ("1", "0"), ","),
-    "bare-csv": text("let", ("1", "0"), ","),
-}
-SCORE_FILES = {
-    "kaldi-scores": text("ets"),
-    "wespeaker": text("etsl"),
-    "3dspeaker": text("etls", ("1", "0")),
-    "voxsrc": text("set"),
-    "nist": "modelid\tsegmentid\tLLR\n" + text("ets", separator="\t"),
-    "csv": "score,enroll,test\n" + text("set", separator=","),
-}
+KEY, SCORE_LINES = text("etl"), text("ets")
 WITHOUT_SCORES = ("kaldi-trials", "sitw", "voxceleb", "sasv", "pairs")
 
 
@@ -55,34 +40,23 @@ def save(path, content, *, packed=False):
     return path
 
 
-def require_all(joined, *, labeled=True):
+def require_all(joined):
     assert list(zip(joined.enroll, joined.test, strict=True)) == IDS
     assert joined.score.tolist() == SCORES
-    assert joined.y_true.tolist() == Y if labeled else joined.y_true is None
+    assert joined.y_true.tolist() == Y
 
 
 @pytest.fixture
 def key(tmp_path):
-    return save(tmp_path / "key", KEYS["kaldi-trials"])
+    return save(tmp_path / "key", KEY)
 
 
 @pytest.fixture
 def joined(tmp_path, key):
-    return trials.read(key, save(tmp_path / "scores", SCORE_FILES["kaldi-scores"]))
+    return trials.read(key, save(tmp_path / "scores", SCORE_LINES))
 
 
 # Reading
-
-
-@pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize(
-    ("key_format", "score_format"), [*zip(KEYS, SCORE_FILES, strict=True)], ids=str
-)
-def test_key_and_scores_of_any_formats_are_joined(tmp_path, key_format, score_format, packed):
-    key = save(tmp_path / "key", KEYS[key_format], packed=packed)
-    scores = save(tmp_path / "scores", SCORE_FILES[score_format], packed=packed)
-    require_all(trials.read(key, scores))
-    require_all(trials.read(key, scores, key_format=key_format, score_format=score_format))
 
 
 def test_scores_with_labels_need_no_key(tmp_path):
@@ -94,20 +68,6 @@ def test_scores_with_labels_need_no_key(tmp_path):
     assert (without_ids.score.tolist(), without_ids.y_true.tolist()) == (SCORES, Y)
     with pytest.raises(ValueError, match="no ids"):
         without_ids.enroll  # noqa: B018
-
-
-def test_scores_alone(tmp_path):
-    path = save(tmp_path / "scores", SCORE_FILES["kaldi-scores"])
-    require_all(trials.read(None, path), labeled=False)
-    with pytest.raises(ValueError, match="which has no label"):
-        trials.read(path)
-
-
-def test_sides_are_joined_when_both_have_them(tmp_path):
-    key = "modelid\tsegmentid\tside\ttargettype\nm\ts\ta\ttarget\nm\ts\tb\tnontarget\n"
-    scores = "modelid\tsegmentid\tside\tLLR\nm\ts\tb\t-1\nm\ts\ta\t1\n"
-    joined = trials.read(save(tmp_path / "key", key), save(tmp_path / "scores", scores))
-    assert joined.score.tolist() == [1.0, -1.0]
 
 
 def test_files_with_one_id_need_no_key(tmp_path):
@@ -185,28 +145,15 @@ def test_packages_that_are_not_installed(monkeypatch, key, missing):
         trials.read_key(path)
 
 
-def test_spoofed_trials_are_joined_with_their_kinds(tmp_path):
-    kinds, attacks = ["target", "nontarget", "spoof", "spoof"], ["-", "-", "A07", "A19"]
-    lines = [f"LA_{k} LA_E_{k} {attacks[k]} {kinds[k]}\n" for k in range(4)]
-    key = save(tmp_path / "key", "".join(lines))
-    scores = save(tmp_path / "scores", "".join(f"LA_{k} LA_E_{k} {k}\n" for k in range(4)))
-    read = trials.read(key, scores)
-    assert read.y_true.tolist() == [1, 0, 0, 0]
-    assert read.column("kind").tolist() == kinds
-    table = pl.read_parquet(trials.join(key, scores, tmp_path / "new.parquet").path)
-    assert table["attack"].to_list() == attacks
-    assert table["kind"].to_list() == kinds
-
-
 # Several files
 
 
 def test_several_keys_are_one(tmp_path):
-    lines = KEYS["kaldi-trials"].splitlines(keepends=True)
+    lines = KEY.splitlines(keepends=True)
     first = save(tmp_path / "first", "".join(lines[:2]))
     others = [f"{e},{y},{t},5\n" for (e, t), y in zip(IDS, Y, strict=True)][2:]
     other = save(tmp_path / "other", "".join(["enroll,label,test,snr\n", *others]))
-    scores = save(tmp_path / "scores", SCORE_FILES["kaldi-scores"])
+    scores = save(tmp_path / "scores", SCORE_LINES)
     joined = trials.read([first, trials.read_key(other)], scores)
     require_all(joined)
     assert f"left out: column snr of {other}, which others lack" in joined.notes[0]
@@ -282,7 +229,7 @@ def test_every_format_is_written_and_read_back(tmp_path, key, joined, name):
     [
         (text("etsl", ("tar", "non")), "ann a/1.wav 0.0 tar"),  # the words for labels
         (text("etslnnnn"), "ann a/1.wav 0.0 target 0.5 0.5 0.5 0.5"),
-        (SCORE_FILES["kaldi-scores"], "ann a/1.wav 0.0"),  # labels of the key are left out
+        (SCORE_LINES, "ann a/1.wav 0.0"),  # labels of the key are left out
         (text("ets", separator=","), "ann,a/1.wav,0.0"),
         ("modelid\tsegmentid\tside\tLLR\nann\ta/1.wav\ta\t1\n", "modelid\tsegmentid\tside\tLLR"),
     ],

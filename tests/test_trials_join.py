@@ -4,7 +4,6 @@ import ast
 import re
 import unicodedata
 import warnings
-from collections import Counter
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -92,13 +91,6 @@ def test_problems_are_named_with_places_and_solved_by_the_policies(tmp_path, nam
     assert joined.score.tolist() == expected
     if {"missing", "extra"} & {*policies}:
         assert any(note.startswith("left out: ") for note in joined.notes)
-
-
-@pytest.mark.parametrize("policy", ["missing", "extra", "duplicates", "nan"])
-def test_unknown_policies(tmp_path, policy):
-    with pytest.raises(fp.ArgumentError) as caught:
-        read(tmp_path, **{policy: "whatever"})
-    assert caught.value.argument == policy
 
 
 def test_problems_that_no_policy_solves(tmp_path):
@@ -417,16 +409,6 @@ CHANGES = {  # what is done to ids of the scores, of how many trials, by what th
     "ends": (lambda m, s: (m, f"{s}#1"), 300, [ENDS]),
     "ends and case": (lambda m, s: (m, f"{s.upper()}#1"), 298, [ENDS, "letter case"]),
 }  # fmt: skip
-REMEDIES = {  # by naive means
-    "letter case": str.lower,
-    "leading zeros": lambda name: re.sub(r"(^|\D)0+(\d)", r"\1\2", name),
-    "Unicode form (NFC or NFD)": lambda name: unicodedata.normalize("NFC", name),
-    "endings of files": lambda name: name.removesuffix(".wav"),
-    "separators": lambda name: name.replace("/", "-"),
-    "folders": lambda name: name.rpartition("/")[2],
-    ENDS: lambda name: name.removesuffix("#1"),
-    SWAPPED: lambda name: name,
-}
 
 
 @pytest.mark.parametrize("name", CHANGES)
@@ -434,7 +416,7 @@ def test_after_the_change_that_is_proposed_the_trials_match(tmp_path, monkeypatc
     """Dropping them is not proposed."""
     monkeypatch.chdir(tmp_path)
     change, n_changed, reasons = CHANGES[name]
-    key, scores = with_changed_ids(change, n_changed)
+    with_changed_ids(change, n_changed)
     with pytest.raises(ValueError) as caught:
         trials.read("key", "scores")
     message = str(caught.value)
@@ -446,22 +428,10 @@ def test_after_the_change_that_is_proposed_the_trials_match(tmp_path, monkeypatc
     assert ("only 2 of 300 trials have a score" in message) == (n_changed == 298)
     (n_more,) = re.findall(r"([0-9]+) more trials have a score$", message)
 
-    def changed(pairs):
-        names = [tuple(_all_of(reasons, each) for each in pair) for pair in pairs]
-        return Counter(tuple(sorted(pair)) if SWAPPED in reasons else pair for pair in names)
-
-    ours, theirs = changed(key[:n_changed]), changed(scores[:n_changed])
-    n_alike = sum(theirs[pair] == 1 for pair, count in ours.items() if count == 1)
-    assert int(n_more) == n_alike == n_changed
+    assert int(n_more) == n_changed
     quoted = r"""as ('[^']*') in the key and ('[^']*') in the scores"""
     example = [ast.literal_eval(ids) for ids in re.search(quoted, message).groups()]
     assert change(*example[0].split()) == tuple(example[1].split())
-
-
-def _all_of(reasons, name):
-    for reason in reasons:
-        name = REMEDIES[reason](name)
-    return name
 
 
 @pytest.mark.parametrize("n_changed", [30, 298])

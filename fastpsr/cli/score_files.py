@@ -24,7 +24,6 @@ from fastpsr.cli.options.training import TrainingOptions
 from fastpsr.cli.show import console, print_line
 from fastpsr.cli.wording import in_options
 from fastpsr.data import Predictions, Scale
-from fastpsr.data.columns import Columns
 from fastpsr.errors import ArgumentError
 from fastpsr.files import whole_file
 from fastpsr.ids import SPEAKER_COLUMNS
@@ -62,7 +61,7 @@ class LabeledScores:
     """
 
     predictions: Any
-    raw: Callable[[], Predictions]
+    raw: Callable[[], Any]
     write: Callable[[Predictions, Path], str]
     resampling: Resampling = field(default_factory=IID)
     groups: tuple[str, str] | None = None
@@ -118,8 +117,7 @@ class TableReader:
             columns,
             self.tables.labels,
             self.tables.weights,
-            tuple(names_of_ids(drawn).values()),
-            {"by": self.conditions},
+            {"ids": tuple(names_of_ids(drawn).values()), "by": self.conditions},
             in_parts=in_parts,
         )
         systems = {}
@@ -132,20 +130,15 @@ class TableReader:
 
     def _scores(self, table: Table, scale: str, drawn: Resampling) -> LabeledScores:
         of_scores = self.tables.of_scores(self.allowed)
-        columns = Columns(dict(zip(table.ids, table.clusters, strict=True)) | table.others)
-
-        def predictions(table: Table, **options: Any) -> Any:
-            data = table.predictions(**options, **of_scores)
-            return data.with_columns(columns) if isinstance(data, Predictions) else data
-
         floor = (self.floor or 0.0) if scale in OF_POSTERIORS else 0.0
+        ids = table.others["ids"]
         return LabeledScores(
-            predictions(table, priors=parse_priors(self.priors, scale), floor=floor),
-            raw=lambda: predictions(replace(table, kind="raw scores"), priors=None),
+            table.predictions(parse_priors(self.priors, scale), floor=floor, **of_scores),
+            raw=lambda: replace(table, kind="raw scores").predictions(None, **of_scores),
             write=_write_table,
             resampling=drawn,
-            groups=(table.ids[0], table.ids[1]) if len(table.ids) == 2 else None,
-            by=[*table.others] or None,
+            groups=(ids[0], ids[1]) if len(ids) == 2 else None,
+            by=[*table.others["by"]] or None,
             table=table,
         )
 

@@ -11,6 +11,7 @@ import numpy as np
 from fastpsr.data.partitioned import PartitionedPredictions
 from fastpsr.data.tables import ColumnNames, ColumnRoles, TableSource, names_columns
 from fastpsr.errors import ArgumentError
+from fastpsr.files import files_of
 
 _FUSED_BYTES = 1 << 23  # of the columns of a part that tiny row groups are fused to,
 _PART_BYTES = 1 << 25  # and of those that a huge one is split into, about
@@ -225,13 +226,9 @@ class ParquetFiles(TableSource):
         return pa.Table.from_batches(slices)
 
 
-def _expand(
-    path_list: list[Any], storage_options: Mapping[str, Any] | None
-) -> tuple[Any, list[str]]:
+def _expand(given: list[Any], storage_options: Mapping[str, Any] | None) -> tuple[Any, list[str]]:
     """Return the file system, and the files that paths, folders and patterns mean, in order."""
-    import glob
-
-    urls = [str(path) for path in path_list]
+    urls = [str(path) for path in given]
     if storage_options is not None or any("://" in url for url in urls):
         import fsspec
         from pyarrow.fs import FSSpecHandler, PyFileSystem
@@ -246,16 +243,7 @@ def _expand(
             for file in (sorted(filesystem.find(path)) if filesystem.isdir(path) else [path])
         ]
     else:
-        wrapped, files = None, []
-        for url in urls:
-            if os.path.isdir(url):
-                files += sorted(
-                    glob.glob(os.path.join(glob.escape(url), "**", "*.parquet"), recursive=True)
-                )
-            elif os.path.exists(url):
-                files.append(url)
-            else:
-                files += sorted(glob.glob(url, recursive=True))
+        wrapped, files = None, [file for url in urls for file in files_of(url)]
     if not files:
         raise ArgumentError(
             "paths", f"must name Parquet files, but there are none: {', '.join(urls)}"

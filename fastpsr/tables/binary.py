@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError
 from fastpsr.files import check_names as check_file_names
+from fastpsr.files import files_of
 from fastpsr.frames import check_column_names
 from fastpsr.optional import polars
 
@@ -89,8 +90,7 @@ def parquet_files(path: Path) -> list[str]:
         return [str(path)] if path.suffix in _PARQUET else []
     if not path.is_dir() and not glob.has_magic(str(path)):
         return []
-    pattern = f"{glob.escape(str(path))}/**/*.parquet" if path.is_dir() else str(path)
-    files = sorted(glob.glob(pattern, recursive=True))
+    files = files_of(str(path))
     check_file_names(files)
     if not files and path.is_dir():
         raise wrong(f"{path}:", "there are no files *.parquet in this folder")

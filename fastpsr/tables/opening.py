@@ -59,7 +59,6 @@ def _open_parquet(path: Path, files: list[str]) -> OpenTable:
 
 
 def _open_csv(path: Path) -> OpenTable:
-    pl = polars()
     try:
         sample = look(path)
         if sample.kind != "text":
@@ -68,7 +67,7 @@ def _open_csv(path: Path) -> OpenTable:
         names = header_of(sample, ",")
         check_column_names(path, names)
         file = TextFile(path, sample, names, ",", has_header=True)
-        frame = pl.concat([file.frame(piece, {}) for piece in file.pieces()])
+        frame = file.words()
     except ArgumentError:
         raise
     except ValueError as error:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 from numpy.typing import ArrayLike
 
@@ -14,19 +14,25 @@ from fastpsr.options import with_hints
 from fastpsr.tables.opening import open_table
 
 
+class _Options(TypedDict, total=False):
+    """Arguments that mean the same for one system and for several."""
+
+    labels: str | None
+    weights: str | None
+    kind: ScoreKind
+    priors: ArrayLike | None
+    classes: ArrayLike | None
+    normalize: bool
+    floor: float
+    in_parts: bool | None
+
+
+_OneSystem = str | Sequence[str] | None
+
+
 @overload
 def read_table(
-    path: str | os.PathLike[str],
-    *,
-    labels: str | None = None,
-    columns: str | Sequence[str] | None = None,
-    weights: str | None = None,
-    kind: ScoreKind = "posteriors",
-    priors: ArrayLike | None = None,
-    classes: ArrayLike | None = None,
-    normalize: bool = False,
-    floor: float = 0.0,
-    in_parts: bool | None = None,
+    path: str | os.PathLike[str], *, columns: _OneSystem = None, **options: Unpack[_Options]
 ) -> Predictions | PartitionedPredictions: ...
 
 
@@ -34,15 +40,8 @@ def read_table(
 def read_table(
     path: str | os.PathLike[str],
     *,
-    labels: str | None = None,
     columns: Mapping[str, str | Sequence[str]],
-    weights: str | None = None,
-    kind: ScoreKind = "posteriors",
-    priors: ArrayLike | None = None,
-    classes: ArrayLike | None = None,
-    normalize: bool = False,
-    floor: float = 0.0,
-    in_parts: bool | None = None,
+    **options: Unpack[_Options],
 ) -> dict[str, Predictions] | dict[str, PartitionedPredictions]: ...
 
 
@@ -152,7 +151,7 @@ def read_table(
     if not by_name:
         raise ArgumentError("columns", "must name a system or more, and is empty")
     kinds = dict.fromkeys(by_name, kind)
-    tables = open_table(Path(path)).choose(kinds, by_name, labels, weights, in_parts=in_parts)
+    tables = open_table(Path(path)).choose(kinds, by_name, labels, weights, {}, in_parts=in_parts)
     found = {}
     for name, table in tables.items():
         table.require_labels()

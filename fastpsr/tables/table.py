@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,52 +33,58 @@ _WORK_BYTES = 32  # approximate memory of an evaluation in memory, per number th
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """ColumnRoles of a table by what they are, in memory or in files that are read part by part.
+    """Columns of a table by what they are, in memory or in files that are read part by part.
 
     Attributes
     ----------
-    path : Path
+    source : OpenTable
     kind : str
         What the scores are, as for :meth:`fastpsr.Predictions.of`.
-    scores, labels, weights, ids : names of columns
-        Labels and weights are None, and `ids` empty, where there are none.
+    scores, labels, weights : names of columns
+        Labels and weights are None where there are none.
+    others : dict of str to tuple of str
+        Names of further columns, by what they are for.
     files : tuple of str
         Parquet files that are read part by part; empty for a table in memory.
     values : dict of str to ndarray
         What is in memory: "scores", and "labels" and "weights" where there are some.
-    clusters : tuple
-        Values of the columns `ids`; their names, if the files are read part by part.
-    others : dict of str to ndarray or str
-        Values of other columns, or likewise their names, by the name that was asked for.
-    columns : mapping of str to ndarray
-        All columns that are neither scores nor labels or weights, which are read when they are
-        accessed; none if the files are read part by part.
+    columns : tuple of str
+        Names of those of the predictions; they are read when they are accessed.
     n_bytes : int
         About what a file would take in memory that is read part by part because it is too large.
     """
 
-    path: Path
+    source: "OpenTable"
     kind: ScoreKind
     scores: tuple[str, ...]
     labels: str | None
     weights: str | None
-    ids: tuple[str, ...]
+    others: dict[str, tuple[str, ...]]
     files: tuple[str, ...]
     values: dict[str, NDArray[Any]]
-    clusters: tuple[Any, ...]
-    others: dict[str, Any]
-    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    n_bytes: int = 0
+    columns: tuple[str, ...]
+    n_bytes: int
 
     def __repr__(self) -> str:
         return f"<Table: {self.path}, {self.kind}; {self.notes}>"
 
     @property
+    def path(self) -> Path:
+        """The file, folder or pattern."""
+        return self.source.path
+
+    @property
+    def _shown(self) -> tuple[str, ...]:
+        """What messages call the scores."""
+        return (self.path.name,) if self.source.names is None else self.scores
+
+    @property
     def notes(self) -> str:
         """The interpretation of the columns, as text."""
         of_samples = f"labels: {self.labels or 'none'}; weights: {self.weights or 'none'}"
-        clusters = f"; clusters: {', '.join(self.ids)}" if self.ids else ""
-        return f"scores: {', '.join(self.scores)}; {of_samples}{clusters}"
+        ids = self.others.get("ids")
+        clusters = f"; clusters: {', '.join(ids)}" if ids else ""
+        return f"scores: {', '.join(self._shown)}; {of_samples}{clusters}"
 
     def require_labels(self) -> None:
         """Raise if there are no labels."""
@@ -95,33 +101,32 @@ class Table:
         floor: float = 0.0,
     ) -> Predictions | PartitionedPredictions:
         """Return the predictions; the arguments are those of :meth:`Predictions.of`."""
-        require_class_order(
-            "columns", self.scores, classes, takes_names=True, name=f"{self.path}: scores"
-        )
+        name = f"{self.path}: scores"
+        require_class_order("columns", self._shown, classes, takes_names=True, name=name)
         options: dict[str, Any] = {"priors": priors, "normalize": normalize, "floor": floor}
+        scores = self.values.get("scores")
         if self.kind in _OF_ONE_COLUMN:
-            x = self.values.get("scores")
-            n_columns = len(self.scores) if x is None or x.ndim < 2 else x.shape[1]
+            n_columns = len(self.scores) if scores is None or scores.ndim < 2 else scores.shape[1]
             if n_columns > 1:
                 kind = self.kind.removesuffix(" scores").removesuffix("s").replace(" ", "-")
                 raise ArgumentError(
                     "columns",
-                    f"must be one column, not {n_columns} ({', '.join(self.scores)}); say which "
+                    f"must be one column, not {n_columns} ({', '.join(self._shown)}); say which "
                     "with columns=...",
                     name=f"{self.path}: {kind} scores",
                 )
-        if self.files:
+        if scores is None:
             return self._in_parts(classes, options)
-        labels, weights = self.values.get("labels"), self.values.get("weights")
-        classes = _like_labels(classes, labels)
+        labels = self.values.get("labels")
         try:
             predictions = Predictions.of(
-                self.kind, labels, self.values["scores"], sample_weight=weights, classes=classes,
-                **options,
+                self.kind, labels, scores, sample_weight=self.values.get("weights"),
+                classes=_like_labels(classes, labels), **options,
             )  # fmt: skip
         except ArgumentError as error:
             raise self._named(error) from None
-        return predictions.with_columns(Columns(self.columns)) if self.columns else predictions
+        columns = _NamedColumns(self.columns, self.source.ids)
+        return predictions.with_columns(Columns(columns)) if columns else predictions
 
     def _in_parts(
         self, classes: ArrayLike | None, options: dict[str, Any]
@@ -136,14 +141,14 @@ class Table:
 
     def _named(self, error: ArgumentError) -> ArgumentError:
         """Return an error of the values with the file and the names of the columns."""
-        many = len(self.scores) > 1
+        many = len(self._shown) > 1
         names = {
-            "scores": "scores" if many else self.scores[0],
+            "scores": "scores" if many else self._shown[0],
             "y_true": self.labels,
             "sample_weight": self.weights,
         }
         name = names.get(error.argument) or error.argument
-        problem = error.renamed(name, self.scores if many else ()).problem
+        problem = error.renamed(name, self._shown if many else ()).problem
         problem += _line(self.path, error.index)
         if error.value == "nan" and error.argument != "y_true":
             problem += "; an empty cell is nan: write a number there, or remove the row"
@@ -198,63 +203,53 @@ class OpenTable:
         columns: Mapping[str, str | Sequence[str] | None],
         labels: str | None,
         weights: str | None,
-        ids: tuple[str, ...] = (),
-        others: Mapping[str, Sequence[str]] | None = None,
+        others: Mapping[str, Sequence[str]],
         *,
         in_parts: bool | None = None,
     ) -> dict[str, Table]:
         """Return tables of the scores of systems by name, which share the other columns.
 
-        Labels, weights and columns of scores are as `fastpsr.read_table` says; `others` are named
-        by arguments, of which errors speak.
+        Labels, weights and columns of scores are as `fastpsr.read_table` says. `others` are named
+        by arguments, of which errors speak; without any the predictions have all columns.
         """
         label = self._find("labels", labels, LABELS)
         weight = self._find("weights", weights, WEIGHTS)
-        ids = tuple(self._known("ids", name) for name in ids)
-        more = {
-            name: self._known(argument, name)
-            for argument, names in (others or {}).items()
-            for name in names
+        known = {
+            argument: tuple(self._known(argument, name) for name in names)
+            for argument, names in others.items()
         }
+        more = {name: None for names in known.values() for name in names}
         chosen = {
-            name: self._scores(kinds[name], each, label, weight, (*ids, *more.values()))
+            name: self._scores(kinds[name], each, label, weight, tuple(more))
             for name, each in columns.items()
         }
-        files = self.files
-        tables = {
-            name: Table(self.path, kinds[name], each, label, weight, ids, files, {}, ids, more)
-            for name, each in chosen.items()
-        }
         n_columns = sum(map(len, chosen.values())) + 1 + (weight is not None)
-        n_bytes = 0 if in_parts is not None else self._size(n_columns, {*ids, *more.values()})
-        if self._are_parts(n_bytes, in_parts):
-            for table in tables.values():
-                table.require_labels()
-                self._check_text(table.scores)
-            return {name: replace(table, n_bytes=n_bytes) for name, table in tables.items()}
-        if len(files) > 1 or self.path.is_dir():
+        n_bytes = 0 if in_parts is not None else self._size(n_columns, {*more})
+        files = self.files if self._are_parts(n_bytes, in_parts) else ()
+        if not files and (len(self.files) > 1 or self.path.is_dir()):
             rule = "must be one file, not several or a folder"
             raise ArgumentError("path", rule, name=str(self.path))
-        scores = {name: self._load_scores(each) for name, each in chosen.items()}
-        of_samples = {"labels": label, "weights": weight}
-        values = {what: self.load(name) for what, name in of_samples.items() if name is not None}
-        clusters = tuple(map(self._ids, ids))
-        loaded = {name: self._ids(column) for name, column in more.items()}
+        of_all: dict[str, NDArray[Any]] = {}
+        if not files:
+            named = {"labels": label, "weights": weight}
+            of_all = {what: self.load(name) for what, name in named.items() if name is not None}
+            for name in more:  # an empty cell is an error before anything is computed
+                self.ids(name)
         roles = {label, weight, *(name for names in chosen.values() for name in names)}
-        names = [name for name in self.names or () if name not in roles]
-        named = _NamedColumns(names, self.as_written or self.load)
-        return {
-            name: replace(
-                table,
-                scores=(self.path.name,) if self.names is None else table.scores,
-                files=(),
-                values={"scores": scores[name]} | values,
-                clusters=clusters,
-                others=loaded,
-                columns=named,
-            )
-            for name, table in tables.items()
-        }
+        further = more if others else dict.fromkeys(self.names or ())
+        no_roles = tuple(name for name in further if name not in roles)
+        tables = {}
+        for name, each in chosen.items():
+            values = of_all if files else of_all | {"scores": self._load_scores(each)}
+            table = Table(
+                self, kinds[name], each, label, weight, known, files, values,
+                no_roles, n_bytes * bool(files),
+            )  # fmt: skip
+            if files:
+                table.require_labels()
+                self._check_text(each)
+            tables[name] = table
+        return tables
 
     def _find(self, argument: str, asked: str | None, usual: tuple[str, ...]) -> str | None:
         """Return the requested column, by default the first one with a usual name."""
@@ -328,7 +323,7 @@ class OpenTable:
             return bool(in_parts)
         return self.files != (str(self.path),) or n_bytes > memory_budget()
 
-    def _ids(self, name: str) -> NDArray[Any]:
+    def ids(self, name: str) -> NDArray[Any]:
         """Return a column of ids; raise if a cell of text is empty."""
         if self.as_written is None:
             return self.load(name)

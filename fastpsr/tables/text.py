@@ -73,22 +73,17 @@ class TextFile:
     def pieces(self, n_bytes: int | None = None) -> Iterator[Piece]:
         """Yield the lines below the header, about so many bytes at a time, unpacked."""
         n_bytes = PIECE_BYTES if n_bytes is None else n_bytes
-
-        def n_lines(n_pieces: int, more: int) -> int:
-            above = islice(self._contents(n_bytes), n_pieces)
-            return sum((content.count(b"\n") for content, _ in above), more)
-
         numbers = self.sample.numbers
-        n_skipped = (*numbers[self.has_header : self.has_header + 1], numbers[0] + 1)[0] - 1
-        for k, (content, share) in enumerate(self._contents(n_bytes)):
-            cut = start = 0  # lines and bytes of this piece that are skipped
-            if k == 0:
+        n_above = (*numbers[self.has_header : self.has_header + 1], numbers[0] + 1)[0] - 1
+
+        def n_lines(n_pieces: int) -> int:
+            before = islice(self._contents(n_bytes, n_above), n_pieces)
+            return n_above + sum(content.count(b"\n") for content, _ in before)
+
+        for k, (content, share) in enumerate(self._contents(n_bytes, n_above)):
+            if k == n_above == 0:
                 content = content.removeprefix(_BOM)
-            while cut < n_skipped and start < len(content):
-                start = content.find(b"\n", start) + 1 or len(content)
-                cut += 1
-            content, n_skipped = content[start:], n_skipped - cut
-            yield Piece(content, share, partial(n_lines, k, cut))
+            yield Piece(content, share, partial(n_lines, k))
 
     def frame(self, piece: Piece, kinds: Mapping[str, Any]) -> "DataFrame":
         """Return the columns of a piece: numbers, and text of the polars types in `kinds`.
@@ -108,6 +103,13 @@ class TextFile:
             frame = self._typed(_single_blanks(piece.content), schema)
         return self._parsed(piece, schema) if frame is None else frame
 
+    def words(self) -> "DataFrame":
+        """Return all columns as they are written."""
+        pl = polars()
+        nothing = pl.DataFrame(schema=dict.fromkeys(self.columns, pl.String))
+        words: DataFrame = pl.concat([nothing, *(self.frame(p, {}) for p in self.pieces())])
+        return words
+
     def places(self, piece: Piece, rows: Sequence[int]) -> list[str]:
         """Name the file and the lines of rows of a piece."""
         wanted, place_of = {*rows}, {}
@@ -121,15 +123,18 @@ class TextFile:
         lines = (line for piece in self.pieces() for line, _ in self._rows(piece))
         return next(islice(lines, row, None))
 
-    def _contents(self, n_bytes: int) -> Iterator[tuple[bytes, float]]:
-        """Yield whole lines, and the share of the file that was read by then."""
+    def _contents(self, n_bytes: int, n_above: int) -> Iterator[tuple[bytes, float]]:
+        """Yield whole lines below the first, and the share of the file that was read by then."""
         held, has_quotes = self.sample.content, self.separator == ","
         with open(self.path, "rb") if held is None else BytesIO(held) as raw:
             size = self.path.stat().st_size if held is None else len(held)
             is_packed = self.sample.packed and held is None
             file: Any = gzip.GzipFile(fileobj=raw) if is_packed else raw
             try:
-                while content := _whole_lines(file, n_bytes, can_seek=not is_packed):
+                for _ in range(n_above):
+                    file.readline()
+                while content := file.read(n_bytes):
+                    content += file.readline()
                     n_quotes = content.count(b'"') if has_quotes else 0
                     while n_quotes % 2 and (line := file.readline()):  # a line break in quotes
                         content += line
@@ -244,20 +249,6 @@ class TextFile:
             raise ValueError(f"{self.path}:{line}: {error}") from None
 
 
-def _whole_lines(file: Any, n_bytes: int, *, can_seek: bool) -> bytes:
-    """Return the next lines of a file; what can be sought is not copied."""
-    content: bytes
-    if can_seek:
-        begin = file.tell()
-        file.seek(n_bytes, 1)
-        rest = len(file.readline())
-        file.seek(begin)
-        content = file.read(n_bytes + rest)
-    else:
-        content = file.read(n_bytes) + file.readline()
-    return content
-
-
 def words_of(line: str) -> list[str]:
     """Return what runs of blanks and tabs separate; other kinds of space are part of a word."""
     return re.split("[ \t]+", line.strip(" \t\r"))
@@ -277,11 +268,8 @@ def header_of(sample: Sample, separator: str) -> tuple[str, ...]:
 
 def _single_blanks(content: bytes) -> bytes:
     """Return lines with one blank between words, and none around them."""
-    content = content.replace(b"\t", b" ").replace(b"\r\n", b"\n")
-    for pair in (b"  ", b" \n", b"\n ", b"\n\n"):
-        while pair in content:
-            content = content.replace(pair, b"\n" if b"\n" in pair else b" ")
-    return content.strip(b" \n")
+    lines = re.sub(rb"[ \t\r]*\n[ \t\r\n]*", b"\n", content.strip(b" \t\r\n"))
+    return re.sub(rb"[ \t]+", b" ", lines)
 
 
 def first_too_large(numbers: "Series", words: "Callable[[], Series]") -> tuple[int, str] | None:

@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from fastpsr.errors import ArgumentError, counted
 from fastpsr.optional import polars
 from fastpsr.tables.sample import look
 from fastpsr.tables.text import TextFile
-from fastpsr.trials.coded import Coded, recode
 
 if TYPE_CHECKING:
-    from polars import Series
+    from polars import DataFrame, Series
 
 _MOST_EXAMPLES = 3
 
@@ -26,14 +23,13 @@ class ById:
 
     Attributes
     ----------
-    ids, values : polars.Series of str
-        Each id once.
+    table : polars.DataFrame
+        Columns `id`, each once, and `value`.
     source : str
         The file, or "it" for a mapping.
     """
 
-    ids: "Series"
-    values: "Series"
+    table: "DataFrame"
     source: str
 
     @classmethod
@@ -41,32 +37,30 @@ class ById:
         """Return the values, each `what` of an id; an id has one."""
         pl = polars()
         if isinstance(given, Mapping):
-            ids = pl.Series([str(x) for x in given], dtype=pl.String)
-            values = [None if x is None else str(x) for x in given.values()]
-            return cls(ids, pl.Series(values, dtype=pl.String), "it")
+            pairs = [(str(id), None if x is None else str(x)) for id, x in given.items()]
+            schema = {"id": pl.String, "value": pl.String}
+            return cls(pl.DataFrame(pairs, schema, orient="row"), "it")
         path = Path(given)
         sample = look(path)
         if sample.kind != "text":
             raise ValueError(f"{path} must be text, lines of an id and a {what}, not {sample.kind}")
         file = TextFile(path, sample, ("id", what))
-        lines = pl.concat([file.frame(piece, {}) for piece in file.pieces()])
-        table = lines.with_row_index("row").unique(["id", what], keep="first", maintain_order=True)
+        lines = file.words().rename({what: "value"}).with_row_index("row")
+        table = lines.unique(["id", "value"], keep="first", maintain_order=True)
         again = table.filter(~table["id"].is_first_distinct())
         if len(again):
             row, id, value = again.row(0)
-            before = table.filter(table["id"] == id)[what][0]
+            before = table.filter(table["id"] == id)["value"][0]
             raise ValueError(
                 f"{path}:{file.line_of(row)}: id {id!r} has two {what}s: {value!r} after {before!r}"
             )
-        return cls(table["id"], table[what], os.fspath(given))
+        return cls(table.drop("row"), os.fspath(given))
 
     def of_ids(self, names: "Series") -> "Series":
         """Return the value of each name, null where it has none."""
-        pl = polars()
-        places = recode(Coded(np.arange(len(names), dtype=np.int32), names), self.ids)
-        at = pl.Series(places).cast(pl.UInt32, strict=False)  # -1 becomes null
-        found: Series = self.values.gather(at)
-        return found
+        ids = names.rename("id").to_frame()
+        values: Series = ids.join(self.table, on="id", how="left", maintain_order="left")["value"]
+        return values
 
 
 def check_none_lacks(

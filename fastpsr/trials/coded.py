@@ -1,7 +1,5 @@
 """String columns encoded as integers, since a list of millions of trials has few distinct ids."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,11 +43,6 @@ class Coded:
     def names(self) -> "Series":
         return self._coded()[1]
 
-    @property
-    def uncoded(self) -> "Series | None":
-        """The strings, if they are not coded yet."""
-        return None if isinstance(self._held, tuple) else self._held
-
     def _coded(self) -> "tuple[NDArray[np.int32], Series]":
         held = self._held
         if not isinstance(held, tuple):
@@ -92,23 +85,6 @@ class Coded:
 Column = Coded | NDArray[Any]
 
 
-def _categorical() -> Any:
-    """Return a polars type of categories whose strings go when its columns go."""
-    pl = polars()
-    return pl.Categorical(pl.Categories.random()) if hasattr(pl, "Categories") else pl.Categorical
-
-
-@contextmanager
-def categories() -> Iterator[Any]:
-    """Yield a polars type of categories that frames made inside share, to be put together."""
-    pl = polars()
-    if hasattr(pl, "Categories"):
-        yield _categorical()
-    else:
-        with pl.StringCache():
-            yield pl.Categorical
-
-
 def encode(series: "Series") -> Coded:
     """Code a Series of strings or categories without nulls.
 
@@ -120,18 +96,19 @@ def encode(series: "Series") -> Coded:
     ([1, 0, 1], ['a', 'b'])
     """
     pl = polars()
-    physical = series.cast(_categorical()) if series.dtype == pl.String else series
+    if series.dtype == pl.String:
+        series = series.cast(pl.Categorical(pl.Categories.random()))
     # most of an enumeration are in use: to find which would take longer
-    dtype: Any = physical.dtype
+    dtype: Any = series.dtype
     is_enum = isinstance(dtype, pl.Enum)
-    distinct = pl.Series(dtype.categories, dtype=dtype) if is_enum else physical.unique()
+    distinct = pl.Series(dtype.categories, dtype=dtype) if is_enum else series.unique()
     table = pl.DataFrame(
         {"name": distinct.cast(pl.String), "code": distinct.to_physical().cast(pl.UInt32)}
     ).sort("name")
     places = table["code"].to_numpy()
     look_up = np.zeros(int(places.max()) + 1 if places.size else 0, np.int32)
     look_up[places] = np.arange(places.size, dtype=np.int32)
-    return Coded(look_up[physical.to_physical().to_numpy()], table["name"])
+    return Coded(look_up[series.to_physical().to_numpy()], table["name"])
 
 
 def as_column(series: "Series") -> Column:
@@ -141,13 +118,15 @@ def as_column(series: "Series") -> Column:
         return encode(series)
     if series.dtype.is_decimal():
         series = series.cast(pl.Float64)
-    if series.dtype.is_numeric():
+    if series.dtype.is_numeric() or series.dtype == pl.Boolean:
         return np.asarray(series.to_numpy())
     return Coded.of(series.cast(pl.String).fill_null(""))
 
 
-def pick(column: Column, index: Any) -> Column:
-    """Return the rows of a column that a mask, a slice or row numbers pick."""
+def pick(column: Any, index: Any) -> Any:
+    """Return the rows of a column that a mask, a slice or row numbers pick; None of None."""
+    if column is None:
+        return None
     return column.pick(index) if isinstance(column, Coded) else np.array(column[index])
 
 

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from fastpsr.errors import ArgumentError, counted, shorten
 from fastpsr.tables.sample import Sample, look
@@ -34,27 +35,23 @@ def detect(path: Path, request: Request) -> tuple[Format, Sample]:
         known = [format for format in known if format.name == request.format]
         if not known:
             raise ValueError(f"{path}: the content is {content}, not {request.format}")
-    format = known[0] if len(known) == 1 else _the_one(path, sample, request, known)
+    if len(known) == 1:
+        format = known[0]
+    elif sample.kind == "text":
+        texts = [format for format in known if isinstance(format, Text)]
+        format = _text_format(path, sample, request, texts)
+    else:
+        matrices = [f for f in known if isinstance(f, Matrices) and f.is_in(path)]
+        if not matrices:
+            raise ValueError(f"{path}: the content is not that of {' or '.join(map(str, known))}")
+        format = _single(path, request, matrices)
     if request.columns and not format.names_columns:
         rule = f"is for files that name theirs, and {path} is {format.name}"
         raise ArgumentError(f"{request.prefix}columns", rule)
-    if request.transpose is not None and not format.has_matrices:
-        raise ArgumentError("transpose", f"is for HDF5 files, and {path} is {format.name}")
     for role in request.needed if format.roles else ():  # the format may have been forced
         if role not in format.roles:
             raise ValueError(f"{path}: {format} has no {role}")
     return format, sample
-
-
-def _the_one(path: Path, sample: Sample, request: Request, known: Sequence[Format]) -> Format:
-    """Return the format that fits and has what is needed; raise where that is none or several."""
-    if sample.kind == "text":
-        texts = [format for format in known if isinstance(format, Text)]
-        return _text_format(path, sample, request, texts)
-    matrices = [f for f in known if isinstance(f, Matrices) and f.is_in(path)]
-    if not matrices:
-        raise ValueError(f"{path}: the content is not that of {' or '.join(map(str, known))}")
-    return _single(path, request, matrices)
 
 
 def _text_format(path: Path, sample: Sample, request: Request, known: Sequence[Text]) -> Format:
@@ -67,7 +64,7 @@ def _text_format(path: Path, sample: Sample, request: Request, known: Sequence[T
     # any words may be ids: pairs are looked for only where nothing else can be
     are_pairs = request.wanted == "pairs"
     known = [f for f in known if f.roles and are_pairs == (not {"label", "score"} & {*f.roles})]
-    tables = {separator: SampledColumns.of(sample, separator) for separator in ("", ",")}
+    tables = {separator: SampledColumns(sample, separator) for separator in ("", ",")}
     without_needed: list[Text] = []
     for share in (1.0, 0.5):
         for separator, table in tables.items():
@@ -121,7 +118,7 @@ def _key_like(
 def _check_first_line(path: Path, sample: Sample, request: Request, format: Text) -> None:
     """Raise if only the first line does not fit, and seems to be a header."""
     below = replace(sample, lines=sample.lines[1:])
-    if not below.lines or not SampledColumns.of(below, format.separator).fit(format.roles, 1.0):
+    if not below.lines or not SampledColumns(below, format.separator).fit(format.roles, 1.0):
         return
     line = sample.lines[0]
     header = f"the first line, {shorten(line)!r}, looks like a header"
@@ -137,7 +134,7 @@ def _what_was_seen(sample: Sample, request: Request) -> str:
     lines = sample.lines
     separator = next((s for s in _SEPARATORS if all(s in line for line in lines)), "")
     apart = f" apart by {_SEPARATORS[separator]}" if separator else ""
-    table = SampledColumns.of(sample, separator)
+    table = SampledColumns(sample, separator)
     parts = [
         f"no known format has {counted(table.n, 'column')}{apart} ({', '.join(table.kinds)}) like "
         f"those of {shorten(lines[0])!r}"
@@ -153,54 +150,23 @@ def _what_was_seen(sample: Sample, request: Request) -> str:
     return "; ".join(parts)
 
 
-@dataclass(frozen=True)
-class _Column:
-    """Shares of the words of a column that could be something else than ids."""
-
-    labels: float  # of one vocabulary
-    numbers: float
-    decimals: float  # numbers with a decimal point, or nan and the like
-
-    @classmethod
-    def of(cls, words: Sequence[str]) -> "_Column":
-        counts, n = Counter(words), len(words)
-        vocabularies: Counter[str] = Counter()
-        for word, count in counts.items():
-            vocabularies.update(dict.fromkeys(vocabularies_of([word]), count))
-        numbers = {word: count for word, count in counts.items() if _is_number(word)}
-        decimals = (c for word, c in numbers.items() if not word.lstrip("+-").isdigit())
-        n_labels = max(vocabularies.values(), default=0)
-        return cls(n_labels / n, sum(numbers.values()) / n, sum(decimals) / n)
-
-    def may_be(self, role: str, share: float, *, any_ids: bool) -> bool:
-        """Whether a share of the words fits; ids are decimals or labels only with `any_ids`."""
-        is_label, is_number = self.labels >= share, self.numbers >= share
-        if role == "label":
-            return is_label
-        if role == "score" or role in NORM_COLUMNS:
-            return is_number
-        if role == "attack":
-            return not is_number
-        return any_ids or not (self.decimals > 0.5 or (is_label and not is_number))
-
-
-@dataclass(frozen=True)
 class SampledColumns:
-    """The columns of the lines that have the usual number of them, and the share of these lines."""
+    """The columns of the lines that have the usual number of them.
 
-    words: tuple[tuple[str, ...], ...]  # of each column
-    columns: tuple[_Column, ...]
-    share: float
+    Attributes
+    ----------
+    words : list of tuple of str
+        Those of each column.
+    """
 
-    @classmethod
-    def of(cls, sample: Sample, separator: str) -> "SampledColumns":
-        """Return the columns of the first lines of a file."""
+    def __init__(self, sample: Sample, separator: str) -> None:
         lines = sample.lines
         rows = [*fields_of(lines, separator)] if separator else [*map(words_of, lines)]
         n_columns = Counter(map(len, rows)).most_common(1)[0][0]
         regular = [row for row in rows if len(row) == n_columns]
-        words = tuple(zip(*regular, strict=True))
-        return cls(words, tuple(map(_Column.of, words)), len(regular) / len(rows))
+        self.words = [*zip(*regular, strict=True)]
+        self._columns = [*map(_Shares.of, self.words)]
+        self._share = len(regular) / len(rows)
 
     @property
     def n(self) -> int:
@@ -212,14 +178,14 @@ class SampledColumns:
         """What each column may be above all: label, number or id."""
         return [
             "label" if column.labels >= 0.5 else "number" if column.numbers >= 0.5 else "id"
-            for column in self.columns
+            for column in self._columns
         ]
 
     def fit(self, roles: Sequence[str], share: float, *, any_ids: bool = True) -> bool:
         """Whether such a share of the lines fits roles from left to right."""
-        if self.n != len(roles) or self.share < share:
+        if self.n != len(roles) or self._share < share:
             return False
-        columns = zip(self.columns, roles, strict=True)
+        columns = zip(self._columns, roles, strict=True)
         return all(column.may_be(role, share, any_ids=any_ids) for column, role in columns)
 
     def labels(self, roles: Sequence[str]) -> list[str]:
@@ -227,6 +193,34 @@ class SampledColumns:
         if "label" not in roles:
             return []
         return [word.lower() for word in self.words[roles.index("label")]]
+
+
+class _Shares(NamedTuple):
+    """Shares of the words of a column that could be something else than ids."""
+
+    labels: float  # of one vocabulary
+    numbers: float
+    decimals: float  # numbers with a decimal point, or nan and the like
+
+    @classmethod
+    def of(cls, words: Sequence[str]) -> "_Shares":
+        """Count words."""
+        vocabularies = Counter(name for word in words for name in vocabularies_of([word]))
+        numbers = [word for word in words if _is_number(word)]
+        decimals = [word for word in numbers if not word.lstrip("+-").isdigit()]
+        n_labels = max(vocabularies.values(), default=0)
+        return cls(*(n / len(words) for n in (n_labels, len(numbers), len(decimals))))
+
+    def may_be(self, role: str, share: float, *, any_ids: bool) -> bool:
+        """Whether a share of the words fits; ids are decimals or labels only with `any_ids`."""
+        is_label, is_number = self.labels >= share, self.numbers >= share
+        if role == "label":
+            return is_label
+        if role == "score" or role in NORM_COLUMNS:
+            return is_number
+        if role == "attack":
+            return not is_number
+        return any_ids or not (self.decimals > 0.5 or (is_label and not is_number))
 
 
 def _is_number(word: str) -> bool:

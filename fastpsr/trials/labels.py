@@ -1,6 +1,8 @@
 """Labels for target and non-target in files."""
 
 from collections.abc import Iterable
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -63,26 +65,17 @@ class LabelWords:
         return vocabularies_of(self._seen)[0]
 
     def decode(self, labels: "Series", where: "Where") -> "Series":
-        """Return whether each of some more labels is target; errors name file and line."""
-        n_known, is_target = self._look_up(labels)
-        if n_known < len(labels):
-            self._meet(labels, where)
-            _, is_target = self._look_up(labels)
-        return is_target
-
-    def _look_up(self, labels: "Series") -> "tuple[int, Series]":
-        """Return how many labels are known words, and which are the word for target.
+        """Return whether each of some more labels is target; errors name file and line.
 
         A few comparisons take less time than to find distinct words.
         """
-        n_known, is_target = 0, labels.is_null()
-        target = VOCABULARIES[self.vocabulary][0] if self._seen else ""
-        for word in self._seen:
-            rows = labels == word
-            n_known += int(rows.sum())
-            if word.lower() == target:
-                is_target = is_target | rows
-        return n_known, is_target
+        rows = {word: labels == word for word in self._seen}
+        if sum(int(of_word.sum()) for of_word in rows.values()) < len(labels):
+            self._meet(labels, where)
+            rows = {word: labels == word for word in self._seen}
+        target = VOCABULARIES[self.vocabulary][0]
+        spellings = (of_word for word, of_word in rows.items() if word.lower() == target)
+        return reduce(or_, spellings, labels.is_null())
 
     def _meet(self, labels: "Series", where: "Where") -> None:
         """Add words in the order of the file, or raise at the first that does not fit."""

@@ -29,15 +29,15 @@ def quality_of_ids(
 ) -> Quality:
     """Return the measure of both sides of trials, given their ids."""
     by_id = ById.of(values, "value")
-    found = [by_id.of_ids(ids.names) for ids in sides]
+    of_names = [by_id.of_ids(ids.names) for ids in sides]
     lacking = [
         ids.names.filter(is_used(ids) & own.is_null()).to_list()
-        for ids, own in zip(sides, found, strict=True)
+        for ids, own in zip(sides, of_names, strict=True)
     ]
     check_none_lacks("values", "value", by_id.source, lacking)
     enroll, test = (
-        _treated("values", own, ids.names, is_used(ids), cap, log)[ids.codes]
-        for ids, own in zip(sides, found, strict=True)
+        _treated("values", own.gather(ids.codes), ids.series(), cap, log)
+        for ids, own in zip(sides, of_names, strict=True)
     )
     return Quality(enroll, test)
 
@@ -46,28 +46,25 @@ def quality_of_columns(
     names: tuple[str, str], columns: tuple[Column, Column], *, cap: float | None, log: bool
 ) -> Quality:
     """Return the measure of both sides of trials, given a column of each."""
-    values = []
-    for name, column in zip(names, columns, strict=True):
-        if isinstance(column, Coded):
-            of_names = _treated("column", column.names, name, is_used(column), cap, log)
-            values.append(of_names[column.codes])
-        else:
-            values.append(_treated("column", polars().Series(column), name, None, cap, log))
-    return Quality(*values)
+    enroll, test = (
+        _treated(
+            "column", column.series() if isinstance(column, Coded) else polars().Series(column),
+            name, cap, log,
+        )
+        for name, column in zip(names, columns, strict=True)
+    )  # fmt: skip
+    return Quality(enroll, test)
 
 
 def _treated(
     argument: str,
     values: "Series",
     source: "str | Series",
-    used: "Series | None",
     cap: float | None,
     log: bool,
 ) -> NDArray[np.float64]:
     """Return numbers after `cap` and `log`; the source is a column, or the ids of the values."""
     numbers: NDArray[np.float64] = values.cast(polars().Float64, strict=False).to_numpy()
-    if used is not None:
-        numbers = np.where(used.to_numpy(), numbers, 1.0)
     wrong = np.flatnonzero(~(np.isfinite(numbers) & (numbers > (0.0 if log else -np.inf))))
     if wrong.size:
         at = int(wrong[0])

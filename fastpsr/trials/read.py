@@ -1,37 +1,26 @@
 """Read keys and scores: each alone, or joined into trials."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Literal
-
-import numpy as np
 
 from fastpsr.errors import ArgumentError
 from fastpsr.trials.coded import Coded, pick
-from fastpsr.trials.joining.findings import (
-    Policies,
-    check_as_many,
-    check_classes,
-    check_ids,
-    check_without_ids,
-    settle,
-)
-from fastpsr.trials.joining.key_and_scores import KeyAndScores, Part, Rows
-from fastpsr.trials.joining.matching import distinct_hashes
+from fastpsr.trials.joining.findings import Policies, check_classes, check_ids, settle
+from fastpsr.trials.joining.in_order import WithIdsOf
+from fastpsr.trials.joining.key_and_scores import JoinedRows, KeyAndScores, Part
 from fastpsr.trials.reading import (
     AnyPath,
     Files,
     Progress,
     Reading,
+    check_transpose,
     collect,
-    files_of,
-    open_as_one,
+    open_files,
     read_file,
-    transposes,
 )
-from fastpsr.trials.roles import CLASSES, Label, Request, Wanted
+from fastpsr.trials.roles import Label, Request, Wanted
 from fastpsr.trials.speakers import AS_SPEAKERS, SpeakerFinder, taken_as_conditions
 from fastpsr.trials.trial_set import Source, TrialSet
 
@@ -135,22 +124,26 @@ def read(
         score_format, score_columns = key_format or score_format, key_columns or score_columns
     if scores is None:
         raise ArgumentError("scores", "must be given", name="key or scores")
-    key_files = [] if key is None else files_of("key", key)
-    score_files = files_of("scores", scores)
-    turns = transposes(transpose, [file for file, _ in (*key_files, *score_files)])
-    n_keys = len(key_files)
-    of_key = of_scores = None
-    if key_files:
-        request = Request("key", key_format, key_columns or {}, prefix="key_")
-        of_key = _read(key_files, request, turns[:n_keys], progress)
-    request = Request(wanted, score_format, score_columns or {}, prefix="score_")
-    with ThreadPoolExecutor(1) as beside:
-        if of_key is not None:
-            beside.submit(lambda: of_key.hashes)  # what the join needs of the key
-        known = None if of_key is None else of_key.ids
-        of_scores = _read(score_files, request, turns[n_keys:], progress, known)
+    of_key = None
+    request = Request("key", key_format, key_columns or {}, transpose, prefix="key_")
+    key_file = None if key is None else open_files("key", key, request)
+    request = Request(wanted, score_format, score_columns or {}, transpose, prefix="score_")
+    file = open_files("scores", scores, request)
+    check_transpose(transpose, [file] if key_file is None else [key_file, file])
     if in_order:
-        of_scores = _in_order(of_key, of_scores)
+        if key_file is None:
+            rule = "is for scores in the order of a key: give the key, too"
+            raise ArgumentError("in_order", rule)
+        file = WithIdsOf(key_file, file)
+    if key_file is not None:
+        of_key = key if isinstance(key, Reading) else collect(key_file, progress)
+    with ThreadPoolExecutor(1) as pool:
+        if of_key is not None:
+            pool.submit(lambda: of_key.hashed)  # which the join needs
+        if isinstance(scores, Reading) and not in_order:
+            of_scores = scores
+        else:
+            of_scores = collect(file, progress, None if of_key is None else of_key.ids)
     trials = _joined(of_key, of_scores, wanted, policies)
     return trials if finder is None else trials.with_found(finder)
 
@@ -201,9 +194,7 @@ def read_key(
     >>> key.notes.split(": ", 1)[1]
     'kaldi-trials; column 1: enroll; column 2: test; column 3: label (target/nontarget)'
     """
-    files = files_of("path", path)
-    turns = transposes(transpose, [file for file, _ in files])
-    return collect(open_as_one(files, Request("key", format, columns or {}), turns), progress)
+    return read_file(path, Request("key", format, columns or {}, transpose), progress)
 
 
 def read_scores(
@@ -275,46 +266,8 @@ def read_classes(
     """
     if of not in ("scores", "pairs"):
         raise ArgumentError("of", f"must be 'scores' or 'pairs', not {of!r}")
-    files = [*zip((targets, nontargets), CLASSES, strict=True)]
-    return collect(open_as_one(files, Request(of, format)), progress)
-
-
-def _read(
-    files: Sequence[tuple[AnyPath | Reading, Label | None]],
-    request: Request,
-    turns: Sequence[bool | None],
-    progress: Progress | None,
-    known: Mapping[str, Coded] | None = None,
-) -> Reading:
-    """Read files that are one."""
-    for (file, _), turn in zip(files, turns, strict=True):
-        if isinstance(file, Reading):
-            if request.format or request.columns or turn is not None:
-                raise ArgumentError(
-                    f"{request.prefix}format",
-                    f"say how to read a file, and {file.path} was read before",
-                    name=f"{request.prefix}format, {request.prefix}columns and transpose",
-                )
-            if len(files) == 1:
-                return file
-    return collect(open_as_one(files, request, turns), progress, known)
-
-
-def _in_order(key: Reading | None, scores: Reading) -> Reading:
-    """Return scores without ids with those of the key."""
-    if key is None:
-        raise ArgumentError("in_order", "is for scores in the order of a key: give the key, too")
-    check_without_ids(scores.path, has_ids=bool(scores.ids))
-    check_as_many(scores.path, len(scores), key.path, len(key))
-    side = {role: name for role, name in key.names.items() if role == "side"}
-    columns = {name: key.columns[name] for name in side.values()}
-    return replace(
-        scores,
-        enroll=key.enroll,
-        test=key.test,
-        columns=columns | scores.columns,
-        names=side | scores.names,
-    )
+    files: dict[Label, AnyPath] = {"target": targets, "nontarget": nontargets}
+    return read_file(files, Request(of, format), progress)
 
 
 def _joined(key: Reading | None, scores: Reading, wanted: Wanted, policies: Policies) -> TrialSet:
@@ -326,29 +279,27 @@ def _joined(key: Reading | None, scores: Reading, wanted: Wanted, policies: Poli
         if labeled.y_true is None:
             raise ValueError(f"{labeled.path}: there are no labels")
         check_classes(labeled.path, int(labeled.y_true.sum()), len(labeled))
-    with_side = "side" in labeled.names and "side" in scores.names
-    part, part_of_scores = (
-        _part(argument, reading, with_side=with_side, joined=key is not None)
-        for argument, reading in (("scores" if key is None else "key", labeled), ("scores", scores))
-    )
+    for argument, reading in (("key", labeled), ("scores", scores)):
+        argument = "scores" if key is None else argument
+        if key is not None or reading.ids:
+            check_ids(argument, reading.path, reading.format, has_ids=len(reading.ids) == 2)
+    with_side = bool(labeled.ids) and "side" in labeled.names and "side" in scores.names
+    part, part_of_scores = _part(labeled, with_side), _part(scores, with_side)
     findings = KeyAndScores(labeled.file, scores.file)
     if part.ids:
-        hashes = distinct_hashes(part.ids) if with_side else labeled.hashes
-        rows = findings.join(part, part_of_scores, hashes)
+        joined = findings.join(part, part_of_scores, None if with_side else labeled.hashed)
         findings.check_common()
     else:
-        rows = findings.join_in_order(part, part_of_scores)
+        joined = findings.join_in_order(part, part_of_scores)
     left_out = settle(labeled.path, {scores.path: findings.verdict(policies)})
     findings.check_numbers()
-    return _assemble(labeled, scores, *rows, left_out)
+    return _assemble(labeled, scores, joined, left_out)
 
 
-def _part(argument: str, reading: Reading, *, with_side: bool, joined: bool = False) -> Part:
-    """Return all rows; raise if they are joined, or have one id, and not both ids."""
+def _part(reading: Reading, with_side: bool) -> Part:
+    """Return all rows."""
     ids = [*reading.ids.values()]
-    if joined or ids:
-        check_ids(argument, reading.path, reading.format, has_ids=len(ids) == 2)
-    if with_side and ids:
+    if with_side:
         side = reading.columns[reading.names["side"]]
         assert isinstance(side, Coded)
         ids.append(side)
@@ -357,20 +308,15 @@ def _part(argument: str, reading: Reading, *, with_side: bool, joined: bool = Fa
 
 
 def _assemble(
-    key: Reading,
-    scores: Reading,
-    rows: Rows,
-    score_rows: Rows,
-    left_out: tuple[str, ...],
+    key: Reading, scores: Reading, rows: JoinedRows, left_out: tuple[str, ...]
 ) -> TrialSet:
     """Return the trials of rows of the key, with their scores."""
-    assert scores.score is not None
-    columns = {name: pick(column, rows) for name, column in key.columns.items()}
+    columns = {name: pick(column, rows.key) for name, column in key.columns.items()}
+    hidden = {*key.columns} & {*scores.columns} if key is not scores else set()
     for name, column in scores.columns.items():
         if name not in columns:
-            columns[name] = pick(column, score_rows)
+            columns[name] = pick(column, rows.scores)
     notes = [key.notes] if key is scores else [key.notes, scores.notes]
-    hidden = set() if key is scores else {*key.columns} & {*scores.columns}
     hidden -= {key.names.get("side")} & {scores.names.get("side")}  # they were joined on it
     notes += [
         f"left out: column {name} of the scores: the key has one too"
@@ -379,10 +325,10 @@ def _assemble(
     ]
     order = tuple(name for name in scores.order if name not in hidden)
     return TrialSet(
-        None if key.enroll is None else key.enroll.pick(rows),
-        None if key.test is None else key.test.pick(rows),
-        None if key.y_true is None else np.array(key.y_true[rows]),
-        np.array(scores.score[score_rows]),
+        pick(key.enroll, rows.key),
+        pick(key.test, rows.key),
+        pick(key.y_true, rows.key),
+        pick(scores.score, rows.scores),
         columns,
         (*notes, *left_out, *taken_as_conditions(columns, AS_SPEAKERS)),
         Source(scores.format, scores.names, scores.vocabulary, order),

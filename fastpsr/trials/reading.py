@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +13,15 @@ from numpy.typing import NDArray
 from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
 from fastpsr.optional import polars
-from fastpsr.tables.sample import estimated_lines, look
-from fastpsr.trials.coded import Coded, Column, as_column, categories
+from fastpsr.tables.sample import estimated_lines
+from fastpsr.trials.coded import Coded, Column, as_column
 from fastpsr.trials.detect import detect
-from fastpsr.trials.joining.matching import distinct_hashes
+from fastpsr.trials.joining.matching import Hashed
 from fastpsr.trials.roles import CLASSES, Label, Request, Wanted
 from fastpsr.trials.trial_file import TrialFile, TrialFiles
 
 if TYPE_CHECKING:
-    from polars import DataFrame, Series
+    from polars import DataFrame
 
 AnyPath = str | os.PathLike[str]
 #: Is called with the name of a step, the rows done and about how many there are.
@@ -80,9 +81,9 @@ class Reading:
         return {role: column for role, column in both.items() if column is not None}
 
     @cached_property
-    def hashes(self) -> NDArray[np.int64] | None:
-        """A number for each pair of ids, all different; None where pairs repeat or are coded."""
-        return distinct_hashes([*self.ids.values()])
+    def hashed(self) -> Hashed:
+        """Numbers of the pairs of ids, by which they are joined."""
+        return Hashed.of([column.series() for column in self.ids.values()])
 
     def where(self, rows: Sequence[int]) -> list[str]:
         """Name the file and the lines or rows of trials; it reads the file again."""
@@ -100,59 +101,59 @@ class Reading:
 Files = AnyPath | Reading | Sequence[AnyPath | Reading] | Mapping[Label, AnyPath]
 
 
-def files_of(argument: str, files: Files) -> list[tuple[AnyPath | Reading, Label | None]]:
-    """Return the files that an argument names, each with the label of all its trials."""
-    if isinstance(files, Mapping):
-        if {*files} != {*CLASSES}:
-            names = ", ".join(map(repr, files)) or "none"
-            rule = f"must have files of 'target' and 'nontarget', not {names}"
-            raise ArgumentError(argument, rule)
-        return [(path, label) for label, path in files.items()]
-    listed = [files] if isinstance(files, Reading | str | os.PathLike) else [*files]
-    if not listed:
-        raise ArgumentError(argument, "must name at least one file")
-    return [(file, None) for file in listed]
-
-
 def open_file(path: AnyPath, request: Request) -> TrialFile:
     """Open a file as requested, to be read part by part."""
     format, sample = detect(Path(path), request)
     return format.open(Path(path), sample, request)
 
 
-def open_as_one(
-    files: Sequence[tuple[AnyPath | Reading, Label | None]],
-    request: Request,
-    transpose: Sequence[bool | None] | None = None,
-) -> TrialFile:
-    """Open files that are one: keys in turn, or those of both classes, which have no labels."""
-    opened: list[TrialFile] = []
-    for (file, label), turn in zip(files, transpose or [None] * len(files), strict=True):
-        if isinstance(file, Reading):
-            opened.append(file.file)
+def open_files(argument: str, files: Files, request: Request) -> TrialFile:
+    """Open the files that an argument names, which are one: several keys, or both classes."""
+    if isinstance(files, Mapping):
+        if {*files} != {*CLASSES}:
+            names = ", ".join(map(repr, files)) or "none"
+            rule = f"must have files of 'target' and 'nontarget', not {names}"
+            raise ArgumentError(argument, rule)
+        wanted = _WITHOUT_LABELS.get(request.wanted, request.wanted)
+        return TrialFiles([
+            open_file(path, replace(request, wanted=wanted, label=label))
+            for label, path in files.items()
+        ])  # fmt: skip
+    listed = [files] if isinstance(files, Reading | str | os.PathLike) else [*files]
+    if not listed:
+        raise ArgumentError(argument, "must name at least one file")
+    opened = []
+    for file in listed:
+        if not isinstance(file, Reading):
+            opened.append(open_file(file, request))
             continue
-        own = request.wanted
-        wanted = own if label is None else _WITHOUT_LABELS.get(own, own)
-        opened.append(open_file(file, replace(request, wanted=wanted, label=label, transpose=turn)))
+        if request.format or request.columns or request.transpose is not None:
+            raise ArgumentError(
+                f"{request.prefix}format",
+                f"say how to read a file, and {file.path} was read before",
+                name=f"{request.prefix}format, {request.prefix}columns and transpose",
+            )
+        opened.append(file.file)
     return opened[0] if len(opened) == 1 else TrialFiles(opened)
 
 
-def transposes(transpose: bool | None, files: Sequence[AnyPath | Reading]) -> list[bool | None]:
-    """Return `transpose` for each file that is HDF5; for all if none is, to be refused."""
-    if transpose is None:
-        return [None] * len(files)
-    are = [not isinstance(f, Reading) and look(Path(f)).kind == "HDF5" for f in files]
-    return [transpose if is_hdf5 or not any(are) else None for is_hdf5 in are]
+def check_transpose(transpose: bool | None, files: Sequence[TrialFile]) -> None:
+    """Raise if none of the files has matrices that `transpose` could be for."""
+    if transpose is not None and not any(file.has_matrices for file in files):
+        rule = f"is for HDF5 files, and {files[0].path} is {files[0].format}"
+        raise ArgumentError("transpose", rule)
 
 
 def read_file(
-    path: AnyPath,
+    files: Files,
     request: Request,
     progress: Progress | None = None,
     known: Mapping[str, Coded] | None = None,
 ) -> Reading:
-    """Read a file as requested; :func:`collect` has the other arguments."""
-    return collect(open_file(path, request), progress, known)
+    """Read files that are one as requested; :func:`collect` has the other arguments."""
+    file = open_files("path", files, request)
+    check_transpose(request.transpose, [file])
+    return collect(file, progress, known)
 
 
 def collect(
@@ -167,23 +168,19 @@ def collect(
     """
     if "label" in file.roles:
         file.look()
-    columns, known = _columns(file, progress, known or {})
-    if file.tell_kinds():  # the first spoofed trials came late
-        columns, known = _columns(file, progress, known)
-    conditions = {name: columns.pop(f":{name}") for name in file.conditions}
-    ids = {side: columns[side] for side in ("enroll", "test") if side in columns} | {**known}
-    label, score = columns.get("label"), columns.get("score")
-    assert not isinstance(label, Coded)
-    assert not isinstance(score, Coded)
+    conditions = file.conditions
+    columns = _columns(file, progress, known or {})
+    if file.conditions != conditions:  # the first spoofed trials came late
+        columns = _columns(file, progress, known or {})
+    is_target = columns.pop("label", None)
     return Reading(
         str(file.path),
         file.format,
         file.notes,
         file,
-        **ids,  # type: ignore[arg-type]
-        y_true=None if label is None else label.view(np.uint8),
-        score=score,
-        columns=conditions,
+        **{role: columns.pop(role, None) for role in ("enroll", "test", "score")},
+        y_true=None if is_target is None else is_target.view(np.uint8),
+        columns={name: columns[f":{name}"] for name in file.conditions},
         vocabulary=file.vocabulary,
         names=file.names,
         order=file.columns,
@@ -192,66 +189,31 @@ def collect(
 
 def _columns(
     file: TrialFile, progress: Progress | None, known: Mapping[str, Coded]
-) -> tuple[dict[str, Column], dict[str, Coded]]:
-    """Return the columns by role, and those of `known` that stand for columns of the file."""
-    frames: list[DataFrame] = []
-    same = {role: ids for role, ids in known.items() if role in file.roles}
-    numbers: dict[str, _Numbers] = {}
-    n_rows = expected = 0
-
-    def tell(done: int, out_of: int) -> None:
-        nonlocal expected
-        expected = out_of
-        if progress is not None:
-            progress(f"reading {file.path}", done, out_of)
-
+) -> dict[str, Any]:
+    """Return the columns by role, and those of conditions after a colon."""
     pl = polars()
-    with categories() as text:
-        for frame in file.frames(text=text, with_conditions=True, progress=tell):
-            end = n_rows + frame.height
-            for role, ids in [*same.items()]:
-                of_file = frame[role]
-                alike = ids.series(slice(n_rows, end)) if of_file.dtype == pl.String else None
-                if alike is not None and of_file.equals(alike):
-                    frame = frame.with_columns(alike.alias(role))
-                else:
-                    del same[role]
-            for name, kind in frame.schema.items():
-                if kind in (pl.Float64, pl.Boolean):
-                    column = numbers.setdefault(name, _Numbers(kind == pl.Boolean))
-                    column.add(frame.drop_in_place(name), expected)
-            frames.append(frame)
-            n_rows = end
-        same = {role: ids for role, ids in same.items() if len(ids) == n_rows}
-        table = pl.concat(frames, how="vertical_relaxed")
-        del frames
-        columns: dict[str, Column] = {name: column.all() for name, column in numbers.items()}
-        for name in table.columns:
-            series = table.drop_in_place(name)
-            if name not in same and name != "side":  # which is a condition, too
-                columns[name] = as_column(series)
-    return columns, same
-
-
-class _Numbers:
-    """A column of numbers, copied into one array while its pieces are in the cache."""
-
-    def __init__(self, is_mask: bool) -> None:
-        self._held, self._n = np.empty(0, bool if is_mask else np.float64), 0
-
-    def add(self, some: "Series", expected: int) -> None:
-        """Add numbers, of about so many."""
-        end = self._n + len(some)
-        if end > self._held.size:
-            grown = np.empty(max(round(1.01 * expected), end) + 1, self._held.dtype)
-            grown[: self._n] = self.all()
-            self._held = grown
-        self._held[self._n : end] = some.to_numpy()
-        self._n = end
-
-    def all(self) -> NDArray[Any]:
-        """Return the numbers of all pieces."""
-        return self._held[: self._n]
+    same = {role: ids for role, ids in known.items() if role in file.roles}
+    frames: list[DataFrame] = []
+    n_rows = 0
+    tell = None if progress is None else partial(progress, f"reading {file.path}")
+    text = pl.Categorical(pl.Categories.random())  # whose strings go when the columns go
+    for frame in file.frames(text=text, progress=tell):
+        for role, ids in [*same.items()]:
+            alike = ids.series(slice(n_rows, n_rows + frame.height))
+            if frame[role].dtype == pl.String and frame[role].equals(alike):
+                frame = frame.with_columns(alike.alias(role))
+            else:
+                del same[role]
+        frames.append(frame)
+        n_rows += frame.height
+    table = pl.concat(frames, how="vertical_relaxed")
+    del frames, frame
+    columns: dict[str, Any] = {role: ids for role, ids in same.items() if len(ids) == n_rows}
+    for name in table.columns:
+        series = table.drop_in_place(name)
+        if name not in columns:
+            columns[name] = as_column(series)
+    return columns
 
 
 def least_memory(keys: Sequence[Path]) -> int:

@@ -3,15 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from fastpsr.errors import ArgumentError
 from fastpsr.frames import check_column_names
-
-if TYPE_CHECKING:
-    from polars import DataFrame
-
-    from fastpsr.trials.trial_file import Where
 
 #: What a column can be.
 ROLES = ("enroll", "test", "side", "label", "score")
@@ -135,7 +130,7 @@ def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, 
             raise request.unclear(path, rule, "columns", {role: ...})
         if present:
             roles[role] = present[0]
-        elif role == "enroll" and role in needed and len(_of_ids(names)) < 2:
+        elif role == "enroll" and role in needed and sum(map(_may_be_ids, names)) < 2:
             raise ValueError(
                 f"{path}: trials are joined on two ids, enroll and test, and there are the columns "
                 f"{', '.join(names)}: write scores and labels in one file, read without a key"
@@ -149,15 +144,6 @@ def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, 
     return roles
 
 
-def _of_ids(names: Sequence[str]) -> list[str]:
-    """Return the names of columns that are not usual for labels or scores."""
-    others = {*_USUAL["label"], *_USUAL["score"]}
-    return [name for name in names if name.lower() not in others]
-
-
-def check_roles(frame: "DataFrame", roles: Mapping[str, str], where: "Where") -> None:
-    """Raise where a row lacks what has a role."""
-    for role, name in roles.items():
-        if frame[name].null_count():
-            row = int(frame[name].is_null().arg_max() or 0)
-            raise ValueError(f"{where([row])[0]}: the {role} ({name}) is missing")
+def _may_be_ids(name: str) -> bool:
+    """Whether the name of a column is not usual for labels or scores."""
+    return name.lower() not in {*_USUAL["label"], *_USUAL["score"]}

@@ -46,75 +46,8 @@ def taken_as_conditions(columns: Iterable[str], remedy: str) -> tuple[str, ...]:
     return (f"{said} {remedy.format(pair)}",)
 
 
-class Agreement:
-    """How speakers and labels agree in trials that are seen part by part."""
-
-    def __init__(self) -> None:
-        self._n_trials = self._n_targets = self._n_of_two = self._n_of_one = 0
-        self._everywhere: set[Any] | None = None  # speakers in all trials so far
-        self._example: tuple[str, Any, Any] = ("", None, None)  # a target trial of two speakers
-
-    def see(self, enroll: Any, test: Any, is_target: Any, ids: Sequence[Any]) -> None:
-        """Add trials: the speakers of both sides, and whether they are targets, if that is known.
-
-        These are Series or arrays; `ids` are columns of ids, if there are any, for an example.
-        """
-        if self._everywhere is None:
-            self._everywhere = {enroll[0], test[0]}
-        self._everywhere = {
-            one for one in self._everywhere if bool(((enroll == one) | (test == one)).all())
-        }
-        if is_target is not None:
-            same = enroll == test
-            of_two = np.asarray(~same & is_target)
-            if of_two.any() and not self._n_of_two:
-                row = int(of_two.argmax())
-                trial = " ".join(str(side[row]) for side in ids)
-                name = repr(trial) if ids else f"row {self._n_trials + row}"
-                self._example = (name, enroll[row], test[row])
-            self._n_targets += int(is_target.sum())
-            self._n_of_two += int(of_two.sum())
-            self._n_of_one += int((same & ~is_target).sum())
-        self._n_trials += len(enroll)
-
-    def check(self, names: Sequence[str], name_of: Callable[[Any], str] = str) -> None:
-        """Warn where speakers cannot be resampled, or names cannot be those of speakers.
-
-        `names` are all there are; `name_of` names a speaker that was seen.
-        """
-        present = sorted(name_of(one) for one in self._everywhere or ())
-        if len(names) == 1:
-            warn(
-                f"all {self._n_trials:,} trials are of one speaker, {present[0]!r}: speakers "
-                "cannot be resampled, and the names found may not be those of speakers"
-            )
-            present = []
-        for name in present:
-            warn(
-                f"speaker {name!r} is in all {self._n_trials:,} trials: replicates of speakers "
-                "without it are empty, so draw the speakers of the other side alone, as clusters"
-            )
-        if self._n_of_two and self._n_of_two >= _MANY * self._n_targets:
-            trial, *speakers = self._example
-            enroll, test = map(name_of, speakers)
-            warn(
-                f"{self._n_of_two:,} of {self._n_targets:,} target trials are of two speakers, as "
-                f"{trial} of {enroll!r} and {test!r}, but a target trial has one: intervals that "
-                "draw these are wrong; correct the pattern, columns or list that name the speakers"
-            )
-
-    def note(self, n_speakers: int, *, has_labels: bool) -> str:
-        """Say how many there are, and whether labels and speakers agree."""
-        if not has_labels:
-            return f"speakers: {n_speakers:,}"
-        return (
-            f"speakers: {n_speakers:,}; target trials of two speakers: {self._n_of_two:,}; "
-            f"non-target trials of one speaker: {self._n_of_one:,}"
-        )
-
-
 class SpeakerFinder:
-    """Finds the speakers of trials that are read part by part.
+    """Finds the speakers of trials that are read part by part, and how these and labels agree.
 
     Parameters
     ----------
@@ -171,12 +104,11 @@ class SpeakerFinder:
         if not isinstance(patterns, tuple | list) or len(patterns) != 2:
             rule = f"must be a string or a pair of them, not {pattern!r}"
             raise ArgumentError(of_pattern, rule)
+        groups = [_group_of(pattern, of_pattern) for pattern in patterns]
 
         def extracted(names: "Series", side: int) -> "Series":
-            return _extract(names, patterns[side], of_pattern)
+            return names.str.extract(patterns[side], groups[side])
 
-        for side in (0, 1):
-            extracted(polars().Series([""]), side)  # raises if it is no pattern
         return cls(of_pattern, repr(pattern), None, extracted)
 
     def check_columns(self, conditions: Sequence[str]) -> None:
@@ -191,56 +123,114 @@ class SpeakerFinder:
         """Begin with the first trial."""
         self._names: set[str] = set()
         self._lacking: tuple[dict[str, None], dict[str, None]] = ({}, {})  # sets that keep order
-        self._agreement = Agreement()
+        self._n_trials = self._n_targets = self._n_of_two = self._n_of_one = 0
+        self._has_labels = False
+        self._everywhere: set[str] = set()  # speakers in all trials so far
+        self._example = ("", "", "")  # a target trial of two speakers
 
-    def find(self, ids: Coded, side: int) -> Coded:
-        """Return the speaker of each id; "" where none is found, which :meth:`check` raises."""
-        used = is_used(ids)
+    def find(
+        self, ids: Sequence[Coded], columns: Mapping[str, Column], is_target: Any
+    ) -> tuple[Coded, Coded]:
+        """Return the speakers of both sides of some more trials, coded by one table of names.
+
+        Ids without a speaker, which has no name then, are raised by :meth:`check`. `is_target` is
+        None where there are no labels.
+        """
+        if self.columns is None:
+            sides = [self._of_ids(column, side) for side, column in enumerate(ids)]
+            enroll, test = of_one_population(*sides)
+        else:
+            enroll, test = of_one_population(*(columns[name] for name in self.columns))
+        self._names.update(enroll.names.to_list())
+        if len(enroll):
+            self._compare(enroll, test, ids, is_target)
+        return enroll, test
+
+    def _of_ids(self, ids: Coded, side: int) -> Coded:
         assert self._of_names is not None
         speakers = self._of_names(ids.names, side).fill_null("")
-        without = ids.names.filter(used & (speakers == ""))
+        without = ids.names.filter(is_used(ids) & (speakers == ""))
         self._lacking[side].update(dict.fromkeys(without.to_list()))
-        self._names.update(speakers.filter(used).unique())
         coded = encode(speakers)
         return Coded(coded.codes[ids.codes], coded.names)
 
+    def _compare(self, enroll: Coded, test: Coded, ids: Sequence[Coded], is_target: Any) -> None:
+        """Count trials by their speakers and labels."""
+        if not self._n_trials:
+            self._everywhere = {enroll[0], test[0]}
+        place_of = {name: place for place, name in enumerate(enroll.names)}
+        for name in [*self._everywhere]:
+            place = place_of.get(name, -1)
+            if not ((enroll.codes == place) | (test.codes == place)).all():
+                self._everywhere.remove(name)
+        self._has_labels = is_target is not None
+        if is_target is not None:
+            same = enroll.codes == test.codes
+            of_two = ~same & is_target
+            if of_two.any() and not self._n_of_two:
+                row = int(of_two.argmax())
+                trial = repr(" ".join(side[row] for side in ids))
+                self._example = (
+                    trial if ids else f"row {self._n_trials + row}",
+                    enroll[row],
+                    test[row],
+                )
+            self._n_targets += int(is_target.sum())
+            self._n_of_two += int(of_two.sum())
+            self._n_of_one += int((same & ~is_target).sum())
+        self._n_trials += len(enroll)
+
     def add_to(self, trials: "DataFrame") -> "DataFrame":
         """Return trials (enroll, test, target) with `enroll_speaker` and `test_speaker`."""
-        if self.columns is None:
-            coded = [encode(trials[side]) for side in ("enroll", "test")]
-            sides = [self.find(column, side).series() for side, column in enumerate(coded)]
-        else:
-            sides = [trials[name].cast(polars().String) for name in self.columns]
-            self._names.update(*(side.unique() for side in sides))
-        if len(trials):
-            ids = [trials[side] for side in ("enroll", "test")]
-            self._agreement.see(sides[0], sides[1], trials["target"], ids)
+        string = polars().String
+        columns = {name: Coded.of(trials[name].cast(string)) for name in self.columns or ()}
+        ids = [Coded.of(trials[side]) for side in ("enroll", "test")]
+        sides = self.find(ids, columns, trials["target"].to_numpy())
         return trials.with_columns(
-            side.alias(name) for side, name in zip(sides, SPEAKER_COLUMNS, strict=True)
+            side.series().alias(name) for side, name in zip(sides, SPEAKER_COLUMNS, strict=True)
         )
 
     def check(self) -> None:
         """Raise if an id had no speaker; warn if names seem to be those of others."""
-        self.check_found()
-        self._agreement.check([*self._names])
-
-    def check_found(self) -> None:
-        """Raise if an id had no speaker."""
         check_none_lacks(self._argument, "speaker", self._source, self._lacking)
+        everywhere = sorted(self._everywhere)
+        if len(self._names) == 1:
+            warn(
+                f"all {self._n_trials:,} trials are of one speaker, {everywhere[0]!r}: speakers "
+                "cannot be resampled, and the names found may not be those of speakers"
+            )
+            everywhere = []
+        for name in everywhere:
+            warn(
+                f"speaker {name!r} is in all {self._n_trials:,} trials: replicates of speakers "
+                "without it are empty, so draw the speakers of the other side alone, as clusters"
+            )
+        if self._n_of_two and self._n_of_two >= _MANY * self._n_targets:
+            trial, enroll, test = self._example
+            warn(
+                f"{self._n_of_two:,} of {self._n_targets:,} target trials are of two speakers, as "
+                f"{trial} of {enroll!r} and {test!r}, but a target trial has one: intervals that "
+                "draw these are wrong; correct the pattern, columns or list that name the speakers"
+            )
 
     @property
     def note(self) -> str:
         """Say how many there are, and whether labels and speakers agree."""
-        return self._agreement.note(len(self._names), has_labels=True)
+        n_speakers = f"speakers: {len(self._names):,}"
+        if not self._has_labels:
+            return n_speakers
+        return (
+            f"{n_speakers}; target trials of two speakers: {self._n_of_two:,}; "
+            f"non-target trials of one speaker: {self._n_of_one:,}"
+        )
 
 
-def _extract(names: "Series", pattern: str, argument: str) -> "Series":
+def _group_of(pattern: str, argument: str) -> int:
+    """Return which group of a regular expression is the speaker; 0 is the whole match."""
     pl = polars()
     try:
-        groups = pl.Series([""]).str.extract_groups(pattern).struct.fields
-        found: Series = names.str.extract(pattern, 1 if any(groups) else 0)
+        return 1 if any(pl.Series([""]).str.extract_groups(pattern).struct.fields) else 0
     except pl.exceptions.PolarsError as error:
         reason = str(error).strip().splitlines()[-1]
         rule = f"must be a regular expression, not {pattern!r}: {reason}"
         raise ArgumentError(argument, rule) from None
-    return found

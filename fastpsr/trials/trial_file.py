@@ -2,18 +2,18 @@
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from fastpsr.optional import polars
-from fastpsr.tables.text import first_too_large, too_large_rule
 from fastpsr.trials.labels import KIND, WITH_SPOOF, LabelWords
 from fastpsr.trials.roles import Request
 
 if TYPE_CHECKING:
-    from polars import DataFrame, Series
+    from polars import DataFrame
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -33,6 +33,8 @@ class TrialFile(ABC):
     Attributes
     ----------
     path : Path
+    paths : list of Path
+        The files on disk.
     format : str
         Name of its format.
     columns : tuple of str
@@ -40,13 +42,16 @@ class TrialFile(ABC):
     roles : dict of str
         Names of columns by role; what a role is in frames is the role itself.
     conditions : list of str
-        Names of the other columns, and of the side; in frames they follow a colon.
+        Names of the other columns, and of the side; in frames they follow a colon. The kinds of
+        trials are one once a spoofed trial was read: the next pass has them.
     names : dict of str
         Names of columns by role, where the file names its columns.
     vocabulary : str or None
         Name of the words that its labels are, as far as it was read.
     notes : str
         What each column was taken for, in words, once the file was read.
+    has_matrices : bool
+        Whether rows or columns of matrices may be models, as `transpose` says.
     is_full : bool
         Whether there is a score for every pair of ids, once the file was read.
     n_rows : int
@@ -56,6 +61,7 @@ class TrialFile(ABC):
     """
 
     path: Path
+    paths: list[Path]
     format: str
     columns: tuple[str, ...]
     roles: dict[str, str]
@@ -64,15 +70,9 @@ class TrialFile(ABC):
     vocabulary: str | None = None
     notes: str
     is_full = False
+    has_matrices = False
     n_rows = 0
     n_held = 0
-
-    def tell_kinds(self) -> bool:
-        """Make the kinds of trials a condition if spoofed ones were read; whether that is new.
-
-        It is asked after a pass, which is made again then, and after a look at the first rows.
-        """
-        return False
 
     @abstractmethod
     def frames(
@@ -80,7 +80,6 @@ class TrialFile(ABC):
         n_bytes: int | None = None,
         *,
         text: Any = None,
-        with_conditions: bool = False,
         progress: RowsRead | None = None,
     ) -> Iterator["DataFrame"]:
         """Yield all rows in turn: a frame has a column per role, and those of conditions.
@@ -92,56 +91,78 @@ class TrialFile(ABC):
         """
 
     def look(self) -> None:
-        """Read the first rows, which most often tell the kinds of trials."""
+        """Read the first rows, which most often tell whether trials are spoofed."""
         next(self.frames(_FIRST_BYTES), None)
-        self.tell_kinds()
 
     @abstractmethod
     def where(self, rows: Sequence[int]) -> list[str]:
         """Name the file and the places of rows; takes a pass over the file, which was read."""
 
 
-class PieceFile(TrialFile):
-    """A file on disk: its format says how it falls into pieces, and how one becomes a frame."""
+class Source(Protocol):
+    """A file on disk, which falls into pieces, of which each becomes a frame.
 
-    #: What a file without trials is.
-    nothing = "the file is empty"
+    A piece has the `share` of the file that was read by then.
+    """
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns from left to right."""
+
+    def pieces(self, n_bytes: int | None) -> Iterator[Any]:
+        """Yield parts of about so many bytes; with None, of as many as are read fast."""
+
+    def frame(self, piece: Any, kinds: Mapping[str, Any]) -> "DataFrame":
+        """Return a piece's columns by name, text as the types of polars in `kinds`."""
+
+    def places(self, piece: Any, rows: Sequence[int]) -> list[str]:
+        """Name the file and the places of rows of a piece."""
+
+
+class OneFile(TrialFile):
+    """A file on disk, whose source is what its format makes of it.
+
+    `remarks` are what messages say of the format beside its columns, and `nothing` of a file
+    without trials. `shape` is that of matrices.
+    """
 
     def __init__(
         self,
         path: Path,
         format: str,
-        columns: Sequence[str],
+        source: Source,
         roles: dict[str, str],
         request: Request,
         *,
         names_columns: bool,
+        nothing: str = "the file is empty",
+        remarks: Sequence[str] = (),
+        shape: tuple[int, int] | None = None,
     ) -> None:
-        self.path, self.format, self.columns = path, format, tuple(columns)
+        self.path, self.format, self.columns, self.paths = path, format, source.columns, [path]
+        self._source, self._nothing, self._remarks = source, nothing, remarks
         self.roles, self._label = dict(roles), request.label
         if self._label is not None:
             self.roles.setdefault("label", "label")
         self.names = self.roles if names_columns else {}
         with_roles = {name for role, name in roles.items() if role != "side"}
-        self.conditions = [name for name in self.columns if name not in with_roles]
-        self._words = LabelWords()
+        self._conditions = [name for name in self.columns if name not in with_roles]
+        self._words, self._shape, self.has_matrices = LabelWords(), shape, shape is not None
         self._n_bytes: int | None = None
         self._heights: list[int] = []
 
-    @abstractmethod
-    def _pieces(self, n_bytes: int | None) -> Iterator[Any]:
-        """Yield parts of the file, which have the `share` that was read by then.
+    @property
+    def conditions(self) -> list[str]:  # type: ignore[override]
+        has_kinds = self.vocabulary == WITH_SPOOF and KIND not in self._conditions
+        return [*self._conditions, KIND] if has_kinds else self._conditions
 
-        They take about so many bytes, or as many as are read fast.
-        """
-
-    @abstractmethod
-    def _split(self, piece: Any, text: Any) -> "DataFrame":
-        """Return a piece's columns by name; text other than ids may be of a type of polars."""
-
-    @abstractmethod
-    def _where_in(self, piece: Any) -> Where:
-        """Return what names the file and places of rows of a piece."""
+    @property
+    def is_full(self) -> bool:  # type: ignore[override]
+        return (
+            "score" in self.roles
+            and self._shape is not None
+            and (self.n_rows == self._shape[0] * self._shape[1])
+        )
 
     @property
     def vocabulary(self) -> str | None:  # type: ignore[override]
@@ -150,7 +171,7 @@ class PieceFile(TrialFile):
     @property
     def notes(self) -> str:  # type: ignore[override]
         roles = {name: role for role, name in self.roles.items()}
-        parts = [self.format]
+        parts = [self.format, *self._remarks]
         for k, name in enumerate(self.columns):
             role = roles.get(name, "condition" if self.names else name)
             words = f" ({self.vocabulary})" if role == "label" else ""
@@ -158,31 +179,31 @@ class PieceFile(TrialFile):
                 apart = f", told apart by {KIND}" if KIND in self.conditions else ""
                 words = f" ({WITH_SPOOF}: both others are non-targets{apart})"
             parts.append(f"{name if self.names else f'column {k + 1}'}: {role}{words}")
+        if self.has_matrices and KIND in self.conditions:
+            parts.append(f"trials marked -2 are spoofed: non-targets, told apart by {KIND}")
         if self._label is not None:
             parts.append(f"all are {_CLASSES[self._label]}")
         return f"{self.path}: {'; '.join(parts)}"
-
-    def tell_kinds(self) -> bool:
-        is_new = self.vocabulary == WITH_SPOOF and KIND not in self.conditions
-        if is_new:
-            self.conditions.append(KIND)
-        return is_new
 
     def frames(
         self,
         n_bytes: int | None = None,
         *,
         text: Any = None,
-        with_conditions: bool = False,
         progress: RowsRead | None = None,
     ) -> Iterator["DataFrame"]:
-        def split(piece: Any) -> "tuple[Any, DataFrame]":
-            return piece, self._split(piece, text or polars().String)
+        pl = polars()
+        kinds = dict.fromkeys(self.columns, text or pl.String)
+        kinds |= {self.roles.get(role, role): pl.String for role in ("enroll", "test", "label")}
 
-        self._n_bytes, n_rows = n_bytes, 0
+        def split(piece: Any) -> "tuple[Any, DataFrame]":
+            frame = self._source.frame(piece, kinds)
+            return piece, frame.cast({pl.Enum: pl.String}) if text is None else frame
+
+        self._n_bytes, n_rows, conditions = n_bytes, 0, self.conditions
         heights: list[int] = []
         self._heights = heights
-        pieces = self._pieces(n_bytes)
+        pieces = self._source.pieces(n_bytes)
         for piece, frame in _concurrently(split, pieces) if n_bytes is None else map(split, pieces):
             heights.append(frame.height)
             if frame.is_empty():
@@ -190,45 +211,41 @@ class PieceFile(TrialFile):
             n_rows += frame.height
             if progress is not None:
                 progress(n_rows, round(n_rows / piece.share))
-            yield self._by_role(frame, self._where_in(piece), with_conditions)
+            yield self._by_role(frame, conditions, partial(self._source.places, piece))
         if n_rows == 0:
-            raise ValueError(f"{self.path}: {self.nothing}")
+            raise ValueError(f"{self.path}: {self._nothing}")
         self.n_rows = n_rows
 
-    def _by_role(self, frame: "DataFrame", where: Where, with_conditions: bool) -> "DataFrame":
+    def _by_role(self, frame: "DataFrame", conditions: Sequence[str], where: Where) -> "DataFrame":
         pl = polars()
         columns = {role: frame[name] for role, name in self.roles.items() if name in frame}
+        for role, column in columns.items():
+            if column.null_count():
+                place = where([int(column.is_null().arg_max() or 0)])[0]
+                raise ValueError(f"{place}: the {role} ({column.name}) is missing")
         by_name = {name: frame[name] for name in frame.columns}
         if "label" in columns:
-            by_name.setdefault(KIND, columns["label"])
-            if columns["label"].dtype != pl.Boolean:
-                columns["label"] = self._words.decode(columns["label"], where)
+            by_name[KIND] = by_name.get(KIND, columns["label"])
+            columns["label"] = self._words.decode(columns["label"], where)
             if self._label is not None:
                 raise ValueError(
                     f"{self.path} has labels ({self._words.vocabulary}): targets and non-targets "
                     "in two files have none; give it on its own"
                 )
-        if with_conditions:
-            for name in self.conditions:
-                column = by_name[name]
-                is_number = column.dtype.is_numeric()
-                columns[f":{name}"] = column if is_number else column.fill_null("")
+        for name in conditions:
+            column = by_name[name]
+            columns[f":{name}"] = column if column.dtype.is_numeric() else column.fill_null("")
         if self._label is not None:
             columns["label"] = pl.repeat(self._label == "target", frame.height, eager=True)
         by_role: DataFrame = pl.DataFrame(columns)
         return by_role
 
-    def check_scores(self, scores: "Series", words: "Callable[[], Series]", where: Where) -> None:
-        """Raise where no float64 holds a score; `words` are the scores as they are written."""
-        too_large = first_too_large(scores, words)
-        if too_large is not None:
-            row, word = too_large
-            raise ValueError(f"{where([row])[0]}: {too_large_rule('score', word)}")
-
     def where(self, rows: Sequence[int]) -> list[str]:
         places: dict[int, str] = {}
-        for piece, inside in _holding(self._pieces(self._n_bytes), self._heights, rows):
-            places |= dict(zip(inside, self._where_in(piece)([*inside.values()]), strict=True))
+        pieces = self._source.pieces(self._n_bytes)
+        for piece, inside in _holding(pieces, self._heights, rows):
+            named = self._source.places(piece, [*inside.values()])
+            places |= dict(zip(inside, named, strict=True))
         return [places[row] for row in rows]
 
 
@@ -241,8 +258,10 @@ class TrialFiles(TrialFile):
             if ("enroll" in other.roles) != ("enroll" in first.roles):
                 bare, full = (first, other) if "enroll" in other.roles else (other, first)
                 raise ValueError(f"{full.path} has ids of trials, and {bare.path} has none")
-        self.path = Path(" and ".join(str(file.path) for file in files))
+        self.paths = [file.path for file in files]
+        self.path = Path(" and ".join(map(str, self.paths)))
         self.format, self.columns = first.format, first.columns
+        self.has_matrices = any(file.has_matrices for file in files)
         self.roles = {
             role: name for role, name in first.roles.items()
             if all(role in f.roles and (role != "side" or f.roles[role] == name) for f in files)
@@ -270,45 +289,32 @@ class TrialFiles(TrialFile):
             lines += [f"left out: column {name} of {file.path}, {lacking}" for name in names]
         return "\n".join(lines)
 
-    def look(self) -> None:
-        for file in self._files:
-            file.look()
-
-    def tell_kinds(self) -> bool:
-        before = self.conditions
-        for file in self._files:
-            file.tell_kinds()
-        return before != self.conditions
-
     def frames(
         self,
         n_bytes: int | None = None,
         *,
         text: Any = None,
-        with_conditions: bool = False,
         progress: RowsRead | None = None,
     ) -> Iterator["DataFrame"]:
-        names = [*self.roles, *(f":{name}" for name in self.conditions if with_conditions)]
         pl, before = polars(), 0
-        is_number: dict[str, bool] = {}
+        names = [*self.roles, *(f":{name}" for name in self.conditions)]
+        numbers: set[str] | None = None  # columns of the first file that are no text
 
         def tell(done: int, out_of: int) -> None:
             if progress is not None:
                 progress(before + done, before + out_of)
 
         for file in self._files:
-            options: Any = {"text": text, "with_conditions": with_conditions, "progress": tell}
-            for frame in file.frames(n_bytes, **options):
-                kinds = {name: frame[name].dtype.is_numeric() for name in names}
-                is_number = is_number or kinds
-                odd = next((name for name in names if kinds[name] != is_number[name]), None)
-                if odd is not None:
+            for frame in file.frames(n_bytes, text=text, progress=tell):
+                frame = frame.select(names).cast({pl.Enum: pl.String})
+                own = {name for name, kind in frame.schema.items() if kind.is_numeric()}
+                numbers = own if numbers is None else numbers
+                for name in own ^ numbers:
                     raise ValueError(
-                        f"column {odd.removeprefix(':')} must be of one kind in all files, but is "
-                        f"{'numbers' if kinds[odd] else 'text'} in {file.path}"
+                        f"column {name.removeprefix(':')} must be of one kind in all files, but is "
+                        f"{'numbers' if name in own else 'text'} in {file.path}"
                     )
-                enums = [name for name in names if frame[name].dtype == pl.Enum]
-                yield frame.select(names).cast(dict.fromkeys(enums, pl.String))
+                yield frame
             before += file.n_rows
         self.n_rows = before
 

@@ -20,9 +20,7 @@ from fastpsr.trials.labels import KIND, VOCABULARIES, WITH_SPOOF
 from fastpsr.trials.quality import quality_of_columns, quality_of_ids
 from fastpsr.trials.speakers import (
     AS_SPEAKERS,
-    Agreement,
     SpeakerFinder,
-    of_one_population,
     taken_as_conditions,
 )
 
@@ -212,15 +210,15 @@ class TrialSet:
         >>> made.select(made.y_true == 1).score.tolist()
         [2.0]
         """
-        score = np.ascontiguousarray(self.score[index])
+        score = pick(self.score, index)
         if score.ndim != 1 or score.size == 0:
             raise ArgumentError("index", "must pick at least one trial")
         speakers = self._speakers
         return replace(
             self,
-            enroll_ids=None if self.enroll_ids is None else self.enroll_ids.pick(index),
-            test_ids=None if self.test_ids is None else self.test_ids.pick(index),
-            y_true=None if self.y_true is None else np.ascontiguousarray(self.y_true[index]),
+            enroll_ids=pick(self.enroll_ids, index),
+            test_ids=pick(self.test_ids, index),
+            y_true=pick(self.y_true, index),
             score=score,
             columns={name: pick(column, index) for name, column in self.columns.items()},
             _speakers=speakers and (speakers[0].pick(index), speakers[1].pick(index)),
@@ -297,22 +295,14 @@ class TrialSet:
 
     def with_found(self, finder: SpeakerFinder) -> "TrialSet":
         """Return the same trials with the speakers that are found in any way."""
-        if finder.columns is not None:
-            finder.check_columns([*self.columns])
-            sides = [self._column(name) for name in finder.columns]
-        else:
-            sides = [finder.find(ids, side) for side, ids in enumerate(self.ids)]
-        finder.check_found()
-        enroll, test = of_one_population(*sides)
-        agreement, names = Agreement(), enroll.names.to_list()
-        is_target = None if self.y_true is None else self.y_true == 1
-        ids = () if self.enroll_ids is None or self.test_ids is None else self.ids
-        agreement.see(enroll.codes, test.codes, is_target, ids)
-        agreement.check(names, names.__getitem__)
-        note = agreement.note(len(names), has_labels=is_target is not None)
+        finder.check_columns([*self.columns])
+        has_ids = self.enroll_ids is not None and self.test_ids is not None
+        ids = self.ids if has_ids or finder.columns is None else ()
+        speakers = finder.find(ids, self.columns, None if self.y_true is None else self.y_true == 1)
+        finder.check()
         untrue = taken_as_conditions(self.columns, AS_SPEAKERS)
         notes = [line for line in self.notes if line not in untrue]
-        return replace(self, _speakers=(enroll, test), notes=(*notes, note))
+        return replace(self, _speakers=speakers, notes=(*notes, finder.note))
 
     def quality(
         self,

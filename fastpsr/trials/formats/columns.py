@@ -2,8 +2,9 @@
 
 import zipfile
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -14,9 +15,9 @@ from fastpsr.optional import polars
 from fastpsr.tables.binary import open_npz, open_parquet, whole_parquet
 from fastpsr.tables.sample import Sample
 from fastpsr.trials.coded import Coded
-from fastpsr.trials.formats.format import Format, frame_of
-from fastpsr.trials.roles import Request, check_roles, find_roles
-from fastpsr.trials.trial_file import PieceFile, TrialFile, Where
+from fastpsr.trials.formats.format import Format, check_scores, frame_of
+from fastpsr.trials.roles import Request, find_roles
+from fastpsr.trials.trial_file import OneFile, TrialFile
 from fastpsr.trials.trial_set import TrialSet
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ class _NamedColumns(Format):
     """A kind of file that is one format."""
 
     def open(self, path: Path, sample: Sample, request: Request) -> TrialFile:
-        return _ColumnFile(path, self, request)
+        source = _ColumnSource(path, self, request)
+        return OneFile(path, self.name, source, source.roles, request, names_columns=True)
 
     @abstractmethod
     def rows(self, path: Path) -> "LazyFrame":
@@ -70,15 +72,13 @@ class Npz(_NamedColumns):
                 raise ValueError(
                     f"{path}: arrays must be numbers or text, but {name} is {array.dtype}"
                 )
-            if array.dtype.kind in "US":
+            if array.dtype.kind == "S":
                 try:
-                    text = np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
+                    array = np.char.decode(array, "utf-8")
                 except UnicodeDecodeError:
                     raise ValueError(f"{path}: text must be UTF-8, but {name} is not") from None
-                columns[name] = text.tolist()
-            else:
-                kind = np.float64 if array.dtype.kind == "f" else array.dtype
-                columns[name] = array.astype(np.dtype(kind).newbyteorder("="))  # as polars needs
+            kind = np.dtype(np.float64) if array.dtype.kind == "f" else array.dtype
+            columns[name] = array.astype(kind.newbyteorder("="))  # as polars needs
         frame: DataFrame = polars().DataFrame(columns)
         return frame.lazy()
 
@@ -98,38 +98,41 @@ class _Rows(NamedTuple):
     share: float
 
 
-class _ColumnFile(PieceFile):
+class _ColumnSource:
     """Columns that polars reads, some rows at a time."""
 
     def __init__(self, path: Path, format: _NamedColumns, request: Request) -> None:
         pl, rows = polars(), format.rows(path)
-        self._source = format
+        self._path, self._format = path, format
         self._first: LazyFrame | None = rows  # for the first pass; npz is not held beyond it
         schema = rows.collect_schema()
-        roles = find_roles(path, schema.names(), request)
-        super().__init__(path, format.name, schema.names(), roles, request, names_columns=True)
+        self.columns = tuple(schema.names())
+        self.roles = find_roles(path, self.columns, request)
         for name, kind in schema.items():
             if kind.is_nested() or kind in (pl.Object, pl.Binary):
                 raise ValueError(f"{path}: column {name} must hold numbers or text, not {kind}")
+        self._whole: Any = {}
         kinds: Any = {name: pl.Float64 for name, kind in schema.items() if kind.is_decimal()}
-        for role, name in roles.items():
+        kinds |= {name: pl.String for name, kind in schema.items() if not kind.is_numeric()}
+        for role, name in self.roles.items():
             kind = schema[name]
             if role == "score" and not kind.is_numeric():
                 raise ValueError(f"{path}: scores must be numbers, but {name} is {kind}")
-            if role == "score":
-                kinds[name] = pl.Float64
-            elif kind.is_float():  # numbers that stand for text have a point if one is not whole
+            kinds[name] = pl.Float64 if role == "score" else pl.String
+            if role != "score" and kind.is_float():
+                # numbers that stand for text have a point if one is not whole
                 column = pl.col(name)
                 are_whole = self._collect(rows.select((column == column.round()).all())).item()
-                kinds[name] = pl.Int64 if are_whole else pl.String
+                self._whole |= {name: pl.Int64} if are_whole else {}
         self._kinds = kinds
 
     def _collect(self, rows: "LazyFrame") -> "DataFrame":
-        with whole_parquet(self.path):
+        with whole_parquet(self._path):
             return rows.collect()
 
-    def _pieces(self, n_bytes: int | None) -> Iterator[_Rows]:
-        rows = self._source.rows(self.path) if self._first is None else self._first
+    def pieces(self, n_bytes: int | None) -> Iterator[_Rows]:
+        """Yield some rows at a time."""
+        rows = self._format.rows(self._path) if self._first is None else self._first
         if n_bytes is None:
             yield _Rows(0, self._collect(rows), 1.0)
         else:
@@ -140,24 +143,18 @@ class _ColumnFile(PieceFile):
                 yield _Rows(first, frame, min((first + step) / n_rows, 1.0))
         self._first = None
 
-    def _split(self, piece: _Rows, text: Any) -> "DataFrame":
+    def frame(self, piece: _Rows, kinds: Mapping[str, Any]) -> "DataFrame":
+        """Return a piece's columns."""
         pl = polars()
-        frame = piece.frame.cast(self._kinds)
+        frame = piece.frame.cast(self._whole).cast(self._kinds)
         if "score" in self.roles:
             scores = piece.frame[self.roles["score"]]
             if not scores.dtype.is_float():
-                where = self._where_in(piece)
-                self.check_scores(frame[scores.name], lambda: scores.cast(pl.String), where)
-        texts = {*self.roles.values()} - {self.roles.get("score")}
-        texts |= {name for name, kind in frame.schema.items() if not kind.is_numeric()}
-        of_text: Any = {name: pl.String for name in texts if name in frame}
-        frame = frame.cast(of_text)
-        present = {role: name for role, name in self.roles.items() if name in frame}
-        check_roles(frame, present, self._where_in(piece))
+                check_scores(
+                    frame[scores.name], lambda: scores.cast(pl.String), partial(self.places, piece)
+                )
         return frame
 
-    def _where_in(self, piece: _Rows) -> Where:
-        return lambda rows: self.where([piece.first + row for row in rows])
-
-    def where(self, rows: Sequence[int]) -> list[str]:
-        return [f"{self.path}: row {row}" for row in rows]
+    def places(self, piece: _Rows, rows: Sequence[int]) -> list[str]:
+        """Name the file and rows."""
+        return [f"{self._path}: row {piece.first + row}" for row in rows]

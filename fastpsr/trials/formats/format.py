@@ -1,7 +1,7 @@
 """What a format of trial files has to offer."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from fastpsr.errors import ArgumentError
 from fastpsr.optional import polars
 from fastpsr.tables.sample import Sample
+from fastpsr.tables.text import first_too_large, too_large_rule
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.labels import KIND, VOCABULARIES, WITH_SPOOF
 from fastpsr.trials.roles import Request
-from fastpsr.trials.trial_file import TrialFile
+from fastpsr.trials.trial_file import TrialFile, Where
 from fastpsr.trials.trial_set import TrialSet
 
 if TYPE_CHECKING:
-    from polars import DataFrame
+    from polars import DataFrame, Series
 
 WrittenColumns = dict[str, Coded | NDArray[Any]]
 
@@ -47,8 +48,6 @@ class Format(ABC):
 
     #: What the first bytes of files say.
     kind: ClassVar[str] = "text"
-    #: Whether there are matrices, of which rows or columns may be models.
-    has_matrices: ClassVar[bool] = False
     #: Names of the columns to write, by role, if the scores did not come in this format.
     usual_names: ClassVar[Mapping[str, str]] = {
         "enroll": "enroll", "test": "test", "side": "side", "score": "llr", "label": "label"
@@ -60,7 +59,7 @@ class Format(ABC):
     @property
     def names_columns(self) -> bool:
         """Whether columns have names in the file, which the caller may choose from."""
-        return not (self.roles or self.has_matrices)
+        return not self.roles and self.kind != "HDF5"
 
     @property
     def holds_scores(self) -> bool:
@@ -109,6 +108,14 @@ class Format(ABC):
         codes = trials.y_true.astype(np.int32)
         names = [nontarget, target] if nontarget < target else [target, nontarget]
         return Coded(codes if nontarget < target else 1 - codes, polars().Series(names))
+
+
+def check_scores(scores: "Series", words: "Callable[[], Series]", where: Where) -> None:
+    """Raise where no float64 holds a score; `words` are the scores as they are written."""
+    too_large = first_too_large(scores, words)
+    if too_large is not None:
+        row, word = too_large
+        raise ValueError(f"{where([row])[0]}: {too_large_rule('score', word)}")
 
 
 def frame_of(columns: WrittenColumns) -> "DataFrame":

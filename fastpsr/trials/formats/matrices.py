@@ -1,7 +1,8 @@
 """Files of BOSARIS, sidekit and DCA-PLDA: matrices of models and segments in HDF5."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -11,10 +12,10 @@ from numpy.typing import NDArray
 from fastpsr.errors import ArgumentError, counted
 from fastpsr.optional import h5py, polars
 from fastpsr.tables.sample import Sample
-from fastpsr.trials.formats.format import Format
-from fastpsr.trials.labels import KIND, VOCABULARIES, WITH_SPOOF
+from fastpsr.trials.formats.format import Format, check_scores
+from fastpsr.trials.labels import VOCABULARIES, WITH_SPOOF
 from fastpsr.trials.roles import Request
-from fastpsr.trials.trial_file import PieceFile, TrialFile, Where
+from fastpsr.trials.trial_file import OneFile, TrialFile
 from fastpsr.trials.trial_set import TrialSet
 
 if TYPE_CHECKING:
@@ -45,7 +46,6 @@ class Matrices(Format):
     score_masks: tuple[str, ...] = ("score_mask",)
 
     kind: ClassVar[str] = "HDF5"
-    has_matrices: ClassVar[bool] = True
 
     def __str__(self) -> str:
         return f"{self.name} ({', '.join(self.ids)})"
@@ -56,7 +56,13 @@ class Matrices(Format):
             return all(part in file for part in self.ids)
 
     def open(self, path: Path, sample: Sample, request: Request) -> TrialFile:
-        return _MatrixFile(path, self, request)
+        source = _MatrixSource(path, self, request)
+        value = "label" if request.wanted == "key" else "score"
+        roles = {role: role for role in ("enroll", "test", value)}
+        return OneFile(
+            path, self.name, source, roles, request, names_columns=False,
+            nothing="the masks hold no trial", remarks=source.remarks, shape=source.shape,
+        )  # fmt: skip
 
     def write(self, path: Path, trials: TrialSet, scores: NDArray[np.float64]) -> None:
         """Write a matrix of scores, and the mask of those that are trials."""
@@ -95,17 +101,15 @@ class _Block(NamedTuple):
     share: float
 
 
-class _MatrixFile(PieceFile):
+class _MatrixSource:
     """Matrices, of which masks tell what is a trial."""
 
-    nothing = "the masks hold no trial"
+    columns: tuple[str, ...] = ()
 
     def __init__(self, path: Path, format: Matrices, request: Request) -> None:
         if request.wanted == "labeled scores":
             raise ValueError(f"{path}: an HDF5 file of scores has no labels: give the key too")
-        value = "label" if request.wanted == "key" else "score"
-        roles = {role: role for role in ("enroll", "test", value)}
-        super().__init__(path, format.name, (), roles, request, names_columns=False)
+        self._path = path
         with _opened(path) as file:
             if not all(part in file for part in format.ids):
                 raise ValueError(f"{path}: the names are not those of {format}: {', '.join(file)}")
@@ -115,66 +119,52 @@ class _MatrixFile(PieceFile):
                 raise ValueError(f"{path}: there are no {'segments' if shape[0] else 'models'}")
             self._parts = _parts_of(path, file, format, request)
             parts = {part: file[name] for part, name in self._parts.items()}
-            self._is_turned, said = _orientation(path, file, parts, shape, request.transpose)
-            self._shape = shape
+            self._is_turned = _is_turned(path, file, parts, shape, request.transpose)
+            self.shape = shape
             self._ids = [_categories(each) for each in ids]
-        self._said = f"{format.ids[0]}: enroll; {format.ids[1]}: test; {said}"
+        said = "transposed: columns are models" if self._is_turned else "rows are models"
+        self.remarks = (f"{format.ids[0]}: enroll", f"{format.ids[1]}: test", said)
 
-    @property
-    def is_full(self) -> bool:  # type: ignore[override]
-        return "score" in self.roles and self.n_rows == self._shape[0] * self._shape[1]
-
-    @property
-    def notes(self) -> str:  # type: ignore[override]
-        spoofed = f"; trials marked -2 are spoofed: non-targets, told apart by {KIND}"
-        return f"{self.path}: {self.format}; {self._said}{spoofed * (KIND in self.conditions)}"
-
-    def _pieces(self, n_bytes: int | None) -> Iterator[_Block]:
-        with _opened(self.path) as file:
-            yield from self._blocks(file, n_bytes)
-
-    def _blocks(self, file: Any, n_bytes: int | None = None) -> Iterator[_Block]:
+    def pieces(self, n_bytes: int | None) -> Iterator[_Block]:
+        """Yield the matrices of some models at a time."""
         entries = _BLOCK if n_bytes is None else n_bytes // _BYTES_PER_TRIAL
-        n_models, n_segments = self._shape
+        n_models, n_segments = self.shape
         step = max(1, entries // n_segments)
-        for first in range(0, n_models, step):
-            here = slice(first, min(first + step, n_models))
-            parts = {
-                part: file[name][:, here].T if self._is_turned else file[name][here, :]
-                for part, name in self._parts.items()
-            }
-            yield _Block(first, parts, here.stop / n_models)
+        with _opened(self._path) as file:
+            for first in range(0, n_models, step):
+                here = slice(first, min(first + step, n_models))
+                parts = {
+                    part: file[name][:, here].T if self._is_turned else file[name][here, :]
+                    for part, name in self._parts.items()
+                }
+                yield _Block(first, parts, here.stop / n_models)
 
-    def _split(self, piece: _Block, text: Any) -> "DataFrame":
+    def frame(self, piece: _Block, kinds: Mapping[str, Any]) -> "DataFrame":
+        """Return the trials of some models."""
         pl = polars()
         row, column, value = self._trials(piece.parts)
         models, segments = self._ids
         columns = {"enroll": models.gather(row + piece.first), "test": segments.gather(column)}
-        if "score" in self.roles:
+        if "scores" in self._parts:
             columns["score"] = pl.Series(value.astype(np.float64))
             if value.dtype.kind in "iu":
-
-                def written() -> "Series":
-                    series: Series = pl.Series(value.astype(str).tolist())
-                    return series
-
-                self.check_scores(columns["score"], written, self._where_in(piece))
-        elif KIND not in self.conditions and not (value < -1).any():
-            columns["label"] = pl.Series(value > 0)
+                check_scores(
+                    columns["score"],
+                    lambda: pl.Series(value.astype(str).tolist()),
+                    partial(self.places, piece),
+                )
         else:
             words = pl.Series(VOCABULARIES[WITH_SPOOF])
             columns["label"] = words.gather(np.where(value > 0, 0, -value))
         frame: DataFrame = pl.DataFrame(columns)
-        return frame.cast({pl.Enum: pl.String}) if text == pl.String else frame
+        return frame
 
-    def _where_in(self, piece: _Block) -> Where:
-        def where(rows: Sequence[int]) -> list[str]:
-            models, segments, _ = self._trials(piece.parts)
-            places = [(models[row] + piece.first, segments[row]) for row in rows]
-            places = [place[::-1] for place in places] if self._is_turned else places
-            return [f"{self.path}: row {i}, column {j}" for i, j in places]
-
-        return where
+    def places(self, piece: _Block, rows: Sequence[int]) -> list[str]:
+        """Name the file, and the rows and columns of trials."""
+        models, segments, _ = self._trials(piece.parts)
+        places = [(models[row] + piece.first, segments[row]) for row in rows]
+        places = [place[::-1] for place in places] if self._is_turned else places
+        return [f"{self._path}: row {i}, column {j}" for i, j in places]
 
     def _trials(self, parts: dict[str, NDArray[Any]]) -> Any:
         """Return rows, columns and values of trials: scores, or 1, -1 and -2 of a key."""
@@ -187,12 +177,12 @@ class _MatrixFile(PieceFile):
             odd = ~np.isin(mask, (-2, -1, 0, 1))
             if odd.any():
                 rule = "must hold 1, 0, -1 and, for spoofed trials, -2"
-                raise ValueError(f"{self.path}: {self._parts['key']} {rule}, not {mask[odd][0]}")
+                raise ValueError(f"{self._path}: {self._parts['key']} {rule}, not {mask[odd][0]}")
             row, column = np.nonzero(mask)
             return row, column, mask[row, column].astype(np.int8)
         targets, nontargets = parts["target_mask"] != 0, parts["nontarget_mask"] != 0
         if (targets & nontargets).any():
-            raise ValueError(f"{self.path}: a trial is in both target_mask and nontarget_mask")
+            raise ValueError(f"{self._path}: a trial is in both target_mask and nontarget_mask")
         row, column = np.nonzero(targets | nontargets)
         return row, column, np.where(targets[row, column], np.int8(1), np.int8(-1))
 
@@ -248,9 +238,10 @@ def _categories(ids: list[str]) -> "Series":
     return given.cast(pl.Enum(given.unique(maintain_order=True)))
 
 
-def _orientation(
+def _is_turned(
     path: Path, file: Any, parts: dict[str, Any], shape: tuple[int, int], transpose: bool | None
-) -> tuple[bool, str]:
+) -> bool:
+    """Return whether the columns of the matrices are models."""
     shapes = {part.shape for part in parts.values()}
     if len(shapes) > 1:
         said = ", ".join(f"{name} {part.shape}" for name, part in parts.items())
@@ -262,15 +253,14 @@ def _orientation(
             f"matrices must be {shape}, or {shape[::-1]} if MATLAB transposed them, not {found}"
         )
     if shape[0] != shape[1] or shape[0] == 1:
-        turned = found != shape
+        turned: bool = found != shape
         if transpose is not None and transpose != turned:
             rule = f"does not fit {path}, where {'columns' if turned else 'rows'} are models"
             raise ArgumentError("transpose", f"{rule}: matrices are {found} for {shape}")
-    elif transpose is not None:
-        turned = transpose
-    elif file.attrs.get(_ROWS_ARE_MODELS, False):
-        turned = False
-    else:
+        return turned
+    if transpose is not None:
+        return transpose
+    if not file.attrs.get(_ROWS_ARE_MODELS, False):
         raise ArgumentError(
             "transpose",
             f"{counted(shape[0], 'model')} and as many segments do not tell whether models are "
@@ -279,4 +269,4 @@ def _orientation(
             pass_={"transpose": bool},
             name=f"{path}:",
         )
-    return turned, "transposed: columns are models" if turned else "rows are models"
+    return False

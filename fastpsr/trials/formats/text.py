@@ -1,27 +1,20 @@
 """Text: the format says what each column is, or a header line names the columns."""
 
-import gzip
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError, counted
-from fastpsr.optional import polars
 from fastpsr.tables.sample import Sample
-from fastpsr.tables.text import Piece, TextFile, header_of
+from fastpsr.tables.text import TextFile, header_of
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.formats.format import Format, frame_of
-from fastpsr.trials.roles import NORM_COLUMNS, ROLES, Request, check_roles, find_roles
-from fastpsr.trials.trial_file import PieceFile, TrialFile, Where
+from fastpsr.trials.roles import NORM_COLUMNS, ROLES, Request, find_roles
+from fastpsr.trials.trial_file import OneFile, TrialFile
 from fastpsr.trials.trial_set import TrialSet
-
-if TYPE_CHECKING:
-    from polars import DataFrame
 
 
 @dataclass(frozen=True)
@@ -37,7 +30,21 @@ class Text(Format):
     separator: str = ""
 
     def open(self, path: Path, sample: Sample, request: Request) -> TrialFile:
-        return _TrialText(path, self, sample, request)
+        columns = self.roles or header_of(sample, self.separator)
+        if self.roles:
+            roles = {role: role for role in columns if role in ROLES}
+        else:
+            roles = find_roles(path, columns, request)
+        numbers = {roles["score"]: "score"} if "score" in roles else {}
+        numbers |= {role: role for role in NORM_COLUMNS if role in self.roles}
+        has_header = not self.roles
+        source = TextFile(path, sample, columns, self.separator, has_header, numbers)
+        nothing = "there is no trial" + " below the header" * has_header
+        file = OneFile(
+            path, self.name, source, roles, request, names_columns=has_header, nothing=nothing
+        )
+        file.n_held = len(sample.content or b"")
+        return file
 
     def write(self, path: Path, trials: TrialSet, scores: NDArray[np.float64]) -> None:
         columns = self.columns(trials, scores)
@@ -46,17 +53,14 @@ class Text(Format):
             for column in columns.values():
                 if isinstance(column, Coded):
                     self._check_ids(column, forbidden)
-        options: Any = {
-            "separator": self.separator or " ",
-            "include_header": not self.roles,
-            "quote_style": "necessary" if self.separator == "," else "never",
-        }
-        frame = frame_of(columns)
-        if path.suffix == ".gz":
-            with open(path, "wb") as file, gzip.GzipFile("", "wb", 6, file, 0) as packed:
-                frame.write_csv(packed, **options)  # type: ignore[call-overload]
-        else:
-            frame.write_csv(path, **options)
+        frame_of(columns).write_csv(
+            path,
+            separator=self.separator or " ",
+            include_header=not self.roles,
+            quote_style="necessary" if self.separator == "," else "never",
+            compression="gzip" if path.suffix == ".gz" else "uncompressed",
+            check_extension=False,
+        )
 
     def _check_ids(self, column: Coded, forbidden: str) -> None:
         """Raise where an id has what separates columns."""
@@ -77,37 +81,3 @@ class Nist(Text):
     usual_names: ClassVar[dict[str, str]] = {
         "enroll": "modelid", "test": "segmentid", "side": "side", "score": "LLR"
     }  # fmt: skip
-
-
-class _TrialText(PieceFile):
-    """A text file of trials."""
-
-    def __init__(self, path: Path, format: Text, sample: Sample, request: Request) -> None:
-        columns = format.roles or header_of(sample, format.separator)
-        if format.roles:
-            roles = {role: role for role in columns if role in ROLES}
-        else:
-            roles = find_roles(path, columns, request)
-        super().__init__(path, format.name, columns, roles, request, names_columns=not format.roles)
-        numbers = {roles["score"]: "score"} if "score" in roles else {}
-        numbers |= {role: role for role in NORM_COLUMNS if role in format.roles}
-        self._file = TextFile(path, sample, columns, format.separator, not format.roles, numbers)
-        self.n_held = len(sample.content or b"")
-        self.nothing = "there is no trial" + " below the header" * (not format.roles)
-
-    def _pieces(self, n_bytes: int | None) -> Iterator[Piece]:
-        return self._file.pieces(n_bytes)
-
-    def _split(self, piece: Piece, text: Any) -> "DataFrame":
-        roles = {name: role for role, name in self.roles.items()}
-        kinds = {
-            name: polars().String if roles.get(name) in ("enroll", "test", "label") else text
-            for name in self.columns
-        }
-        frame = self._file.frame(piece, kinds)
-        present = {role: name for role, name in self.roles.items() if name in kinds}
-        check_roles(frame, present, self._where_in(piece))
-        return frame
-
-    def _where_in(self, piece: Piece) -> Where:
-        return partial(self._file.places, piece)

@@ -1,15 +1,14 @@
 """What does not fit of a key and scores, and what is said of it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from fastpsr import checks
 from fastpsr.errors import ArgumentError, counted
-from fastpsr.trials.trial_file import Where
 
-EXAMPLES = 3
-_ALLOWING = {"missing": "drop", "extra": "ignore", "duplicates": "first", "nan": "drop"}
+#: What each policy is to allow what it is for.
+ALLOWING = {"missing": "drop", "extra": "ignore", "duplicates": "first", "nan": "drop"}
 
 
 @dataclass(frozen=True)
@@ -34,12 +33,12 @@ class Policies:
     nan: Literal["error", "drop"] = "error"
 
     def __post_init__(self) -> None:
-        for name, allowing in _ALLOWING.items():
+        for name, allowing in ALLOWING.items():
             checks.check_choice(name, getattr(self, name), ("error", allowing))
 
     def allow(self, name: str) -> bool:
         """Whether what a policy is for is left out."""
-        return bool(name) and getattr(self, name) == _ALLOWING[name]
+        return bool(name) and getattr(self, name) == ALLOWING[name]
 
 
 class Kind(NamedTuple):
@@ -72,48 +71,12 @@ OF_SCORES = {
 
 
 @dataclass
-class Mismatches:
-    """Rows of one kind: how many, and the first, as (row that orders, row that is shown, ids)."""
-
-    count: int = 0
-    first: list[tuple[int, int, str]] = field(default_factory=list)
-
-    def add(self, count: int, examples: Iterable[tuple[int, int, str]]) -> None:
-        """Add so many rows, of which `examples` are the first."""
-        self.count += count
-        self.first = sorted([*self.first, *examples])[:EXAMPLES]
-
-    def show(self, where: Where | None) -> str:
-        """Return the first rows, with their places where they are asked for."""
-        shown = [ids for _, _, ids in self.first]
-        if where is not None:
-            places = where([row for _, row, _ in self.first])
-            shown = [f"{ids} at {at}" for ids, at in zip(shown, places, strict=True)]
-        return ", ".join(shown) + ", ..." * (self.count > len(self.first))
-
-
-@dataclass
 class Verdict:
     """Errors with the policies that allow them, and notes of what is allowed."""
 
     errors: list[str] = field(default_factory=list)
     allowing: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-
-    def add(
-        self, kind: Kind, rows: Mismatches, policies: Policies, where: Where, free: str
-    ) -> None:
-        """Judge rows of a kind, which are allowed in any case if `free` says why."""
-        policy = kind.policy
-        why = f"{policy}={_ALLOWING[policy]}" if policies.allow(policy) else free
-        shown = rows.show(None if why else where)  # finding places takes a pass over the file
-        message = f"{counted(rows.count, kind.noun, kind.rest)} ({shown})"
-        if why:
-            self.notes.append(f"left out: {message}: {why}")
-            return
-        self.errors.append(message)
-        if policy:
-            self.allowing[policy] = _ALLOWING[policy]
 
 
 def settle(key: str, verdicts: Mapping[str, Verdict]) -> tuple[str, ...]:
@@ -153,19 +116,3 @@ def check_ids(argument: str, path: object, format: str, *, has_ids: bool) -> Non
         rule, in_order = f"{format} has no ids of trials to join on", {"in_order": True}
         pass_ = in_order if argument == "scores" else None
         raise ArgumentError(argument, rule, pass_=pass_, name=f"{path}:")
-
-
-def check_without_ids(path: object, *, has_ids: bool) -> None:
-    """Raise if scores that are to be taken in the key's order have ids."""
-    if has_ids:
-        rule = f"is for scores without ids, and {path} has some: they are joined on them"
-        raise ArgumentError("in_order", rule)
-
-
-def check_as_many(path: object, n_scores: int, key: object, n_trials: int) -> None:
-    """Raise unless there are as many scores as trials."""
-    if n_scores != n_trials:
-        raise ValueError(
-            f"{path} has {counted(n_scores, 'score')} and {key} has {counted(n_trials, 'trial')}: "
-            "in the key's order there must be one for each"
-        )

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -13,15 +13,13 @@ from fastpsr.files import check_place, whole_file
 from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.optional import polars, pyarrow
 from fastpsr.trials.joining.findings import Policies, check_ids
-from fastpsr.trials.joining.in_parts import Job, System, WithIdsOf
+from fastpsr.trials.joining.in_order import WithIdsOf
+from fastpsr.trials.joining.in_parts import Job, System
 from fastpsr.trials.reading import (
     AnyPath,
     Progress,
-    Reading,
-    files_of,
-    open_as_one,
-    open_file,
-    transposes,
+    check_transpose,
+    open_files,
 )
 from fastpsr.trials.roles import Label, Request
 from fastpsr.trials.speakers import SpeakerFinder, taken_as_conditions
@@ -139,32 +137,38 @@ def join(
     """
     policies = Policies(missing, extra, duplicates, nan)
     polars(), pyarrow()
-    keys, paths = files_of("key", key), _by_column(scores)
-    inputs = [*(file for file, _ in keys), *paths.values()]
-    _check_output(output, inputs)
-    turns = transposes(transpose, inputs)
-    request = Request("key", key_format, key_columns or {}, prefix="key_")
-    of_key = open_as_one(keys, request, turns[: len(keys)])
+    paths = _by_column(scores)
+    check_place(output)
+    request = Request("key", key_format, key_columns or {}, transpose, prefix="key_")
+    of_key = open_files("key", key, request)
     _check_input("key", of_key)
-    request = Request("scores", score_format, score_columns or {}, prefix="score_")
-    systems = []
-    for (name, path), turn in zip(paths.items(), turns[len(keys) :], strict=True):
-        file = open_file(path, replace(request, transpose=turn))
-        systems.append(System(name, WithIdsOf(of_key, file) if in_order else file))
-        _check_input("scores", systems[-1].file)
+    request = Request("scores", score_format, score_columns or {}, transpose, prefix="score_")
+    files = [open_files("scores", path, request) for path in paths.values()]
+    check_transpose(transpose, [of_key, *files])
+    for path in (path for file in (of_key, *files) for path in file.paths):
+        if os.path.realpath(path) == os.path.realpath(output):
+            raise ArgumentError("output", f"must not be an input too: {output}")
+    if in_order:
+        files = [WithIdsOf(of_key, file) for file in files]
+    for file in files:
+        _check_input("scores", file)
+    systems = [System(name, file) for name, file in zip(paths, files, strict=True)]
     finder = SpeakerFinder.of(speakers, speaker_columns, speaker_pattern)
     if finder is not None:
         finder.check_columns(of_key.conditions)
     budget = memory_budget()
     of_key.look()
-    tell = partial(_tell, progress)
+
+    def tell(file: TrialFile) -> RowsRead | None:
+        return None if progress is None else partial(progress, f"reading {file.path}")
+
     with whole_file(Path(output)) as part:
         while True:
             columns = _column_names([*paths], of_key, finder)
             job = Job(of_key, systems, columns, finder, policies, budget, tell)
             left_out = job.run(part)
-            if not of_key.tell_kinds():  # else the first spoofed trials came late
-                break
+            if columns == _column_names([*paths], of_key, finder):
+                break  # else the first spoofed trials came late
     return JoinedFile(
         str(output),
         job.written.n_rows,
@@ -218,22 +222,14 @@ def _column_names(names: Sequence[str], key: TrialFile, finder: SpeakerFinder | 
     own = ["target", *names, "enroll", "test", *speakers]
     named = () if finder is None else finder.columns or ()  # may have the names of the result's
     conditions = [name for name in key.conditions if not (name in speakers and name in named)]
-    for k, name in enumerate([*own, *conditions]):
-        if name in [*own, *conditions][:k]:
+    columns = [*own, *conditions]
+    for name in columns:
+        if columns.count(name) > 1:
             raise ValueError(
                 f"names of columns must differ, but two of the result are {name!r}: "
-                f"{', '.join([*own, *conditions])}"
+                f"{', '.join(columns)}"
             )
-    return [*own, *conditions]
-
-
-def _check_output(output: AnyPath, inputs: Sequence[AnyPath | Reading]) -> None:
-    check_place(output)
-    for path in inputs:
-        if isinstance(path, Reading):
-            raise ArgumentError("key", "must be a path: what was read before is in memory")
-        if os.path.realpath(path) == os.path.realpath(output):
-            raise ArgumentError("output", f"must not be an input too: {output}")
+    return columns
 
 
 def _check_input(argument: str, file: TrialFile) -> None:
@@ -252,7 +248,3 @@ def _on_speakers(finder: SpeakerFinder | None, columns: Sequence[str]) -> tuple[
     if {*SPEAKER_COLUMNS} <= {*columns}:  # which are speakers to those who read
         return ()
     return taken_as_conditions(columns, "speaker_columns={}")
-
-
-def _tell(progress: Progress | None, file: TrialFile) -> RowsRead | None:
-    return None if progress is None else partial(progress, f"reading {file.path}")

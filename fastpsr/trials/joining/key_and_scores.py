@@ -1,34 +1,29 @@
 """A key and the scores of one system, joined on (enroll, test): one join, whatever the size."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.errors import counted
 from fastpsr.optional import polars
 from fastpsr.trials.coded import Coded
-from fastpsr.trials.joining.findings import (
-    EXAMPLES,
-    OF_BOTH,
-    OF_SCORES,
-    Mismatches,
-    Policies,
-    Verdict,
-)
-from fastpsr.trials.joining.matching import match, repeated
+from fastpsr.trials.joining.findings import ALLOWING, OF_BOTH, OF_SCORES, Policies, Verdict
+from fastpsr.trials.joining.matching import Hashed, match
 from fastpsr.trials.joining.why_ids_differ import (
     MOST,
     Unmatched,
     nothing_in_common,
     why_ids_differ,
 )
-from fastpsr.trials.trial_file import TrialFile
+from fastpsr.trials.trial_file import TrialFile, Where
 
 if TYPE_CHECKING:
     from polars import DataFrame
 
+_EXAMPLES = 3
 _FEW = 0.5  # share of the key's trials below which leaving the others out is not offered
 
 Mask = NDArray[np.bool_]
@@ -54,14 +49,9 @@ class Part:
     score: NDArray[np.float64] | None
     rows: NDArray[np.int64] | None = None
 
-    def row(self, place: int) -> int:
-        """Return the number of a row in the list."""
-        return place if self.rows is None else int(self.rows[place])
-
-    def name(self, place: int) -> str:
-        """Return what messages call a row."""
-        ids = " ".join(column[place] for column in self.ids)
-        return repr(ids) if self.ids else f"row {self.row(place)}"
+    def numbers(self, places: Rows) -> Any:
+        """Return the numbers of rows in the list."""
+        return places if self.rows is None else self.rows[places]
 
 
 class JoinedRows(NamedTuple):
@@ -70,30 +60,54 @@ class JoinedRows(NamedTuple):
     key: Rows
     scores: Rows
 
+    def pick(self, mask: Mask) -> "JoinedRows":
+        """Return some of the rows."""
+        places = np.flatnonzero(mask)
+        return JoinedRows(*(places if isinstance(rows, slice) else rows[places] for rows in self))
 
-class _FirstRows:
-    """The first rows of a list among those that are added part by part."""
 
-    def __init__(self) -> None:
-        self._held: DataFrame | None = None
-        self._n_all = 0
+class _Mismatches:
+    """Rows of one kind: how many, and the first, which are added part by part.
 
-    def add(self, part: Part, places: NDArray[np.int64]) -> None:
-        """Add places of a part."""
-        pl, self._n_all = polars(), self._n_all + places.size
-        places = places[:MOST]
-        rows = places if part.rows is None else part.rows[places]
-        enroll, test = (ids.series(places) for ids in part.ids[:2])
-        frame = pl.DataFrame({"row": rows, "enroll": enroll, "test": test})
-        if self._held is not None:
-            frame = pl.concat([self._held, frame]).sort("row").head(MOST)
-        self._held = frame
+    Attributes
+    ----------
+    count : int
+    first : DataFrame, or None
+        The number of a row, that of the row that is shown for it, and its ids.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.count, self._most = 0, most
+        self.first: DataFrame | None = None
+
+    def add(self, part: Part, places: Any, shown: Any) -> None:
+        """Add places of a part, and the rows of the list that are shown for them."""
+        self.count += places.size
+        if not places.size:
+            return
+        pl, places = polars(), places[: self._most]
+        ids = {str(k): column.series(places) for k, column in enumerate(part.ids)}
+        rows = {"row": part.numbers(places), "shown": shown[: self._most]}
+        frame = pl.DataFrame(rows | ids)
+        if self.first is not None:
+            frame = pl.concat([self.first, frame]).sort("row").head(self._most)
+        self.first = frame
 
     @property
     def trials(self) -> Unmatched:
-        """What was added."""
-        assert self._held is not None
-        return Unmatched(self._held["enroll"], self._held["test"], self._n_all)
+        """The ids of the first rows."""
+        assert self.first is not None
+        return Unmatched(self.first["0"], self.first["1"], self.count)
+
+    def show(self, where: Where | None) -> str:
+        """Return the first rows, with their places where they are asked for."""
+        assert self.first is not None
+        examples = [*self.first.head(_EXAMPLES).iter_rows()]
+        names = [repr(" ".join(ids)) if ids else f"row {row}" for row, _, *ids in examples]
+        if where is not None:
+            places = where([shown for _, shown, *_ in examples])
+            names = [f"{name} at {place}" for name, place in zip(names, places, strict=True)]
+        return ", ".join(names) + ", ..." * (self.count > len(names))
 
 
 class KeyAndScores:
@@ -108,76 +122,57 @@ class KeyAndScores:
     def __init__(self, key: TrialFile, scores: TrialFile) -> None:
         self._key, self._scores = key, scores
         self._kinds = OF_SCORES if key is scores else OF_BOTH
-        self._rows = {kind: Mismatches() for kind in OF_BOTH}
-        self._missing, self._extra = _FirstRows(), _FirstRows()
+        self._rows = {
+            kind: _Mismatches(MOST if kind in ("missing", "extra") else _EXAMPLES)
+            for kind in OF_BOTH
+        }
         self.n_matched = 0
 
-    def join(self, key: Part, scores: Part, hashes: NDArray[np.int64] | None) -> JoinedRows:
+    def join(self, key: Part, scores: Part, hashed: Hashed | None = None) -> JoinedRows:
         """Return the trials of the key that have a score, in the key's order.
 
-        `hashes` are those of the key's ids if they are distinct.
+        `hashed` are the key's ids, if they are known.
         """
-        matched = match(key.ids, scores.ids, hashes)
+        matched = match(key.ids, scores.ids, hashed)
         score_of = matched.score_of
         if score_of is None:
             return self.join_in_order(key, scores)
-        for part, values, pairs, first, kinds in (
-            (key, key.is_target, matched.key_pairs, matched.key_first,
-             ("other label", "trial again")),
-            (scores, scores.score, matched.score_pairs, matched.score_first,
-             ("other score", "score again")),
-        ):  # fmt: skip
+        for part, values, repeats, other, same in (
+            (key, key.is_target, matched.key, "other label", "trial again"),
+            (scores, scores.score, matched.scores, "other score", "score again"),
+        ):
             if values is not None:
-                twice, differ = repeated(pairs, first, values)
-                self._note(kinds[0], twice[differ], part)
-                self._note(kinds[1], twice[~differ], part)
-        present, is_unused = score_of >= 0, matched.score_first.copy()
-        is_unused[score_of[present]] = False
-        missing, extra = np.flatnonzero(matched.key_first & ~present), np.flatnonzero(is_unused)
-        self._note("missing", missing, key)
-        self._note("extra", extra, scores)
-        self._missing.add(key, missing)
-        self._extra.add(scores, extra)
-        return self._with_numbers(key, scores, present, score_of)
+                differ = repeats.differ(values)
+                self._note(other, part, repeats.rows[differ])
+                self._note(same, part, repeats.rows[~differ])
+        is_missing = score_of < 0
+        is_unused = matched.scores.is_first(len(scores.ids[0]))
+        is_unused[score_of[~is_missing]] = False
+        self._note("extra", scores, np.flatnonzero(is_unused))
+        is_first = matched.key.is_first(score_of.size)
+        self._note("missing", key, np.flatnonzero(is_first & is_missing))
+        rows = np.flatnonzero(~is_missing) if is_missing.any() else slice(None)
+        return self._with_numbers(key, scores, JoinedRows(rows, score_of[rows]))
 
     def join_in_order(self, key: Part, scores: Part) -> JoinedRows:
         """Join lists whose trials are known to be the same in one order, each once."""
+        return self._with_numbers(key, scores, JoinedRows(slice(None), slice(None)))
+
+    def _with_numbers(self, key: Part, scores: Part, rows: JoinedRows) -> JoinedRows:
+        """Return the rows whose score is a number."""
         assert scores.score is not None
-        return self._with_numbers(key, scores, np.ones(scores.score.size, bool), None)
-
-    def _with_numbers(
-        self, key: Part, scores: Part, present: Mask, score_of: NDArray[np.int64] | None
-    ) -> JoinedRows:
-        """Return the trials whose score is a number; `score_of` is None for all in turn."""
-        assert scores.score is not None
-        places = slice(None) if score_of is None else score_of[present]
-        self.n_matched += int(np.count_nonzero(present))
-        is_nan = present.copy()
-        is_nan[present] = np.isnan(scores.score[places])
-
-        def of_scores(place: int) -> int:
-            return scores.row(place if score_of is None else int(score_of[place]))
-
-        self._note("nan", np.flatnonzero(is_nan), key, of_scores)
+        is_nan = np.isnan(scores.score[rows.scores])
+        self.n_matched += is_nan.size
+        odd = {"nan": is_nan}
         if scores.is_target is not None and key.is_target is not None:
-            at_odds = present.copy()
-            at_odds[present] = scores.is_target[places] != key.is_target[present]
-            self._note("label at odds", np.flatnonzero(at_odds), key, of_scores)
-        keep = present & ~is_nan
-        rows = slice(None) if keep.all() else np.flatnonzero(keep)
-        return JoinedRows(rows, rows if score_of is None else score_of[rows])
+            odd["label at odds"] = scores.is_target[rows.scores] != key.is_target[rows.key]
+        for kind, mask in odd.items():
+            some = rows.pick(mask)
+            self._rows[kind].add(key, some.key, scores.numbers(some.scores))
+        return rows.pick(~is_nan) if is_nan.any() else rows
 
-    def _note(
-        self,
-        kind: str,
-        places: NDArray[np.int64],
-        part: Part,
-        shown: Callable[[int], int] | None = None,
-    ) -> None:
-        """Add places of a part; the rows that are shown are others where `shown` says so."""
-        first: list[Any] = places[:EXAMPLES].tolist()
-        examples = [(part.row(p), (shown or part.row)(p), part.name(p)) for p in first]
-        self._rows[kind].add(places.size, examples)
+    def _note(self, kind: str, part: Part, places: NDArray[np.int64]) -> None:
+        self._rows[kind].add(part, places, part.numbers(places))
 
     def has_errors(self, policies: Policies) -> bool:
         """Whether anything found so far is an error."""
@@ -190,7 +185,8 @@ class KeyAndScores:
         """Raise if no trial has a score, once all parts are joined."""
         if self.n_matched == 0:
             paths = str(self._key.path), str(self._scores.path)
-            raise ValueError(nothing_in_common(paths, self._missing.trials, self._extra.trials))
+            missing, extra = self._rows["missing"].trials, self._rows["extra"].trials
+            raise ValueError(nothing_in_common(paths, missing, extra))
 
     def check_numbers(self) -> None:
         """Raise if all scores of trials in the key are nan."""
@@ -207,21 +203,34 @@ class KeyAndScores:
         verdict = Verdict()
         for name, kind in self._kinds.items():
             rows = self._rows[name]
-            if rows.count:
-                where = (self._key if kind.in_key else self._scores).where
-                why = "a full matrix has one for every pair"
-                is_free = name == "extra" and self._scores.is_full
-                verdict.add(kind, rows, policies, where, why * is_free)
+            if not rows.count:
+                continue
+            allowed = ""
+            if policies.allow(kind.policy):
+                allowed = f"{kind.policy}={ALLOWING[kind.policy]}"
+            elif name == "extra" and self._scores.is_full:
+                allowed = "a full matrix has one for every pair"
+            # to find places takes a pass over the file
+            where = None if allowed else (self._key if kind.in_key else self._scores).where
+            message = f"{counted(rows.count, kind.noun, kind.rest)} ({rows.show(where)})"
+            if allowed:
+                verdict.notes.append(f"left out: {message}: {allowed}")
+            else:
+                verdict.errors.append(message)
+            if kind.policy and not allowed:
+                verdict.allowing[kind.policy] = ALLOWING[kind.policy]
         if not verdict.errors:
             return verdict
-        n_trials = self.n_matched + self._rows["missing"].count
-        reason, offered = "", {"missing", "extra"} & verdict.allowing.keys()
+        missing, extra = self._rows["missing"], self._rows["extra"]
+        n_trials = self.n_matched + missing.count
+        offered = {"missing", "extra"} & verdict.allowing.keys()
         if self.n_matched < _FEW * n_trials:
             verdict.errors.append(f"only {self.n_matched:,} of {n_trials:,} trials have a score")
             verdict.allowing.pop("missing", None)
             verdict.allowing.pop("extra", None)
-        if offered and self._rows["extra"].count:
-            reason = why_ids_differ(self._missing.trials, self._extra.trials)
+        reason = ""
+        if offered and missing.count and extra.count:
+            reason = why_ids_differ(missing.trials, extra.trials)
         if reason:
             verdict.errors.append(reason)
             verdict.allowing.clear()
