@@ -1,8 +1,9 @@
 """What is computed of a system, for all its samples or for a group."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -15,7 +16,7 @@ from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.values import Job, as_number
 from fastpsr.calibration import TrainOnTest
 from fastpsr.calibration.pav import PAV
-from fastpsr.counts import Outcome, find_facts
+from fastpsr.counts import Outcome, find_facts, outcomes
 from fastpsr.counts.groups import Subgroup, groups_of
 from fastpsr.counts.scores import count_infinite_losses
 from fastpsr.data import Data, Kind, PartitionedPredictions, Predictions
@@ -24,6 +25,7 @@ from fastpsr.errors import (
     ArgumentError,
     ResultWarning,
     Subject,
+    SuspicionWarning,
     counted,
     warn,
     warnings_about,
@@ -82,13 +84,8 @@ class Task:
 
     described: Group = field(init=False)
     values: dict[str, Outcome] = field(init=False)
-    numbers: dict[str, float] = field(init=False)  # those of the values that are not nan
+    jobs: dict[str, Job] = field(init=False)  # of the metrics that have a value and an interval
     rows: dict[str, Row] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._jobs = {
-            name: Job(metric, self.data, self.subset) for name, metric in self.metrics.items()
-        }
 
     @property
     def group(self) -> str | None:
@@ -100,40 +97,92 @@ class Task:
         """Name of the grouping; None for all samples."""
         return None if self.subgroup is None else self.subgroup.grouping
 
-    def functions(self, progress: Progress | None) -> dict[tuple[str, str], Callable[[], Any]]:
-        """Return what counts the data, by what it returns: ("value", metric), for example."""
-        functions: dict[tuple[str, str], Callable[[], Any]] = {("described", ""): self._describe}
-        if self.group is None:
-            functions["suspicions", ""] = partial(suspicions, self.data)
-        for name, loss in self._losses.items():
-            functions["savings", name] = partial(savings_of_others, loss, self.data)
-        for place, name in enumerate(self.metrics):
-            functions["value", name] = partial(self._value, place, name, progress)
-        for name in self.metrics:
-            if self.intervals is not None and name not in self.not_drawn:
-                prepare = self._jobs[name].prepare
-                functions["prepared", name] = partial(_about, self.among, self.data, prepare)
-        return functions
+    def about(self, metric: str = "") -> Subject:
+        """Return what messages are about."""
+        return Subject(self.among, self.group or "", metric)
 
-    def take(self, answers: Mapping[tuple[str, str], Outcome]) -> None:
-        """Take the outcomes of the functions, and warn of what the data look like."""
-        self.described = answers["described", ""].get()
-        self.values = {name: answers["value", name] for name in self.metrics}
+    def has_interval(self, name: str) -> bool:
+        """Return whether a metric has an interval in this table."""
+        return name not in self.not_drawn and getattr(self.metrics[name], "has_interval", True)
+
+    def compute(self, progress: Progress | None) -> None:
+        """Compute the values, and prepare their replicates; warn of what the data look like."""
+        jobs = {
+            name: Job(metric, self.data, self.subset)
+            for name, metric in self.metrics.items()
+            if self.intervals is not None and self.has_interval(name)
+        }
+        functions: list[Callable[[], Any]] = [self._describe, self._suspicions, self._savings]
+        functions += [partial(self._value, name, progress) for name in self.metrics]
+        functions += [job.prepare for job in jobs.values()]
+        with warnings_about(Subject(self.among)) if self.among else nullcontext():
+            answers = outcomes(functions, self.data)
+            self.described, suspected, savings = (answer.get() for answer in answers[:3])
+            for warning in suspected:
+                warn(warning)
+        answers, prepared = answers[3 : 3 + len(self.metrics)], answers[3 + len(self.metrics) :]
+        self.values = dict(zip(self.metrics, answers, strict=True))
         self._refuse_groups_of_one_class()
         numbers = {name: float(o.result) for name, o in self.values.items() if o.error is None}
-        self.numbers = {name: value for name, value in numbers.items() if not np.isnan(value)}
-        for name, value in self.numbers.items():
-            self._jobs[name].value = value
+        self.jobs = {}
+        for (name, job), outcome in zip(jobs.items(), prepared, strict=True):
+            if not math.isnan(numbers.get(name, math.nan)):
+                outcome.get()
+                job.value = numbers[name]
+                self.jobs[name] = job
         for name, loss in self._losses.items():
-            savings = answers["savings", name].get()
-            best = BestCalibrator.of(loss, self.numbers.get(name, math.nan), savings)
+            best = BestCalibrator.of(loss, numbers.get(name, math.nan), savings)
             self.described = replace(self.described, best_calibrator=best)
-        for name in self.numbers:
-            if ("prepared", name) in answers:
-                answers["prepared", name].get()
-        if self.group is None:
-            for warning in answers["suspicions", ""].get():
-                warn(warning.of(self.about()) if self.among else warning)
+
+    def own_job(self, name: str) -> Job:
+        """Return the prepared job of a metric of these samples alone."""
+        job = self.jobs[name]
+        return job if job.subset is None else replace(job, subset=None)
+
+    def _describe(self) -> Group:
+        data = self.data
+        if isinstance(data, PartitionedPredictions):
+            find_facts(data)  # in a read with those of other systems
+        return Group(
+            self.system,
+            self.group,
+            data.kind,
+            len(data),
+            tuple(int(n) for n in data.class_sizes),
+            tuple(float(prior) for prior in data.priors),
+            0 if data.kind == "raw scores" else count_infinite_losses(data),
+        )
+
+    def _suspicions(self) -> Sequence[SuspicionWarning]:
+        return suspicions(self.data) if self.group is None else ()
+
+    def _savings(self) -> dict[str, float]:
+        """Return what other calibrators would save, for the loss that is compared with them."""
+        return next((savings_of_others(loss, self.data) for loss in self._losses.values()), {})
+
+    @property
+    def _losses(self) -> dict[str, LossOfTable]:
+        """The calibration losses that are compared with those of other calibrators."""
+        if self.group is not None or self.data.kind == "raw scores":
+            return {}
+        return {name: loss for name, loss in self.metrics.items() if isinstance(loss, LossOfTable)}
+
+    def _value(self, name: str, progress: Progress | None) -> Any:
+        """Return the value of a metric."""
+        if progress is not None:
+            progress(str(self.about(name)), [*self.metrics].index(name), len(self.metrics))
+        if name in self.refused:
+            raise self.refused[name]
+        metric = self.metrics[name]
+        if isinstance(metric, Metric):
+            return metric.value_on(self.data)
+        if not isinstance(self.data, Predictions):
+            raise ArgumentError(
+                "metrics",
+                f"must be metrics of this package for data in parts, not the function {name}: make "
+                "it a Metric with summarize, merge and finish",
+            )
+        return as_number(name, metric(self.data))
 
     def _refuse_groups_of_one_class(self) -> None:
         """Replace values that are undefined without a class by an error that says so."""
@@ -148,39 +197,17 @@ class Task:
         shared = f"{{{self.grouping!r}: fp.SharedTargets(ids)}}"
         remedy = f"to give all targets to each group, pass by={shared}" if empty == 1 else ""
         error = ArgumentError("by", rule, name=self.group, remedy=remedy)
-        self.values = {
-            name: outcome if _is_finite(outcome) else Outcome(None, error)
-            for name, outcome in self.values.items()
-        }
-
-    @property
-    def _losses(self) -> dict[str, LossOfTable]:
-        """The calibration losses that are compared with those of other calibrators."""
-        if self.group is not None or self.data.kind == "raw scores":
-            return {}
-        return {name: loss for name, loss in self.metrics.items() if isinstance(loss, LossOfTable)}
-
-    def has_interval(self, name: str) -> bool:
-        """Return whether a metric has an interval in this table."""
-        return name not in self.not_drawn and getattr(self.metrics[name], "has_interval", True)
-
-    def job(self, name: str) -> Job:
-        """Return the prepared job of a metric; that of a subset is drawn with its whole."""
-        return self._jobs[name]
-
-    def own_job(self, name: str) -> Job:
-        """Return the prepared job of a metric of these samples alone."""
-        job = self._jobs[name]
-        return job if job.subset is None else replace(job, subset=None)
+        for name, outcome in self.values.items():
+            if outcome.error is not None or not np.isfinite(outcome.result):
+                self.values[name] = Outcome(None, error)
 
     def can_be_drawn(self) -> bool:
         """Return whether a group has enough units to resample; warn if not."""
         if self.group is None:  # for all samples this is an error, raised elsewhere
             return True
         assert self.intervals is not None
-        resampling = self.intervals.resampling
         try:
-            resampling.units(self.data)
+            self.intervals.resampling.units(self.data)
         except ValueError as error:
             warn(NoIntervalsWarning(error).of(self.about()))
             return False
@@ -191,7 +218,11 @@ class Task:
         self.rows = {name: self._row(name, results.get((self, name))) for name in self.metrics}
 
     def _row(self, name: str, result: BootstrapResult | None) -> Row:
-        metric, outcome, n_infinite = self.metrics[name], self.values[name], self.n_infinite
+        metric, outcome, n_infinite = (
+            self.metrics[name],
+            self.values[name],
+            self.described.n_infinite,
+        )
         unit = getattr(metric, "unit", "")
         value, state, error = float("nan"), "not computed", outcome.error
         if error is None:
@@ -220,78 +251,33 @@ class Task:
             error=None if error is None else without_frames(error), role=role_of(metric),
         )  # fmt: skip
 
-    @property
-    def n_infinite(self) -> int:
-        """Number of samples with posterior 0 for the true class."""
-        return self.described.n_infinite
-
-    def _describe(self) -> Group:
-        data = self.data
-        if isinstance(data, PartitionedPredictions):
-            find_facts(data)  # in a read with those of other systems
-        return Group(
-            self.system,
-            self.group,
-            data.kind,
-            len(data),
-            tuple(int(n) for n in data.class_sizes),
-            tuple(float(prior) for prior in data.priors),
-            0 if data.kind == "raw scores" else count_infinite_losses(data),
-        )
-
-    def _value(self, place: int, name: str, progress: Progress | None) -> Any:
-        """Return the value of a metric."""
-        if progress is not None:
-            progress(str(self.about(name)), place, len(self.metrics))
-        if name in self.refused:
-            raise self.refused[name]
-        metric = self.metrics[name]
-        if isinstance(metric, Metric):
-            return _about(self.among, self.data, partial(metric.value_on, self.data))
-        if not isinstance(self.data, Predictions):
-            raise ArgumentError(
-                "metrics",
-                f"must be metrics of this package for data in parts, not the function {name}: make "
-                "it a Metric with summarize, merge and finish",
-            )
-        return as_number(name, metric(self.data))
-
-    def about(self, metric: str = "") -> Subject:
-        """Return what messages are about."""
-        return Subject(self.among, self.group or "", metric)
-
 
 def tasks_of(
-    system: str | None, label: str, data: Data, metrics: Mapping[str, AnyMetric],
-    specification: Specification,
+    system: str | None, among: str, data: Data, metrics: Mapping[str, AnyMetric],
+    specification: Specification, unweighted: Data | None, of_all: AbstractSet[str],
 ) -> list[Task]:  # fmt: skip
     """Return the tasks of a system: all its samples, then its groups.
 
-    Groups that are compared are drawn with the whole.
+    Groups that are compared are drawn with the whole. They are of the `unweighted` samples, if
+    given, and without the metrics `of_all` samples alone.
     """
     intervals = specification.intervals
-    tasks = [Task(system, None, label, data, metrics, intervals)]
-    for subgroup in groups_of(data, specification.by, specification.bins):
-        samples, rows = subgroup.data, subgroup.rows
-        of_group, refused = dict(metrics), {}
-        for name, metric in metrics.items():
+    tasks = [Task(system, None, among, data, metrics, intervals)]
+    whole = data if unweighted is None else unweighted
+    of_groups = {name: metric for name, metric in metrics.items() if name not in of_all}
+    for subgroup in groups_of(whole, specification.by, specification.bins) if of_groups else []:
+        rows, of_group, refused = subgroup.rows, dict(of_groups), {}
+        for name, metric in of_groups.items():
             if isinstance(metric, Metric):
                 try:
-                    of_group[name] = metric.on_rows(data, rows)
+                    of_group[name] = metric.on_rows(whole, rows)
                 except ValueError as error:
                     refused[name] = error
-        settings = None if intervals is None else intervals.on_rows(data, rows)
-        subset = None if specification.group_differences is None else Subset(data, rows)
-        tasks.append(Task(system, subgroup, label, samples, of_group, settings, refused, subset))
+        settings = None if intervals is None else intervals.on_rows(whole, rows)
+        subset = None if specification.group_differences is None else Subset(whole, rows)
+        task = Task(system, subgroup, among, subgroup.data, of_group, settings, refused, subset)
+        tasks.append(task)
     return tasks
-
-
-def _about(system: str, data: Data, function: Callable[[], Any]) -> Any:
-    """Return what a function returns; of data in memory, its warnings begin with the system."""
-    if not system or not isinstance(data, Predictions):
-        return function()
-    with warnings_about(Subject(system)):
-        return function()
 
 
 def _explain(
@@ -316,12 +302,8 @@ def _explain(
             return state, ArgumentError("calibrator", rule, None, remedy, pass_=pass_, name=name)
     if not n_infinite:
         return state, ValueError(metric.meaning)
-    rule = (
-        "has posterior 0 for the true class"
-        if n_infinite == 1
-        else "have posterior 0 for the true class"
-    )
-    name = counted(n_infinite, "sample")
+    name, have = counted(n_infinite, "sample"), "has" if n_infinite == 1 else "have"
+    rule = f"{have} posterior 0 for the true class"
     return state, ArgumentError("predictions", rule, None, remedy, pass_=pass_, name=name)
 
 
@@ -343,10 +325,6 @@ def _is_optimistic(metric: AnyMetric, value: float, result: BootstrapResult) -> 
 
 def _or_none(number: float) -> float | None:
     return None if math.isnan(number) else number
-
-
-def _is_finite(outcome: Outcome) -> bool:
-    return outcome.error is None and bool(np.isfinite(outcome.result))
 
 
 def role_of(metric: Any) -> str:
