@@ -76,16 +76,13 @@ def sharing_targets(
 
 def kept_apart(metrics: Mapping[str, AnyMetric], columns: tuple[str, str]) -> dict[str, AnyMetric]:
     """Return metrics whose cross-fitting keeps the ids of two columns apart, by default."""
-
-    def with_groups(metric: Any) -> Any:
-        train = getattr(metric, "train", None)
-        if not (isinstance(metric, CalibrationLoss) and isinstance(train, CrossFit)):
-            return metric
-        if train.groups is not None or not isinstance(train.folds, int):
-            return metric
-        return replace(metric, train=replace(train, groups=columns))
-
-    return {name: with_groups(metric) for name, metric in metrics.items()}
+    kept = dict(metrics)
+    for name, metric in metrics.items():
+        if not (isinstance(metric, CalibrationLoss) and isinstance(metric.train, CrossFit)):
+            continue
+        if metric.train.groups is None and isinstance(metric.train.folds, int):
+            kept[name] = replace(metric, train=replace(metric.train, groups=columns))
+    return kept
 
 
 def _check_units(resampling: Resampling, name: Any, predictions: Predictions) -> None:

@@ -231,7 +231,7 @@ def as_steps(progress: bool | Progress | None) -> Progress:
 
     def report(step: str, done: int, total: int) -> None:
         nonlocal line
-        if step.endswith(("replicates", "replicates of differences")):
+        if step.endswith(("replicates", "replicates, differences")):
             line(done, total)
         else:  # the time that is left is that of the replicates that follow
             line = as_progress(progress)
@@ -400,11 +400,7 @@ def _intervals(
     Values and differences of systems are drawn once where a scheme draws alike for both. The rows
     have the same draws with and without differences.
     """
-    can_be_drawn: dict[str | None, bool] = {}
-    for task in tasks:
-        if task.jobs and task.group not in can_be_drawn:
-            can_be_drawn[task.group] = task.can_be_drawn()
-    drawn = [task for task in tasks if task.jobs and can_be_drawn[task.group]]
+    drawn = [task for task in tasks if task.jobs and task.can_be_drawn()]
     if not drawn:
         return {}
     rows: dict[Any, Estimand] = {
@@ -419,17 +415,17 @@ def _intervals(
         if (a, name) in rows and (b, name) in rows
     }  # of which inf - inf is undefined
     differences = {key: d for key, d in differences.items() if not math.isnan(d.value)}
-    common = _common(drawn)
-    is_of_one_group = len({task.group for task in drawn}) == 1
-    if differences and is_of_one_group and intervals.resampling.shares_draws:
-        return _results(rows | differences, intervals, progress, common, jointly=True)
+    groups = {task.group for task in drawn}
+    if differences and len(groups) == 1 and intervals.resampling.shares_draws:
+        about = Subject("", groups.pop() or "")
+        return _results(rows | differences, intervals, progress, about, jointly=True)
     results: dict[Any, BootstrapResult] = {}
     for task in drawn:
         assert task.intervals is not None
         of_task = {key: estimand for key, estimand in rows.items() if key[0] is task}
         results |= _results(of_task, task.intervals, progress, task.about(), jointly=False)
-    what = "replicates of differences"
-    return results | _results(differences, intervals, progress, common, what, jointly=True)
+    about = Subject(pair="differences")
+    return results | _results(differences, intervals, progress, about, jointly=True)
 
 
 def _difference(a: Task, b: Task, metric: str) -> Estimand:
@@ -469,7 +465,6 @@ def _results(
     intervals: Intervals,
     progress: Progress | None,
     about: Subject,
-    what: str = "replicates",
     *,
     jointly: bool,
 ) -> dict[Any, BootstrapResult]:
@@ -480,18 +475,9 @@ def _results(
     def report(done: int, total: int) -> None:
         if progress is not None:
             if total:
-                progress(str(replace(about, metric=what)), done, total)
+                progress(str(replace(about, metric="replicates")), done, total)
             if done == total:
                 progress(str(replace(about, metric="intervals")), 0, len(estimands))
 
     results = intervals_of(list(estimands.values()), intervals, jointly=jointly, progress=report)
     return dict(zip(estimands, results, strict=True))
-
-
-def _common(tasks: Sequence[Task]) -> Subject:
-    """Return a subject with the system and the group that all tasks have."""
-    system, group = (
-        names.pop() if len(names) == 1 else ""
-        for names in ({task.among for task in tasks}, {task.group or "" for task in tasks})
-    )
-    return Subject(system, group)

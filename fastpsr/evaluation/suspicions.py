@@ -1,7 +1,7 @@
 """Detection of likely mistakes: wrong kinds of scores, reversed scores, permuted columns."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,59 +71,32 @@ def suspicions(data: Data) -> tuple[SuspicionWarning, ...]:
         are_certain = not uncertain.any()
         suspected += _permuted(certain + uncertain)
     else:
-        coarse = Coarse.of(counts)
+        coarse = _coarse(counts)
+        differ = coarse.class_sizes.all() and coarse.scores.min() < coarse.scores.max()
         are_certain = data.kind == "posteriors" and bool(np.isinf(coarse.scores).all())
         if data.kind == "likelihoods":
             if data.class_sizes.sum() >= FEWEST and are_like_probabilities(coarse.scores):
                 suspected.append(posteriors_as_llrs())
-            elif data.class_sizes.min() >= FEWEST and coarse.have_order:
+            elif data.class_sizes.min() >= FEWEST and differ:
                 suspected += _miscalibrated(coarse)
-        if coarse.have_order:
+        if differ:
             suspected += _reversed(coarse)
     if are_certain and counts.any() and data.class_sizes.sum() >= FEWEST:
         suspected.append(_DECISIONS)
     return tuple(suspected)
 
 
-@dataclass(frozen=True, eq=False)
-class Coarse:
-    """Binary samples with scores that are rounded to 16 bits.
-
-    Attributes
-    ----------
-    labels : ndarray of int64, shape (V,)
-    scores : ndarray of float64, shape (V,)
-        Distinct scores of each class.
-    counts : ndarray of float64, shape (V,)
-        Number of samples of a class with a score.
-    """
-
-    labels: NDArray[np.int64]
-    scores: Floats
-    counts: Floats
-
-    @classmethod
-    def of(cls, counts: Floats) -> Self:
-        """Take the counts of each class by the first 16 bits of scores as float32, (2, C)."""
-        labels, codes = np.nonzero(counts)
-        scores = (codes.astype(np.uint32) << 16).view(np.float32)
-        return cls(labels, scores.astype(np.float64), counts[labels, codes])
-
-    @property
-    def have_order(self) -> bool:
-        """Whether both classes are present, and scores differ."""
-        return all(np.unique(values).size > 1 for values in (self.labels, self.scores))
-
-    @property
-    def sizes(self) -> Floats:
-        """Number of samples of each class, (2,)."""
-        return np.asarray(np.bincount(self.labels, self.counts, 2), np.float64)
+def _coarse(counts: Floats) -> Predictions:
+    """Return weighted samples of the counts by the first 16 bits of scores as float32, (2, C)."""
+    labels, codes = np.nonzero(counts)
+    scores = (codes.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    return Predictions.from_raw_scores(labels, scores, sample_weight=counts[labels, codes])
 
 
-def _miscalibrated(coarse: Coarse) -> list[SuspicionWarning]:
+def _miscalibrated(coarse: Predictions) -> list[SuspicionWarning]:
     """Warn of LLRs that look like cosine similarities, or are far from calibrated."""
-    y, scores = coarse.labels, coarse.scores
-    llrs = Predictions.from_llrs(y, scores, sample_weight=coarse.counts)
+    y, scores, counts = coarse.labels, coarse.scores, coarse.weights
+    llrs = coarse.replace_scores("likelihoods", scores)
     with in_silence():
         raw = Cllr()(llrs)
         try:
@@ -133,9 +106,10 @@ def _miscalibrated(coarse: Coarse) -> list[SuspicionWarning]:
             are_separate = scores[y == 0].max() <= scores[y == 1].min()
             scale, best = (np.inf if are_separate else np.nan), 0.0
     if np.abs(scores).max() <= 1.0 and (scores != np.rint(scores)).any():
-        means = np.bincount(y, coarse.counts * scores) / coarse.sizes
-        variance = np.cov(scores, aweights=coarse.counts, ddof=0)
-        expected = variance + _ERRORS * np.sqrt(variance * (1.0 / coarse.sizes).sum())  # of LLRs
+        means = np.bincount(y, counts * scores) / coarse.class_weights
+        variance = np.cov(scores, aweights=counts, ddof=0)
+        standard_error = np.sqrt(variance * (1.0 / coarse.class_weights).sum())
+        expected = variance + _ERRORS * standard_error  # of LLRs
         if scale > _LARGE_SCALE and means[1] - means[0] > expected:
             factor = "a factor without bound" if np.isinf(scale) else f"{scale:.3g}"
             what = f"the LLRs all lie in [-1, 1], and fit better multiplied by {factor}"
@@ -151,11 +125,10 @@ def _miscalibrated(coarse: Coarse) -> list[SuspicionWarning]:
     return [SuspicionWarning("shifted scores", what, _AS_RAW_SCORES)]
 
 
-def _reversed(coarse: Coarse) -> list[SuspicionWarning]:
-    area = AUC()(coarse.labels, coarse.scores, sample_weight=coarse.counts)
-    n_non, n_tar = coarse.sizes
+def _reversed(coarse: Predictions) -> list[SuspicionWarning]:
+    area, (n_non, n_tar) = AUC()(coarse), coarse.class_weights
     _, places = np.unique(coarse.scores, return_inverse=True)
-    ties = np.bincount(places, coarse.counts) / (n_non + n_tar)
+    ties = np.bincount(places, coarse.weights) / (n_non + n_tar)
     variance = (n_non + n_tar + 1.0) / (12.0 * n_non * n_tar) * (1.0 - (ties**3).sum())
     if not area < 0.5 - _ERRORS * np.sqrt(variance):
         return []

@@ -35,16 +35,7 @@ from fastpsr.evaluation.layout import corrected
 from fastpsr.evaluation.specification import Specification
 from fastpsr.evaluation.suspicions import suspicions
 from fastpsr.evaluation.table import Group, Row
-from fastpsr.metrics import (
-    EER,
-    ActDCF,
-    CalibrationLoss,
-    Cllr,
-    CrossEntropy,
-    Metric,
-    MinCllr,
-    MinDCF,
-)
+from fastpsr.metrics import CalibrationLoss, Metric
 from fastpsr.metrics.base import AnyMetric
 from fastpsr.metrics.defaults import LossOfTable
 from fastpsr.rules import Log
@@ -65,7 +56,7 @@ class NoIntervalsWarning(ResultWarning):
 
 
 Progress = Callable[[str, int, int], object]
-_ROLES = {EER: "EER", MinDCF: "minDCF", ActDCF: "actDCF", Cllr: "Cllr", MinCllr: "minCllr"}
+_ROLES = ("EER", "minDCF", "actDCF", "Cllr", "minCllr", "NCE")
 
 
 @dataclass(eq=False)
@@ -130,8 +121,10 @@ class Task:
                 outcome.get()
                 job.value = numbers[name]
                 self.jobs[name] = job
-        for name, loss in self._losses.items():
-            best = BestCalibrator.of(loss, numbers.get(name, math.nan), savings)
+        loss = self.metrics.get(self._compared_loss)
+        if isinstance(loss, LossOfTable):
+            own = numbers.get(self._compared_loss, math.nan)
+            best = BestCalibrator.of(loss, own, savings)
             self.described = replace(self.described, best_calibrator=best)
 
     def own_job(self, name: str) -> Job:
@@ -156,16 +149,16 @@ class Task:
     def _suspicions(self) -> Sequence[SuspicionWarning]:
         return suspicions(self.data) if self.group is None else ()
 
-    def _savings(self) -> dict[str, float]:
-        """Return what other calibrators would save, for the loss that is compared with them."""
-        return next((savings_of_others(loss, self.data) for loss in self._losses.values()), {})
-
     @property
-    def _losses(self) -> dict[str, LossOfTable]:
-        """The calibration losses that are compared with those of other calibrators."""
-        if self.group is not None or self.data.kind == "raw scores":
-            return {}
-        return {name: loss for name, loss in self.metrics.items() if isinstance(loss, LossOfTable)}
+    def _compared_loss(self) -> str:
+        """Name of the calibration loss that is compared with those of other calibrators, or ""."""
+        losses = [name for name, loss in self.metrics.items() if isinstance(loss, LossOfTable)]
+        is_compared = self.group is None and self.data.kind != "raw scores"
+        return losses[0] if losses and is_compared else ""
+
+    def _savings(self) -> dict[str, float]:
+        loss = self.metrics.get(self._compared_loss)
+        return savings_of_others(loss, self.data) if isinstance(loss, LossOfTable) else {}
 
     def _value(self, name: str, progress: Progress | None) -> Any:
         """Return the value of a metric."""
@@ -218,38 +211,32 @@ class Task:
         self.rows = {name: self._row(name, results.get((self, name))) for name in self.metrics}
 
     def _row(self, name: str, result: BootstrapResult | None) -> Row:
-        metric, outcome, n_infinite = (
-            self.metrics[name],
-            self.values[name],
-            self.described.n_infinite,
-        )
-        unit = getattr(metric, "unit", "")
-        value, state, error = float("nan"), "not computed", outcome.error
+        metric, value, error = self.metrics[name], math.nan, self.values[name].error
+        state, n_infinite = "not computed", self.described.n_infinite
         if error is None:
-            value = float(outcome.result)
+            value = float(self.values[name].result)
             state, error = _explain(metric, value, n_infinite, self.data.kind)
-        notes = [f"{state}: {error}" if state else str(getattr(metric, "meaning", ""))]
+        note = f"{state}: {error}" if state else str(getattr(metric, "meaning", ""))
         if _is_of_infinite(metric, value, n_infinite):
-            notes.append("all of it, since the score is infinite without calibration")
-        interval: dict[str, Any] = {}
-        if result is not None:
-            if _is_optimistic(metric, value, result):
-                notes.append(corrected(result.corrected, unit))
-            interval = {
-                "low": result.interval.low, "high": result.interval.high,
-                "n_undefined": result.n_undefined, "method": result.method,
-                "degrees_of_freedom": _or_none(result.degrees_of_freedom),
-                "corrected": _or_none(result.corrected), "caution": result.caution,
-            }  # fmt: skip
-        note = "; ".join(notes)
-        if result is None and self.intervals and not state and not self.has_interval(name):
+            note += "; all of it, since the score is infinite without calibration"
+        if self.intervals is not None and not state and not self.has_interval(name):
             note += ", without interval"
-        return Row(
-            name, value, **interval, note=note, unit=unit,
-            reference_value=getattr(metric, "reference_value", None),
-            system=self.system, group=self.group, state=state,
+        row = Row(
+            name, value, note=note, unit=getattr(metric, "unit", ""), system=self.system,
+            reference_value=getattr(metric, "reference_value", None), group=self.group, state=state,
             error=None if error is None else without_frames(error), role=role_of(metric),
         )  # fmt: skip
+        if result is None:
+            return row
+        row = replace(
+            row, low=result.interval.low, high=result.interval.high, method=result.method,
+            degrees_of_freedom=_or_none(result.degrees_of_freedom), caution=result.caution,
+            corrected=_or_none(result.corrected), n_undefined=result.n_undefined,
+        )  # fmt: skip
+        is_of_these = isinstance(metric, CalibrationLoss) and isinstance(metric.train, TrainOnTest)
+        if row.corrected is not None and (row.is_outside or is_of_these):
+            return replace(row, note=f"{note}; {corrected(row.corrected, row.unit)}")
+        return row
 
 
 def tasks_of(
@@ -314,15 +301,6 @@ def _is_of_infinite(metric: AnyMetric, value: float, n_infinite: int) -> bool:
     return metric.relative and value == 100.0 and n_infinite > 0
 
 
-def _is_optimistic(metric: AnyMetric, value: float, result: BootstrapResult) -> bool:
-    """Return whether a value is trained on these samples, or outside its corrected interval."""
-    if math.isnan(result.corrected):
-        return False
-    if isinstance(metric, CalibrationLoss) and isinstance(metric.train, TrainOnTest):
-        return True
-    return value < result.interval.low or value > result.interval.high
-
-
 def _or_none(number: float) -> float | None:
     return None if math.isnan(number) else number
 
@@ -338,11 +316,8 @@ def role_of(metric: Any) -> str:
     >>> role_of(fp.CalibrationLoss(fp.rules.Log(), fp.PAV(), fp.CrossFit()))
     'RCL'
     """
-    if isinstance(metric, CalibrationLoss):
-        if not (metric.relative and isinstance(metric.rule, Log)):
-            return ""
+    role, _, _ = str(getattr(metric, "label", "")).partition("(")
+    if isinstance(metric, CalibrationLoss) and role == "RCL CE":
         on_these = isinstance(metric.calibrator, PAV) and isinstance(metric.train, TrainOnTest)
         return "RCL bound" if on_these and not isinstance(metric, LossOfTable) else "RCL"
-    if isinstance(metric, CrossEntropy):
-        return "NCE" if metric.normalized else ""
-    return next((role for kind, role in _ROLES.items() if isinstance(metric, kind)), "")
+    return role if role in _ROLES else ""
