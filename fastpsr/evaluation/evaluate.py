@@ -255,12 +255,8 @@ def evaluate_systems(
     """
     if not systems:
         raise ArgumentError("predictions", "must not be empty")
-    names = {
-        system: "predictions" if system is None else f"predictions[{system!r}]"
-        for system in systems
-    }
     for system, data in systems.items():
-        check_data(data, names[system])
+        check_data(data, "predictions" if system is None else f"predictions[{system!r}]")
     kinds = [data.kind for data in systems.values()]
     of_systems: list[list[Task]] = []
     for system, data in systems.items():
@@ -275,8 +271,8 @@ def evaluate_systems(
         except ArgumentError as error:
             if len(systems) == 1:
                 raise
-            name = f"{names[system]}: {error.name or error.argument}"
-            raise error.renamed(name) from None
+            name = error.name or error.argument
+            raise error.renamed(f"predictions[{system!r}]: {name}") from None
     return _evaluated(systems, of_systems, specification, progress)
 
 
@@ -352,15 +348,12 @@ def _check_comparable(
     systems: Mapping[Any, Data], of_systems: Sequence[list[Task]], specification: Specification
 ) -> None:
     """Raise unless systems have the same samples, groups, and units to draw."""
-    columns_by_grouping = columns_by_name(specification.by or {}).values()
-    names = [
-        name
-        for ids in columns_by_grouping
-        for name in (ids if isinstance(ids, (tuple, list)) else [ids])
-    ]
+    columns: list[Any] = []
+    for ids in columns_by_name(specification.by or {}).values():
+        columns += ids if isinstance(ids, (tuple, list)) else [ids]
     if specification.intervals is not None:
-        names += names_of_ids(specification.intervals.resampling).values()
-    columns = [name for name in names if isinstance(name, str)]
+        columns += names_of_ids(specification.intervals.resampling).values()
+    columns = [name for name in columns if isinstance(name, str)]
     (first, tasks_of_first), *further = zip(systems, of_systems, strict=True)
     for system, tasks in further:
         groups = [[task.group for task in of] for of in (tasks_of_first, tasks)]

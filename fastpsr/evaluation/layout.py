@@ -294,12 +294,10 @@ def gaps(evaluation: "Evaluation") -> list[str]:
     lines = []
     for group in evaluation.groups:
         rows = evaluation.of(group)
-        outside = [row for row in rows if math.isfinite(row.value) and row.is_outside]
-        notes = reasons(rows) | {
-            corrected(row.corrected, row.unit): [row.metric]
-            for row in outside
-            if row.corrected is not None
-        }
+        notes = reasons(rows)
+        for row in rows:
+            if row.corrected is not None and row.is_outside and math.isfinite(row.value):
+                notes[corrected(row.corrected, row.unit)] = [row.metric]
         place = ", ".join(name for name in (group.system, group.group or POOLED) if name)
         for note, metrics in notes.items():
             which = "" if len(metrics) == len(rows) else f"{', '.join(metrics)}: "

@@ -143,7 +143,6 @@ class Selection(ShownAsGrid, Result):
         return str(self)
 
     def _grid(self) -> Grid:
-        has_rcl = not all(np.isnan(candidate.rcl) for candidate in self.table)  # of raw scores
         lines = []
         for candidate in self.table:
             is_chosen = candidate.name == self.chosen
@@ -152,11 +151,12 @@ class Selection(ShownAsGrid, Result):
                 [
                     Cell(candidate.name + "*" * is_chosen),
                     Cell(f"{candidate.score:.4f}"),
-                    *[Cell(f"{candidate.rcl:.2f} %")] * has_rcl,
+                    Cell("" if np.isnan(candidate.rcl) else f"{candidate.rcl:.2f} %"),
                     Cell(f"{candidate.difference:+.4f}{ends}"),
                 ]
             )
-        return Grid(["", self.label, *["RCL"] * has_rcl, "difference"], lines, n_words=1)
+        header = ["", self.label, "RCL", "difference"]
+        return Grid(header, lines, n_words=1).without("")
 
     def _interval(self, low: float, high: float, sign: str = "") -> str:
         return f"  [{low:{sign}.4f}, {high:{sign}.4f}]" if self.n_resamples else ""
