@@ -231,7 +231,7 @@ def as_steps(progress: bool | Progress | None) -> Progress:
 
     def report(step: str, done: int, total: int) -> None:
         nonlocal line
-        if step.endswith(("replicates", "replicates, differences")):
+        if step.endswith(("replicates", "replicates of differences")):
             line(done, total)
         else:  # the time that is left is that of the replicates that follow
             line = as_progress(progress)
@@ -417,7 +417,7 @@ def _intervals(
         assert task.intervals is not None
         of_task = {key: estimand for key, estimand in rows.items() if key[0] is task}
         results |= _results(of_task, task.intervals, progress, task.about(), jointly=False)
-    about = Subject(pair="differences")
+    about = Subject(metric="replicates of differences")
     return results | _results(differences, intervals, progress, about, jointly=True)
 
 
@@ -465,10 +465,12 @@ def _results(
     if not estimands:
         return {}
 
+    drawn = about if about.metric else replace(about, metric="replicates")
+
     def report(done: int, total: int) -> None:
         if progress is not None:
             if total:
-                progress(str(replace(about, metric="replicates")), done, total)
+                progress(str(drawn), done, total)
             if done == total:
                 progress(str(replace(about, metric="intervals")), 0, len(estimands))
 
