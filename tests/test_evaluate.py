@@ -87,15 +87,12 @@ def test_metrics_by_name():
     table = fp.evaluate(data, names)
     assert [row.metric for row in table.rows] == names
     assert [row.value for row in table.rows] == [metric_of(name, 2)(data) for name in names]
-    for text, metric in (("nce", fp.CrossEntropy()), ("mindcf", fp.MinDCF(0.01)),
-                         ("crossentropy", fp.CrossEntropy()), ("Cllr", fp.Cllr())):  # fmt: skip
+    for text, metric in (("mindcf", fp.MinDCF(0.01)), ("crossentropy", fp.CrossEntropy())):
         (row,) = fp.evaluate(data, [text]).rows
         assert (row.metric, row.value) == (metric.label, metric(data))
         assert fp.evaluate(data, {"x": text})["x"] == row.value
         assert fp.bootstrap(text, data, n_resamples=40, seed=0).value == row.value
         assert fp.compare(text, data, data, n_resamples=40, seed=0).value == 0.0
-    sizes = [fp.sample_size(m, detector(), 0.2, seed=0).n for m in ("NBS", fp.BrierScore())]
-    assert sizes[0] == sizes[1]
     assert refusal(detector("raw scores"), ["NCE"]).argument == "metrics"
 
 
@@ -105,30 +102,22 @@ def share_of_targets(predictions):
 
 def test_names_and_notes_of_custom_metrics():
     share_of_targets.meaning = "targets among all"
-    metrics = [fp.CrossEntropy(False), share_of_targets, len, functools.partial(len)]
-    values = [fp.CrossEntropy(False)(sample()), sample().y_true.mean(), 300.0, 300.0]
+    metrics = [fp.CrossEntropy(False), share_of_targets, functools.partial(len)]
+    values = [fp.CrossEntropy(False)(sample()), sample().y_true.mean(), 300.0]
     rows = fp.evaluate(sample(), metrics).rows
-    assert [row.metric for row in rows[:3]] == ["CE", "share_of_targets", "len"]
-    assert "len" in rows[3].metric
+    assert [row.metric for row in rows[:2]] == ["CE", "share_of_targets"]
+    assert "len" in rows[2].metric
     assert [row.value for row in rows] == values
     assert {type(row.value) for row in rows} == {float}
-    assert [row.note for row in rows] == [metrics[0].meaning, "targets among all", "", ""]
-    named = fp.evaluate(sample(), dict(zip("abcd", metrics, strict=True)))
-    assert [named[name] for name in "abcd"] == values
+    assert [row.note for row in rows] == [metrics[0].meaning, "targets among all", ""]
 
 
-@pytest.mark.parametrize(
-    "metrics",
-    [[], {}, "none", ["none"], [None], {"a": "none"}, 5, {1: fp.CrossEntropy()},
-     [fp.BayesRisk([[0, 1], [1, 0]]), fp.BayesRisk([[0, 1], [9, 0]])]],
-)  # fmt: skip
-def test_invalid_metrics(metrics):
-    assert refusal(sample(), metrics).argument == "metrics"
-
-
-@pytest.mark.parametrize("predictions", [np.array([0.5, 0.5]), None, [0, 1], {"a": [0.5]}, {}])
-def test_invalid_predictions(predictions):
-    assert refusal(predictions).argument.startswith("predictions")
+def test_invalid_metrics_and_predictions():
+    twins = [fp.BayesRisk([[0, 1], [1, 0]]), fp.BayesRisk([[0, 1], [9, 0]])]
+    for metrics in ([], {}, ["none"], [None], {"a": "none"}, 5, {1: fp.CrossEntropy()}, twins):
+        assert refusal(sample(), metrics).argument == "metrics"
+    for predictions in (np.array([0.5, 0.5]), None, {"a": [0.5]}, {}):
+        assert refusal(predictions).argument.startswith("predictions")
     assert refusal(fp.Predictions.from_logits(None, [0.0, 1.0])).argument == "y_true"
 
 
@@ -208,14 +197,14 @@ def test_a_calibrator_that_makes_the_score_infinite():
     assert row.error.pass_ == {"floor": 1e-3}
 
 
-@pytest.mark.parametrize(
-    ("weights", "count"), [([1, 1, 1, 1], 2), ([0, 1, 1, 1], 1), ([0, 1, 1, 0], 0)]
-)
-def test_samples_of_weight_0_do_not_count_as_infinite(weights, count):
-    data = fp.Predictions.from_posteriors([1, 0, 1, 0], [0.0, 0.5, 0.7, 1.0], sample_weight=weights)
-    table = fp.evaluate(data, [fp.CrossEntropy()])
-    assert (table.n_infinite, table.n_samples) == (count, 4)
-    assert math.isinf(table["NCE"]) == (count > 0)
+def test_samples_of_weight_0_do_not_count_as_infinite():
+    for weights, count in (([0, 1, 1, 1], 1), ([0, 1, 1, 0], 0)):
+        data = fp.Predictions.from_posteriors(
+            [1, 0, 1, 0], [0.0, 0.5, 0.7, 1.0], sample_weight=weights
+        )
+        table = fp.evaluate(data, [fp.CrossEntropy()])
+        assert (table.n_infinite, table.n_samples) == (count, 4)
+        assert math.isinf(table["NCE"]) == (count > 0)
 
 
 # Intervals
@@ -251,32 +240,24 @@ def test_intervals_are_those_of_the_bootstrap(scheme, method):
 
 
 def test_the_upper_bound_of_a_default_table_has_no_interval():
-    table = fp.evaluate(sample(), n_resamples=40, seed=0, method="percentile")
+    table = fp.evaluate(sample(), n_resamples=40, method="percentile")
     (bound,) = (row for row in table.rows if row.low is None)
     assert (bound.metric, bound.method) == ("RCL bound", None)
     assert bound.note.endswith(", without interval")
+    seed = table.intervals.seed  # which was drawn
+    again = fp.evaluate(sample(), n_resamples=40, seed=seed, method="percentile")
+    assert table.to_dict() == again.to_dict()
 
 
-def test_a_drawn_seed_is_reported():
-    first = fp.evaluate(sample(), ["NCE"], n_resamples=40)
-    again = fp.evaluate(sample(), ["NCE"], n_resamples=40, seed=first.intervals.seed)
-    assert first.to_dict() == again.to_dict()
-    assert fp.evaluate(sample(), ["NCE"], n_resamples=40).intervals.seed != first.intervals.seed
-    assert fp.evaluate(sample(), ["NCE"], seed=0).intervals is None
-
-
-@pytest.mark.parametrize(
-    ("argument", "options"),
-    [("n_resamples", {"n_resamples": 39}), ("confidence_level", {"confidence_level": 0.9}),
-     ("method", {"method": "basic"}), ("seed", {"n_resamples": 50, "seed": -1}),
-     ("resampling", {"n_resamples": 50, "resampling": "iid"}),
-     ("resampling", {"resampling": fp.IID()})],
-)  # fmt: skip
-def test_invalid_options_of_intervals(argument, options):
+def test_invalid_options_of_intervals():
     def computed(predictions):
         pytest.fail("computed before the options were checked")
 
-    assert refusal(sample(), {"a": computed}, **options).argument == argument
+    for argument, options in (
+        ("n_resamples", {"n_resamples": 39}), ("confidence_level", {"confidence_level": 0.9}),
+        ("method", {"method": "basic"}), ("resampling", {"resampling": fp.IID()}),
+    ):  # fmt: skip
+        assert refusal(sample(), {"a": computed}, **options).argument == argument
 
 
 def test_ids_are_no_resampling_scheme():
@@ -316,37 +297,18 @@ def test_slow_intervals_of_default_tables_are_estimated_and_left_out():
             )
 
 
-@pytest.mark.slow
-def test_values_without_slow_intervals():
-    y = np.arange(3_400 * numba.get_num_threads()) % 3
-    z = np.random.default_rng(0).normal(size=(y.size, 3)) + 2.0 * np.eye(3)[y]
-    options = {"n_resamples": 20_000, "seed": 0, "method": "percentile"}
-    with pytest.warns(RuntimeWarning, match="RCL has no interval"):
-        table = fp.evaluate(fp.Predictions.from_logits(y, z), **options)
-    nce, rcl = table.row("NCE"), table.row("RCL")
-    assert nce.low < nce.value < nce.high
-    assert rcl.value == RCL(fp.Predictions.from_logits(y, z))
-    assert rcl.low is None
-    assert rcl.note.endswith("without interval")
-
-
 # Progress
 
 
 def test_steps_are_reported_to_a_callable():
     steps = []
-    metrics = {"a": lambda p: steps.append("A") or 1.0, "b": fp.CrossEntropy()}
-    fp.evaluate(sample(), metrics, progress=lambda *step: steps.append(step))
-    assert steps == [("a", 0, 2), "A", ("b", 1, 2)]
-    steps = []
-    fp.evaluate(
-        sample(), ["NCE", "NBS"], n_resamples=40, seed=0, progress=lambda *s: steps.append(s)
-    )
+    options = {"n_resamples": 40, "seed": 0, "progress": lambda *step: steps.append(step)}
+    fp.evaluate(sample(), ["NCE", "NBS"], **options)
     assert steps[:2] == [("NCE", 0, 2), ("NBS", 1, 2)]
     assert {step for step, *_ in steps[2:-1]} == {"replicates"}
     assert steps[-2:] == [("replicates", 40, 40), ("intervals", 0, 2)]
-    steps = []  # by subsampling, without replicates
-    fp.evaluate(sample(), ["EER"], n_resamples=40, seed=0, progress=lambda *s: steps.append(s))
+    steps.clear()  # by subsampling, without replicates
+    fp.evaluate(sample(), ["EER"], **options)
     assert steps == [("EER", 0, 1), ("intervals", 0, 1)]
 
 
@@ -355,9 +317,6 @@ def test_lines_of_progress(capsys):
     silent = fp.evaluate(data, ["NCE"], progress=False, **few)
     assert capsys.readouterr().err == ""
     assert str(fp.evaluate(data, ["NCE"], progress=True, **few)) == str(silent)
-    assert "40 of 40 replicates" in capsys.readouterr().err
-    systems = {"a": data, "b": data}
-    fp.evaluate(systems, ["NCE"], differences="first", progress=True, **few)
     assert "40 of 40 replicates" in capsys.readouterr().err
     assert refusal(data, ["NCE"], progress=3).argument == "progress"
 
@@ -438,8 +397,3 @@ def test_json_and_copies():
         value = math.nan if entry["value"] is None else float(entry["value"])
         np.testing.assert_equal(value, row.value)
         assert (entry["note"], entry["unit"]) == (row.note, row.unit)
-    table.to_dict()["groups"][0]["priors"].append(5.0)
-    assert len(table.priors) == 2
-    for frozen, name in ((table, "rows"), (table.rows[0], "value")):
-        with pytest.raises(AttributeError):
-            setattr(frozen, name, 0)

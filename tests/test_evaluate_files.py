@@ -1,8 +1,6 @@
 """Evaluations as files and as reports: what Python writes is what the commands write."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +8,7 @@ import pytest
 
 import fastpsr as fp
 from tests import reports
-from tests.commands import succeed, surroundings, write, write_trials
+from tests.commands import succeed, write, write_trials
 from tests.reports import Page
 
 ENDINGS = (".json", ".csv", ".md", ".tex")
@@ -68,8 +66,6 @@ def test_invalid_paths():
         assert raised.value.argument == "path"
     with pytest.raises(FileNotFoundError, match="No such folder"):
         evaluation.write("none/t.md")
-    with pytest.raises(FileNotFoundError, match="No such folder"):
-        evaluation.to_report("none/r.html")
     assert not list(Path().iterdir())
 
 
@@ -151,18 +147,3 @@ def test_a_report_of_systems_and_their_differences(page):
     for wrong in ({"b": systems["one"]}, {"one": [1.0]}):
         with pytest.raises(ValueError, match=r"^predictions"):
             page(evaluation, wrong, by={"room": ["x"]})
-
-
-@pytest.mark.parametrize("missing", ["jinja2", "matplotlib"])
-def test_reports_without_their_libraries(missing):
-    code = (
-        f"import sys; sys.modules[{missing!r}] = None\n"
-        "import fastpsr as fp\n"
-        "fp.evaluate(fp.Predictions.from_llrs([0, 1], [0.5, 1.5]), ['AUC']).to_report('r.html')"
-    )
-    process = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=100,
-        env=surroundings(),
-    )  # fmt: skip
-    last = process.stderr.strip().splitlines()[-1]
-    assert last == f'ImportError: reports need {missing}: pip install "fastpsr[report]"'

@@ -99,7 +99,6 @@ def test_systems_are_evaluated_one_by_one():
         assert table[system, "gender=f", "Cllr"] == alone[None, "gender=f", "Cllr"]
     frame = table.to_frame()
     assert (frame["n_target"] + frame["n_nontarget"] == frame["n_samples"]).all()
-    assert frame["value"].to_list() == [row.value for row in table.rows]
     for name in ("EER", ("a", "gender=x", "EER")):  # of which system and group, and none
         with pytest.raises(KeyError, match="EER"):
             table[name]
@@ -137,14 +136,12 @@ def test_a_series_is_a_grouping_by_its_name(library):
 
 
 NATURAL = [
-    ["3s", "10s", "30s"],
     ["-1", "0.5", "9", "10", "1e1"],
-    ["1.125s", "1.25s", "1.5s", "s"],
+    ["1.125s", "1.25s", "1.5s", "10s", "s"],
     ["", "a", "a9", "a10", "b"],
     ["6", "007", "07", "7"],
     ["2", "10", "nan"],
     ["3", "٣", "²"],
-    [-1, 9, 10],
 ]
 
 
@@ -197,65 +194,35 @@ def test_groups_without_a_class():
     assert no_negatives.error.remedy == ""
 
 
-def test_groups_with_too_few_clusters_have_no_intervals():
-    clusters = fp.Clusters(np.where(FEMALE, 1, DATA["one"]))
-    with pytest.warns(RuntimeWarning, match=r"^gender=f: no intervals: "):
-        table = fp.evaluate(
-            llrs(), {"Cllr": fp.Cllr()}, by=GENDER, resampling=clusters, n_resamples=40, seed=0
-        )
-    assert table.row((None, "gender=f", "Cllr")).low is None
-    male = table.row((None, "gender=m", "Cllr"))
-    assert male.low < male.value < male.high
-
-
-LOG, FIT = fp.rules.Log(), fp.DirectionPreserving()
-
-
-@pytest.mark.parametrize(
-    "metric",
-    [fp.CalibrationLoss(LOG, FIT, fp.CrossFit(np.arange(50) % 3)),
-     fp.CalibrationLoss(LOG, FIT, fp.CrossFit(np.arange(N + 100) % 3)),
-     fp.CalibrationLoss(LOG, FIT, fp.CrossFit("fold")),
-     fp.SemiEmpiricalScore(LOG, llrs(rows=slice(300)))],
-)  # fmt: skip
-def test_metrics_with_ids_of_other_samples_are_refused_in_their_row(metric):
-    table = fp.evaluate(llrs(), {"wrong": metric, "EER": fp.EER()}, by=GENDER)
+def test_metrics_with_ids_of_other_samples_are_refused_in_their_row():
+    log, fit = fp.rules.Log(), fp.DirectionPreserving()
+    folds = (np.arange(50) % 3, np.arange(N + 100) % 3, "fold")
+    metrics = [fp.CalibrationLoss(log, fit, fp.CrossFit(of_others)) for of_others in folds]
+    metrics.append(fp.SemiEmpiricalScore(log, llrs(rows=slice(300))))
+    table = fp.evaluate(llrs(), dict(zip("abcd", metrics, strict=True)) | {"E": "EER"}, by=GENDER)
     for group in table.groups[1:]:
-        wrong, eer = table.of(group)
-        assert wrong.state == "not computed"
-        assert isinstance(wrong.error, fp.ArgumentError)
+        *wrong, eer = table.of(group)
+        assert {(row.state, type(row.error)) for row in wrong} == {
+            ("not computed", fp.ArgumentError)
+        }
         assert eer.value < 0.5
 
 
 # Refusals
 
 
-@pytest.mark.parametrize(
-    "by",
-    [np.zeros(N), "gender", {"gender": "gender"}, {"gender": [1, 2]}, {"snr": np.full(N, np.nan)},
-     {("gender", "snr"): "gender"}, {("gender", "snr"): (DATA["gender"],)},
-     {("gender", "snr"): (DATA["gender"], DATA["snr"][1:])},
-     {("snr", "snr"): (DATA["snr"], DATA["snr"])},
-     {"g": DATA["gender"], ("g",): (DATA["gender"],)},
-     {"n": MORE_THAN_20}],
-)  # fmt: skip
-def test_invalid_groupings_in_memory(by):
-    assert refusal(llrs(), ["EER"], by=by).argument.startswith("by")
-
-
-@pytest.mark.parametrize(
-    "by",
-    [
-        {"gender": [1, 2]},
-        {("gender", "snr"): "gender"},
-        {("gender", "snr"): ()},
-        [("snr", "snr")],
-        "nothing",
-        {"gender": "nothing"},
-    ],
-)
-def test_invalid_groupings_in_parts(by):
-    assert refusal(in_parts(), ["EER"], by=by).argument.startswith("by")
+def test_invalid_groupings():
+    gender, snr, pair = DATA["gender"], DATA["snr"], ("gender", "snr")
+    for by in (
+        np.zeros(N), "gender", {"gender": [1, 2]}, {"snr": np.full(N, np.nan)}, {pair: "gender"},
+        {pair: (gender,)}, {pair: (gender, snr[1:])}, {("snr", "snr"): (snr, snr)},
+        {"g": gender, ("g",): (gender,)},
+    ):  # fmt: skip
+        assert refusal(llrs(), ["EER"], by=by).argument.startswith("by")
+    one, other = np.repeat(["x, b=y", "x"], N // 2), np.repeat(["z", "y, b=z"], N // 2)
+    assert refusal(llrs(), ["EER"], by={("a", "b"): (one, other)}).argument == "by"  # of one name
+    for by in ({"gender": [1, 2]}, {pair: "gender"}, {pair: ()}, [("snr", "snr")], "nothing"):
+        assert refusal(in_parts(), ["EER"], by=by).argument.startswith("by")
 
 
 def test_empty_parts_have_no_groups():
@@ -275,8 +242,6 @@ def test_parts_with_columns_of_different_types(types):
 
 
 def test_many_numbers_need_bins_and_many_groups_a_request():
-    table = fp.evaluate(llrs(), ["EER"], by={"n": np.arange(N) % 20})
-    assert len(names(table)) == 20
     for data, by in ((llrs(), {"n": MORE_THAN_20}), (in_parts(n=MORE_THAN_20), "n")):
         error = refusal(data, ["EER"], by=by)
         assert "not 21" in error.rule
@@ -290,22 +255,11 @@ def test_many_numbers_need_bins_and_many_groups_a_request():
     assert refusal(data, constant, by={"w": words}).argument.startswith("by")
     assert refusal(in_parts(data, (0, 400, n), w=words), ["EER"], by="w").argument.startswith("by")
     assert len(names(fp.evaluate(data, constant, by={"w": words}, bins={"w": "each"}))) == n
-    words[-1] = "w0"
-    assert len(names(fp.evaluate(data, constant, by={"w": words}))) == 1_000
-
-
-def test_names_of_groups_differ():
-    data = fp.Predictions.from_llrs([0, 1, 0, 1], np.zeros(4))
-    one, other = ["x, b=y", "x, b=y", "x", "x"], ["z", "z", "y, b=z", "y, b=z"]
-    assert refusal(data, ["EER"], by={("a", "b"): (one, other)}).argument == "by"
-
-
-@pytest.mark.parametrize("names", [{1: 0, 2: 0}, {None: 0, "b": 0}, {"": 0}])
-def test_names_of_systems_are_strings(names):
-    assert refusal(dict.fromkeys(names, llrs())).argument == "predictions"
 
 
 def test_errors_name_the_system():
+    for names_of_systems in ([1, 2], [None, "b"], [""]):
+        assert refusal(dict.fromkeys(names_of_systems, llrs())).argument == "predictions"
     short = {"a": llrs(), "b": llrs()[:50]}
     assert refusal(short, by=GENDER).name.startswith("predictions['b']: ")
     unlabeled = {"a": llrs(), "b": fp.Predictions.from_llrs(None, DATA["a"])}

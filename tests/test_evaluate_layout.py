@@ -68,8 +68,6 @@ def test_many_places_are_lines():
         assert lines[k][:20] == lines[begins[1] + k][:20]
     wide = evaluation().to_text(10_000)  # columns
     assert sum(line.startswith("EER ") for line in wide.splitlines()) == 1
-    width = max(map(len, wide.splitlines()))
-    assert evaluation().to_text(width) == wide != evaluation().to_text(width - 1)
 
 
 def test_tables_of_differences():
@@ -100,10 +98,7 @@ def test_tables_of_differences():
         assert below.count("*") == n_stars
         assert below.count("[") == sum(not d.is_equal for d in many.differences)
         assert "over 3 differences" in below
-    html = many._repr_html_()
-    assert html.count(" *</td>") == n_stars
-    for difference in many.differences:
-        assert difference.name in html
+    assert many._repr_html_().count(" *</td>") == n_stars
     assert "*" not in two._repr_html_()  # which has a column for it
 
 
@@ -121,13 +116,12 @@ def test_values_outside_their_corrected_intervals():
 
 
 def test_tables_of_notebooks():
-    html = fp.evaluate(detector(), [fp.AUC()])._repr_html_()
-    assert "interval" not in html
-    assert f'<td style="text-align: left">{fp.AUC().meaning}</td>' in html
     groups = fp.evaluate(detector(), [fp.AUC()], by={"half": np.arange(40) // 20})._repr_html_()
     assert "system" not in groups
+    assert "interval" not in groups
     assert '<td style="text-align: left">half=0</td>' in groups
     html = fp.evaluate(detector(), [fp.AUC()], n_resamples=40, seed=0)._repr_html_()
+    assert f'<td style="text-align: left">{fp.AUC().meaning}</td>' in html
     (interval,) = (cell for cell in html.split("<td") if "[" in cell)
     assert "white-space: nowrap" in interval
 
@@ -138,17 +132,13 @@ def test_tables_of_notebooks():
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
-        (0.0, "", "0.0000"), (-0.0, "", "0.0000"), (0.00052, "", "0.00052"),
-        (0.0000499, "", "0.000050"), (-2.31e-5, "", "-0.000023"), (2.31e-7, "", "2.3e-07"),
-        (5e-324, "", "4.9e-324"), (12.34567, "", "12.3457"), (INF, "", "inf"), (-INF, "", "-inf"),
-        (NAN, "", "nan"), (0.99994, "", "0.9999"), (0.99995, "", "0.999950"),
-        (1.0 - 3e-8, "", ">0.999999"), (1.00003, "", "1.000030"), (1.0 + 3e-8, "", "<1.000001"),
-        (1.0 - 1e-15, "", "1.0000"), (0.99999, "fraction", "99.999 %"),
-        (0.9999999, "fraction", "99.999990 %"), (99.99999999, "percent", ">99.999999 %"),
-        (1.0, "percent", "1.000 %"), (0.99999, "percent", "1.000 %"),
-        (0.012345, "fraction", "1.234 %"), (0.0, "fraction", "0.000 %"),
-        (1e-5, "fraction", "0.0010 %"), (3e-9, "fraction", "3.0e-07 %"),
-        (0.75, "probability", "0.7500"), (NAN, "percent", "nan"), (-INF, "percent", "-inf"),
+        (-0.0, "", "0.0000"), (-2.31e-5, "", "-0.000023"), (5e-324, "", "4.9e-324"),
+        (12.34567, "", "12.3457"), (NAN, "", "nan"), (0.99994, "", "0.9999"),
+        (0.99995, "", "0.999950"), (1.0 - 3e-8, "", ">0.999999"), (1.0 + 3e-8, "", "<1.000001"),
+        (1.0 - 1e-15, "", "1.0000"), (0.9999999, "fraction", "99.999990 %"),
+        (99.99999999, "percent", ">99.999999 %"), (0.99999, "percent", "1.000 %"),
+        (0.012345, "fraction", "1.234 %"), (3e-9, "fraction", "3.0e-07 %"),
+        (0.75, "probability", "0.7500"), (-INF, "percent", "-inf"),
     ],
 )  # fmt: skip
 def test_digits_of_numbers(value, unit, text):
@@ -159,7 +149,6 @@ def test_digits_of_numbers(value, unit, text):
     ("value", "low", "high", "unit", "text"),
     [
         (0.01, 0.0008, 0.0509, "", "0.0100 [0.0008, 0.0509]"),
-        (0.012346, 0.0123, 0.0124, "fraction", "1.2346 % [1.2300, 1.2400]"),
         (0.5, 0.4999999, 0.5000001, "", "0.50000000 [0.49999990, 0.50000010]"),
         (0.01, 2e-6, 0.02, "", "0.0100 [2.0e-06, 0.0200]"),
         (0.1, 0.0, INF, "percent", "0.100 % [0.000, inf]"),

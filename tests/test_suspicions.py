@@ -38,12 +38,9 @@ LOGITS = RNG.normal(size=(N, 3)) + 3.0 * np.eye(3)[THREE]
 
 SUSPICIOUS = {
     "posteriors": (fp.Predictions.from_llrs(Y, Q), ["posteriors"]),
-    "posteriors in float32": (fp.Predictions.from_llrs(Y, Q.astype("f")), ["posteriors"]),
-    "posteriors of 0 and 1, too": (fp.Predictions.from_llrs(Y, np.round(Q, 1)), ["posteriors"]),
     "posteriors of class 0": (
         fp.Predictions.from_llrs(Y, 1.0 - Q), ["posteriors", "reversed scores"],
     ),
-    "two arrays": (fp.Predictions.from_target_nontarget(Q[Y == 1], Q[Y == 0]), ["posteriors"]),
     "posteriors of targets alone": (fp.Predictions.from_llrs(np.ones(N, int), Q), ["posteriors"]),
     "cosines": (fp.Predictions.from_llrs(Y, COSINES), ["cosine similarities"]),
     "cosines that tell all": (
@@ -55,14 +52,9 @@ SUSPICIOUS = {
     "cosines in percent": (fp.Predictions.from_llrs(Y, 100.0 * COSINES + 30.0), ["shifted scores"]),
     "LLRs with a shift": (fp.Predictions.from_llrs(Y, 2.0 * X + 6.0), ["shifted scores"]),
     "raw scores": (fp.Predictions.from_raw_scores(Y, -X), ["reversed scores"]),
-    "LLRs": (fp.Predictions.from_llrs(Y, -2.0 * X, prior=0.1), ["reversed scores"]),
-    "posteriors reversed": (fp.Predictions.from_posteriors(Y, 1.0 - Q), ["reversed scores"]),
     "decisions reversed": (fp.Predictions.from_raw_scores(Y, X < 0.0), ["reversed scores"]),
     "infinite": (
         fp.Predictions.from_raw_scores(Y, np.where(Y, -np.inf, 1e300)), ["reversed scores"],
-    ),
-    "two columns of three": (
-        fp.Predictions.from_logits(THREE, LOGITS[:, [0, 2, 1]]), ["permuted columns"],
     ),
     "all columns": (
         fp.Predictions.from_log_likelihoods(
@@ -83,11 +75,8 @@ SUSPICIOUS = {
 FINE = {
     "LLRs": fp.Predictions.from_llrs(Y, 2.0 * X),
     "LLRs of a weak system": fp.Predictions.from_llrs(Y, 0.2 * (X - 2.0 * Y + 0.8 + 0.2 * Y)),
-    "nothing is known": fp.Predictions.from_llrs(Y, np.zeros(N)),
     "constant": fp.Predictions.from_llrs(Y, np.full(N, 0.3)),
     "decisions": fp.Predictions.from_llrs(Y, X > 0.0),
-    "signed decisions": fp.Predictions.from_llrs(Y, np.sign(X)),
-    "cosines said to be raw": fp.Predictions.from_raw_scores(Y, COSINES),
     "posteriors": fp.Predictions.from_posteriors(Y, Q),
     "chance": fp.Predictions.from_raw_scores(Y, RNG.normal(size=N)),
     "few posteriors": fp.Predictions.from_llrs(Y[:9], Q[:9]),
@@ -100,7 +89,7 @@ FINE = {
         Y, -X, sample_weight=1e200 * Y + 1e-200
     ),
     "one class": fp.Predictions.from_raw_scores(np.ones(N, int), -X),
-    "three classes": fp.Predictions.from_logits(np.arange(N) % 3, RNG.normal(size=(N, 3))),
+    "0 and -0": fp.Predictions.from_raw_scores(Y, np.where(Y, -0.0, 0.0)),
     "columns in order": fp.Predictions.from_logits(THREE, LOGITS),
     "a class that is taken for another": fp.Predictions.from_logits(
         THREE, LOGITS[:, [0, 1, 1]] - [0.0, 0.0, 0.1]
@@ -129,25 +118,17 @@ def test_what_is_not(name):
 
 def test_chance_is_seldom_suspected():
     """By three standard errors: 1 in 700 or so, also with ties and few samples of a class."""
-    n_warnings = 0
-    for seed in range(250):
+    of_two = of_classes = 0
+    for seed in range(200):
         rng = np.random.default_rng(seed)
-        n = int(rng.integers(5, 60))
+        n, n_classes = int(rng.integers(5, 60)), int(rng.integers(3, 40))
         y = (np.arange(n) < rng.integers(1, n)).astype(int)
         scores = rng.integers(0, rng.integers(2, 30), n)
-        n_warnings += len(suspicions(fp.Predictions.from_raw_scores(y, scores)))
-    assert n_warnings <= 3
-
-
-def test_chance_among_classes_is_seldom_suspected():
-    n_warnings = 0
-    for seed in range(150):
-        rng = np.random.default_rng(seed)
-        n_classes, n = int(rng.integers(3, 40)), int(rng.integers(5, 800))
-        y, bias = rng.integers(0, n_classes, n), rng.normal(size=n_classes)
-        logits = rng.normal(size=(n, n_classes)) + bias
-        n_warnings += len(suspicions(fp.Predictions.from_logits(y, logits)))
-    assert n_warnings <= 1
+        of_two += len(suspicions(fp.Predictions.from_raw_scores(y, scores)))
+        y = rng.integers(0, n_classes, 12 * n)
+        logits = rng.normal(size=(y.size, n_classes)) + rng.normal(size=n_classes)
+        of_classes += len(suspicions(fp.Predictions.from_logits(y, logits)))
+    assert (of_two <= 3, of_classes <= 1) == (True, True)
 
 
 @pytest.mark.parametrize("share", [0.001, 0.3])
@@ -169,13 +150,6 @@ def test_permuted_columns_are_named_with_the_remedy():
     with pytest.warns(fp.SuspicionWarning, match="class 1 in column 2, of class 2 in") as caught:
         fp.evaluate(fp.Predictions.from_logits(THREE, LOGITS[:, [0, 2, 1]]), [fp.CrossEntropy()])
     assert "classes=" in caught[0].message.remedy
-    words = np.array(["c", "a", "b"])[THREE]  # columns are in the order c, a, b
-    fp.evaluate(fp.Predictions.from_logits(words, LOGITS, classes=["c", "a", "b"]))
-
-
-def test_zero_and_minus_zero_are_one_score():
-    scores = np.where(Y, -0.0, 0.0)
-    assert suspicions(fp.Predictions.from_raw_scores(Y, scores)) == []
 
 
 def test_evaluate_warns_the_caller_once():
@@ -190,13 +164,11 @@ def test_evaluate_warns_the_caller_once():
 
 
 def test_single_metrics_know_posteriors():
-    for wrong in (Q, Q.astype(np.float32), np.concatenate([np.zeros(100), Q[100:]])):
-        with pytest.warns(fp.SuspicionWarning, match="posteriors") as caught:
+    for wrong in (Q.astype(np.float32), np.concatenate([np.zeros(100), Q[100:]])):
+        with pytest.warns(fp.SuspicionWarning, match="posteriors"):
             fp.Cllr()(Y, wrong)
-        assert caught[0].filename == __file__
-    for fine in (2.0 * X, X > 0.0, np.full(N, 0.3), np.concatenate([Q[:-1], [1.5]])):
-        fp.Cllr()(Y, fine)
-    fp.Cllr()(Y[:9], Q[:9])
+    for fine in (X > 0.0, np.full(N, 0.3), np.concatenate([Q[:-1], [1.5]]), np.delete(Q, 9)[:9]):
+        fp.Cllr()(Y[: len(fine)], fine)
 
 
 # Every call that takes data
@@ -207,9 +179,8 @@ def test_probabilities_passed_as_logits_are_noticed_at_once(n_columns):
     y = np.arange(40) % max(n_columns, 2)
     q = np.random.default_rng(0).dirichlet(np.ones(max(n_columns, 2)), 40)
     scores = q[:, 1] if n_columns == 1 else q
-    for z in (scores, scores.astype(np.float32)):
-        with pytest.warns(fp.SuspicionWarning, match="logits all lie in .*from_posteriors"):
-            fp.Predictions.from_logits(y, z)
+    with pytest.warns(fp.SuspicionWarning, match="logits all lie in .*from_posteriors"):
+        fp.Predictions.from_logits(y, scores.astype(np.float32))
     fp.Predictions.from_logits(y[:9], scores[:9])  # too few to judge
     fp.Predictions.from_logits(y, scores - 0.01)
     fp.Predictions.from_logits(y, np.eye(max(n_columns, 2))[y])
@@ -219,10 +190,8 @@ def test_every_call_notices_posteriors_passed_as_llrs():
     data, fine = fp.Predictions.from_llrs(Y, Q), fp.Predictions.from_llrs(Y, 2.0 * X)
     few = {"n_resamples": 40, "seed": 0}
     calls = [
-        lambda: fp.Cllr()(data), lambda: fp.evaluate(data, [fp.Cllr()]),
-        lambda: fp.bootstrap(fp.Cllr(), data, **few),
+        lambda: fp.Cllr()(data), lambda: fp.bootstrap(fp.Cllr(), data, **few),
         lambda: fp.compare(fp.Cllr(), fine, data, **few),
-        lambda: fp.compare(fp.Cllr(), data, fine, **few),
         lambda: fp.DirectionPreserving().fit(data), lambda: fp.cross_fit(fp.PAV(), data),
         lambda: fp.evaluate({"a": fine, "b": data}, [fp.Cllr()]),
     ]  # fmt: skip

@@ -4,12 +4,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from fastpsr.calibration import NAMED
-from fastpsr.calibration.base import Calibrator
-from fastpsr.counts import begin, side_by_side
-from fastpsr.counts.sums import ScoreTotals, summed_losses
+from fastpsr.counts import begin, outcomes
 from fastpsr.data import Data, Predictions
 from fastpsr.errors import without_warnings
 from fastpsr.metrics import CalibrationLoss
@@ -68,42 +66,32 @@ def savings_of_others(loss: CalibrationLoss, data: Data) -> dict[str, float]:
     be fitted, or have no value, are left out.
     """
     begin(data)
-    calibrators = _others(loss, data)
-    others_totals = [
-        partial(_or_none, replace(loss, calibrator=calibrator).calibrated_totals, data)
-        for calibrator in calibrators.values()
-    ]
-    raw, *totals = side_by_side(
-        partial(_or_none, summed_losses, loss.rule, data), *others_totals, over=data
-    )
-    savings = {
-        name: loss.finish((raw, calibrated))
-        for name, calibrated in zip(calibrators, totals, strict=True)
-        if raw is not None and calibrated is not None
+    n_classes, names = data.n_classes, [*_BINARY]
+    if n_classes > 2:
+        n_parameters = {"vector": n_classes, "matrix": n_classes**2}
+        names = [
+            name
+            for name in _OF_CLASSES
+            if n_parameters.get(name, 1) * len(data) <= _LARGEST_WORK
+            and (isinstance(data, Predictions) or name not in n_parameters)
+        ]
+    others = {
+        name: replace(loss, calibrator=NAMED[name])
+        for name in names
+        if NAMED[name].suits(data) and name != _name_of(loss)
     }
-    return {name: saving for name, saving in savings.items() if not math.isnan(saving)}
-
-
-def _others(loss: CalibrationLoss, data: Data) -> dict[str, Calibrator]:
-    is_binary = data.n_classes == 2
-    n_parameters = {"vector": data.n_classes, "matrix": data.n_classes**2}
+    functions = [partial(_in_silence, other.value_on, data) for other in others.values()]
+    savings = dict(zip(others, outcomes(functions, data), strict=True))
     return {
-        name: NAMED[name]
-        for name in (_BINARY if is_binary else _OF_CLASSES)
-        if (is_binary or n_parameters.get(name, 1) * len(data) <= _LARGEST_WORK)
-        and (isinstance(data, Predictions) or name not in n_parameters)
-        and NAMED[name].suits(data)
-        and name != _name_of(loss)
+        name: saving.result
+        for name, saving in savings.items()
+        if saving.error is None and not math.isnan(saving.result)
     }
 
 
-def _or_none(function: Callable[..., ScoreTotals], *args: Any) -> ScoreTotals | None:
-    """Return what a function returns, without warnings, or None where it is not defined."""
-    try:
-        with without_warnings():
-            return function(*args)
-    except ValueError:
-        return None
+def _in_silence(function: Callable[[Data], float], data: Data) -> float:
+    with without_warnings():
+        return function(data)
 
 
 def _name_of(loss: CalibrationLoss) -> str:

@@ -38,30 +38,22 @@ def evaluate_conditions(
     (name, first), *_ = systems.items()
     if specification.intervals is not None and isinstance(first, Predictions):
         _check_units(specification.intervals.resampling, name if always_named else None, first)
-    by, of_all = specification.by, specification.metrics
-    assert isinstance(of_all, Mapping)
-    metrics = of_all
+    metrics, by, of_all = specification.metrics, specification.by, frozenset[str]()
+    assert isinstance(metrics, Mapping)
     if any(isinstance(column, SharedTargets) for column in columns_by_name(by or []).values()):
         costs = (MinADCF, ActADCF)
-        metrics = {name: each for name, each in of_all.items() if not isinstance(each, costs)}
-    if by is None or (unweighted is None and len(metrics) == len(of_all)):
-        return evaluate_systems(systems, specification, progress, always_named=always_named)
-    if specification.group_differences == "pooled":
+        of_all = frozenset(name for name, metric in metrics.items() if isinstance(metric, costs))
+    if specification.group_differences == "pooled" and (of_all or unweighted is not None):
         why = "spoofed trials, where conditions have other metrics"
         if unweighted is not None:
             why = "equalize=..., where conditions have other weights"
         raise ArgumentError(
             "group_differences", f"must not be pooled with {why} than all trials: use all"
         )
-    pooled = replace(specification, by=None, bins=None, group_differences=None)
-    parts = [evaluate_systems(systems, pooled, progress, always_named=always_named)]
-    if metrics:
-        systems, specification = unweighted or systems, replace(specification, metrics=metrics)
-        of_conditions = evaluate_systems(
-            systems, specification, progress, with_all=False, always_named=always_named
-        )
-        parts.append(of_conditions)
-    return Evaluation.joined(parts)
+    return evaluate_systems(
+        systems, specification, progress,
+        unweighted=unweighted, of_all=of_all, always_named=always_named,
+    )  # fmt: skip
 
 
 def sharing_targets(
@@ -84,16 +76,13 @@ def sharing_targets(
 
 def kept_apart(metrics: Mapping[str, AnyMetric], columns: tuple[str, str]) -> dict[str, AnyMetric]:
     """Return metrics whose cross-fitting keeps the ids of two columns apart, by default."""
-
-    def with_groups(metric: Any) -> Any:
-        train = getattr(metric, "train", None)
-        if not (isinstance(metric, CalibrationLoss) and isinstance(train, CrossFit)):
-            return metric
-        if train.groups is not None or not isinstance(train.folds, int):
-            return metric
-        return replace(metric, train=replace(train, groups=columns))
-
-    return {name: with_groups(metric) for name, metric in metrics.items()}
+    kept = dict(metrics)
+    for name, metric in metrics.items():
+        if not (isinstance(metric, CalibrationLoss) and isinstance(metric.train, CrossFit)):
+            continue
+        if metric.train.groups is None and isinstance(metric.train.folds, int):
+            kept[name] = replace(metric, train=replace(metric.train, groups=columns))
+    return kept
 
 
 def _check_units(resampling: Resampling, name: Any, predictions: Predictions) -> None:

@@ -16,9 +16,9 @@ from fastpsr.calibration import TrainOnTest
 from fastpsr.calibration.base import Calibrator, FitTransform
 from fastpsr.calibration.pav import PAV
 from fastpsr.calibration.training import Training
-from fastpsr.counts import begin, one_call, side_by_side, takes_predictions
+from fastpsr.counts import begin, side_by_side, takes_predictions
 from fastpsr.counts.sums import ScoreTotals, summed_losses
-from fastpsr.data import Data, Predictions, check_data
+from fastpsr.data import Data, Predictions
 from fastpsr.errors import ArgumentError, Subject
 from fastpsr.evaluation.grid import Cell, Grid, ShownAsGrid, with_interval
 from fastpsr.interval_rule import OF_MEANS, IntervalRule
@@ -83,26 +83,20 @@ class Decomposition(ShownAsGrid, Result):
     def _columns(self) -> dict[str, Any]:
         columns = {"part": list(_SIGNS), "value": [getattr(self, name) for name in _SIGNS]}
         if self.intervals:
-            results = [self.intervals[name] for name in _SIGNS]
-            columns["low"] = [result.interval.low for result in results]
-            columns["high"] = [result.interval.high for result in results]
+            ends = [self.intervals[name].interval for name in _SIGNS]
+            columns["low"], columns["high"] = map(list, zip(*ends, strict=True))
         return columns
 
     def _grid(self) -> Grid:
         lines = []
-        for name in _SIGNS:
-            result = self.intervals.get(name)
-            low, high = result.interval if result is not None else (None, None)
-            texts = with_interval(getattr(self, name), low, high)
-            lines.append([Cell(name), *map(Cell, texts)])
-        value = f"value ({self.unit})" if self.unit else "value"
-        return Grid(["part", value, "interval"], lines)
+        for name, value, *ends in zip(*self._columns().values(), strict=True):
+            low, high = ends or (None, None)
+            lines.append([Cell(name), *map(Cell, with_interval(value, low, high))])
+        header = ["part", f"value ({self.unit})" if self.unit else "value", "interval"]
+        return Grid(header, lines, n_words=1).without("")
 
     def _above(self) -> list[str]:
         return [described_results(list(self.intervals.values()))] if self.intervals else []
-
-    def _sides(self) -> str:
-        return "lrl"
 
 
 @takes_predictions
@@ -204,7 +198,6 @@ def decompose(
     discrimination  0.1250  [0.0944, 0.1470]
     uncertainty     0.2500  [0.2379, 0.2500]
     """
-    check_data(predictions)
     if calibrator is None and predictions.n_classes != 2:
         raise ArgumentError(
             "calibrator",
@@ -222,10 +215,9 @@ def decompose(
     )
     terms = [_Term(*settings, term=term) for term in ("score", "calibrated", "uncertainty")]
     jobs = [Job(term, predictions) for term in terms]
-    with one_call():
-        begin(predictions)
-        prepare = [jobs[0].prepare] if intervals is not None else []
-        summary, *_ = side_by_side(partial(terms[1].total, predictions), *prepare, over=predictions)
+    begin(predictions)
+    prepare = [jobs[0].prepare] if intervals is not None else []
+    summary, *_ = side_by_side(partial(terms[1].total, predictions), *prepare, over=predictions)
     values = [term.finish(summary) for term in terms]
     parts = {name: _combined(signs, values) for name, signs in _SIGNS.items()}
     results: list[BootstrapResult] = []

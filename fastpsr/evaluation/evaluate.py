@@ -3,7 +3,9 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -13,7 +15,7 @@ from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.results import Estimand, intervals_of
 from fastpsr.bootstrap.schemes import names_of_ids
 from fastpsr.bootstrap.settings import Intervals, as_progress
-from fastpsr.counts import outcomes
+from fastpsr.counts import side_by_side
 from fastpsr.data import By, Data, Predictions, check_data
 from fastpsr.data.groupings import Bins, columns_by_name
 from fastpsr.errors import ArgumentError, ResultWarning, Subject, kept_warnings, warn
@@ -242,24 +244,53 @@ def evaluate_systems(
     specification: Specification,
     progress: Progress | None = None,
     *,
-    with_all: bool = True,
+    unweighted: Mapping[Any, Data] | None = None,
+    of_all: AbstractSet[str] = frozenset(),
     always_named: bool = False,
 ) -> Evaluation:
     """Compute a table of metrics of systems by name.
 
-    Without `with_all` only groups are computed. Messages name the system if there are several, or
-    with `always_named`.
+    Groups are of the `unweighted` samples of systems, if given, and without the metrics `of_all`
+    samples alone. Messages name the system if there are several, or with `always_named`.
     """
+    if not systems:
+        raise ArgumentError("predictions", "must not be empty")
+    for system, data in systems.items():
+        check_data(data, "predictions" if system is None else f"predictions[{system!r}]")
+    kinds = [data.kind for data in systems.values()]
+    of_systems: list[list[Task]] = []
+    for system, data in systems.items():
+        among = str(system) if always_named or len(systems) > 1 else ""
+        try:
+            if isinstance(data, Predictions):
+                _ = data.labels  # raises if there are none
+            own = [data.kind] if specification.differences is None else kinds
+            metrics = named_metrics(specification.metrics, data.n_classes, own)
+            groups = None if unweighted is None else unweighted[system]
+            of_systems.append(tasks_of(system, among, data, metrics, specification, groups, of_all))
+        except ArgumentError as error:
+            if len(systems) == 1:
+                raise
+            name = error.name or error.argument
+            raise error.renamed(f"predictions[{system!r}]: {name}") from None
+    return _evaluated(systems, of_systems, specification, progress)
+
+
+def _evaluated(
+    systems: Mapping[Any, Data],
+    of_systems: Sequence[list[Task]],
+    specification: Specification,
+    progress: Progress | None,
+) -> Evaluation:
+    """Return the table of the tasks of each system."""
     intervals = specification.intervals
-    of_systems = _tasks_of_systems(systems, specification, always_named=always_named)
-    if not with_all:
-        of_systems = [of_system[1:] for of_system in of_systems]
     tasks = [task for of_system in of_systems for task in of_system]
     batches, pairs = _compared(systems, of_systems, specification)
     differences: list[Difference] = []
     with kept_warnings() as warned:
         _leave_out_slow_intervals(tasks)
-        _compute(tasks, progress)
+        over = [task.data for task in tasks]
+        side_by_side(*(partial(task.compute, progress) for task in tasks), over=over)
         for batch in batches:
             settings = batch[0].intervals if specification.group_differences is None else intervals
             between = [(a, b) for a, b in pairs if a in batch]
@@ -272,36 +303,6 @@ def evaluate_systems(
     rows = tuple(row for task in tasks for row in task.rows.values())
     groups = tuple(task.described for task in tasks)
     return Evaluation(rows, groups, intervals, tuple(differences), tuple(warned.values()))
-
-
-def _tasks_of_systems(
-    systems: Mapping[Any, Data], specification: Specification, *, always_named: bool
-) -> list[list[Task]]:
-    """Return the tasks of each system; those that are compared have the same metrics."""
-    if not systems:
-        raise ArgumentError("predictions", "must not be empty")
-    names = {
-        system: "predictions" if system is None else f"predictions[{system!r}]"
-        for system in systems
-    }
-    for system, data in systems.items():
-        check_data(data, names[system])
-    kinds = [data.kind for data in systems.values()]
-    of_systems: list[list[Task]] = []
-    for system, data in systems.items():
-        label = str(system) if always_named or len(systems) > 1 else ""
-        try:
-            if isinstance(data, Predictions):
-                _ = data.labels
-            of_kinds = [data.kind] if specification.differences is None else kinds
-            metrics = named_metrics(specification.metrics, data.n_classes, of_kinds)
-            of_systems.append(tasks_of(system, label, data, metrics, specification))
-        except ArgumentError as error:
-            if len(systems) == 1:
-                raise
-            name = f"{names[system]}: {error.name or error.argument}"
-            raise error.renamed(name) from None
-    return of_systems
 
 
 def _compared(
@@ -347,15 +348,12 @@ def _check_comparable(
     systems: Mapping[Any, Data], of_systems: Sequence[list[Task]], specification: Specification
 ) -> None:
     """Raise unless systems have the same samples, groups, and units to draw."""
-    columns_by_grouping = columns_by_name(specification.by or {}).values()
-    names = [
-        name
-        for ids in columns_by_grouping
-        for name in (ids if isinstance(ids, (tuple, list)) else [ids])
-    ]
+    columns: list[Any] = []
+    for ids in columns_by_name(specification.by or {}).values():
+        columns += ids if isinstance(ids, (tuple, list)) else [ids]
     if specification.intervals is not None:
-        names += names_of_ids(specification.intervals.resampling).values()
-    columns = [name for name in names if isinstance(name, str)]
+        columns += names_of_ids(specification.intervals.resampling).values()
+    columns = [name for name in columns if isinstance(name, str)]
     (first, tasks_of_first), *further = zip(systems, of_systems, strict=True)
     for system, tasks in further:
         groups = [[task.group for task in of] for of in (tasks_of_first, tasks)]
@@ -384,16 +382,6 @@ def _leave_out_slow_intervals(tasks: Sequence[Task]) -> None:
         task.not_drawn = slow.keys()
 
 
-def _compute(tasks: Sequence[Task], progress: Progress | None) -> None:
-    """Compute the values of all tasks in one read of the data, and prepare their replicates."""
-    functions = [task.functions(progress) for task in tasks]
-    answers = iter(
-        outcomes([f for of in functions for f in of.values()], [task.data for task in tasks])
-    )
-    for task, of_task in zip(tasks, functions, strict=True):
-        task.take({name: next(answers) for name in of_task})
-
-
 def _intervals(
     tasks: Sequence[Task],
     pairs: Sequence[_Pair],
@@ -405,44 +393,37 @@ def _intervals(
     Values and differences of systems are drawn once where a scheme draws alike for both. The rows
     have the same draws with and without differences.
     """
-    can_be_drawn: dict[str | None, bool] = {}
-    for task in tasks:
-        if task.numbers and task.group not in can_be_drawn:
-            can_be_drawn[task.group] = task.can_be_drawn()
+    drawn = [task for task in tasks if task.jobs and task.can_be_drawn()]
+    if not drawn:
+        return {}
     rows: dict[Any, Estimand] = {
         (task, name): Estimand.of(task.about(name), task.own_job(name))
-        for task in tasks
-        if can_be_drawn.get(task.group)
-        for name in task.numbers
-        if task.has_interval(name)
+        for task in drawn
+        for name in task.jobs
     }
     differences: dict[Any, Estimand] = {
-        (a, b, name): estimand
+        (a, b, name): _difference(a, b, name)
         for a, b in pairs
-        for name in a.numbers
+        for name in a.jobs
         if (a, name) in rows and (b, name) in rows
-        for estimand in [_difference(a, b, name)]
-        if not math.isnan(estimand.value)  # inf - inf is undefined
-    }
-    tasks_with_intervals = list(dict.fromkeys(task for task, _ in rows))
-    if not tasks_with_intervals:
-        return {}
-    common = _common(tasks_with_intervals)
-    is_of_one_group = len({task.group for task in tasks_with_intervals}) == 1
-    if differences and is_of_one_group and intervals.resampling.shares_draws:
-        return _results(rows | differences, intervals, progress, common, jointly=True)
+    }  # of which inf - inf is undefined
+    differences = {key: d for key, d in differences.items() if not math.isnan(d.value)}
+    groups = {task.group for task in drawn}
+    if differences and len(groups) == 1 and intervals.resampling.shares_draws:
+        about = Subject("", groups.pop() or "")
+        return _results(rows | differences, intervals, progress, about, jointly=True)
     results: dict[Any, BootstrapResult] = {}
-    for task in tasks_with_intervals:
+    for task in drawn:
         assert task.intervals is not None
         of_task = {key: estimand for key, estimand in rows.items() if key[0] is task}
         results |= _results(of_task, task.intervals, progress, task.about(), jointly=False)
-    what = "replicates of differences"
-    return results | _results(differences, intervals, progress, common, what, jointly=True)
+    about = Subject(metric="replicates of differences")
+    return results | _results(differences, intervals, progress, about, jointly=True)
 
 
 def _difference(a: Task, b: Task, metric: str) -> Estimand:
     """Return a metric of one task minus that of another; those of groups hold jointly."""
-    terms = (a.job(metric), 1.0), (b.job(metric), -1.0)
+    terms = (a.jobs[metric], 1.0), (b.jobs[metric], -1.0)
     if a.group == b.group:
         subject = Subject("", a.group or "", metric, f"{a.system} - {b.system}")
         return Estimand(subject, terms)
@@ -477,7 +458,6 @@ def _results(
     intervals: Intervals,
     progress: Progress | None,
     about: Subject,
-    what: str = "replicates",
     *,
     jointly: bool,
 ) -> dict[Any, BootstrapResult]:
@@ -485,21 +465,14 @@ def _results(
     if not estimands:
         return {}
 
+    drawn = about if about.metric else replace(about, metric="replicates")
+
     def report(done: int, total: int) -> None:
         if progress is not None:
             if total:
-                progress(str(replace(about, metric=what)), done, total)
+                progress(str(drawn), done, total)
             if done == total:
                 progress(str(replace(about, metric="intervals")), 0, len(estimands))
 
     results = intervals_of(list(estimands.values()), intervals, jointly=jointly, progress=report)
     return dict(zip(estimands, results, strict=True))
-
-
-def _common(tasks: Sequence[Task]) -> Subject:
-    """Return a subject with the system and the group that all tasks have."""
-    system, group = (
-        names.pop() if len(names) == 1 else ""
-        for names in ({task.among for task in tasks}, {task.group or "" for task in tasks})
-    )
-    return Subject(system, group)

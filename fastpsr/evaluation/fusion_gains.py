@@ -1,6 +1,7 @@
 """`evaluate_fusion`: what each system of a fusion, and quality measures, add to it."""
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -146,20 +147,23 @@ def cross_fitted_rows(
     def dealt() -> Folds:
         return training.folds_of(next(e for e in named.values() if not isinstance(e, Quality)))
 
-    def fused(fusion: LinearFusion | ByCondition, part: Any) -> Any:
-        if isinstance(fusion, ByCondition):
-            assert by is not None
-            return cross_fit(fusion, part, training, by=by)
-        return fusion.cross_fitted(part, lambda _: dealt(), refits=refits)
+    def fused(row: str, fusion: LinearFusion | ByCondition, inputs: Any) -> Any:
+        try:
+            if isinstance(fusion, ByCondition):
+                return cross_fit(fusion, inputs, training, by=by)  # type: ignore[arg-type]
+            return fusion.cross_fitted(inputs, lambda _: dealt(), refits=refits)
+        except ArgumentError as error:
+            if row == FUSED:
+                raise
+            name = f"{error.name or error.argument}, for the row {row!r},"
+            raise error.renamed(name) from None
 
-    parts = _parts_of(named, fusion)
+    fusions = _fusions_by_row(named, fusion)
     rows: dict[str, Any] = {}
-    for done, (row, part) in enumerate(parts.items()):
+    for row, (of_row, inputs) in fusions.items():
         if progress is not None:
-            progress("cross-fitting", done, len(parts))
-        rows[row] = part
-        if isinstance(part, tuple):
-            rows[row] = _naming(row, fused, *part)
+            progress("cross-fitting", len(rows), len(fusions))
+        rows[row] = inputs if of_row is None else fused(row, of_row, inputs)
     return rows
 
 
@@ -176,41 +180,27 @@ def _check_fusion(fusion: Any, by: Any, *, refits: bool) -> None:
         raise ArgumentError("refits", "must be False for a fusion by condition")
 
 
-def _naming(row: str, fused: Callable[..., Any], *part: Any) -> Any:
-    """Return the fusion of a row; errors name the row, if it is not of all."""
-    try:
-        return fused(*part)
-    except ArgumentError as error:
-        if row == FUSED:
-            raise
-        name = f"{error.name or error.argument}, for the row {row!r},"
-        raise error.renamed(name) from None
-
-
-def _parts_of(
+def _fusions_by_row(
     inputs: Mapping[Any, Data | Quality], fusion: LinearFusion | ByCondition
-) -> dict[str, Any]:
-    """Return by row a fusion and what it is of, or a system that is taken as it is."""
+) -> dict[str, tuple[LinearFusion | ByCondition | None, Any]]:
+    """Return by row a fusion and what it is of; None and a system that is taken as it is."""
     systems = {name: system for name, system in inputs.items() if not isinstance(system, Quality)}
-    parts: list[tuple[str, Any]] = [(FUSED, (fusion, inputs))]
-    renamed = []
+    rows: list[tuple[str, tuple[Any, Any]]] = [(FUSED, (fusion, inputs))]
+    calibrated = [n for n, s in systems.items() if getattr(s, "kind", "") == "raw scores"]
     for name, system in systems.items():
-        if getattr(system, "kind", "") == "raw scores":
-            parts.append((f"{name} calibrated", (fusion, {name: system})))
-            renamed.append(str(name))
+        if name in calibrated:
+            rows.append((f"{name} calibrated", (fusion, {name: system})))
         else:
-            parts.append((str(name), system))
+            rows.append((str(name), (None, system)))
     if len(systems) < len(inputs):
-        parts.append((f"{WITHOUT}quality", (fusion, systems)))
+        rows.append((f"{WITHOUT}quality", (fusion, systems)))
     if isinstance(fusion, ByCondition):
-        parts.append((f"{WITHOUT}conditions", (fusion.calibrator, inputs)))
-    if len(systems) > 1:
-        for name in systems:
-            remaining = {key: source for key, source in inputs.items() if key != name}
-            parts.append((f"{WITHOUT}{name}", (fusion, remaining)))
-    names = [*(row for row, _ in parts), *renamed]
-    for name in names:
-        if names.count(name) > 1:
+        rows.append((f"{WITHOUT}conditions", (fusion.calibrator, inputs)))
+    for name in systems if len(systems) > 1 else []:
+        remaining = {key: source for key, source in inputs.items() if key != name}
+        rows.append((f"{WITHOUT}{name}", (fusion, remaining)))
+    for name, n in Counter([*(row for row, _ in rows), *map(str, calibrated)]).items():
+        if n > 1:
             rule = f"must have names other than those of rows of the table, not {name!r}"
             raise ArgumentError("systems", rule)
-    return dict(parts)
+    return dict(rows)

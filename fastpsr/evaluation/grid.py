@@ -10,7 +10,9 @@ from typing import ClassVar
 from fastpsr.results import aligned, table
 
 _MOST_DECIMALS = 6  # of small numbers; three more in narrow intervals
-_PERCENT = {"fraction": 100.0, "percent": 1.0}  # factor of the units that are shown in percent
+#: Factor, what is whole and usual decimals of the units that are shown in percent, and of others.
+_SCALES = {"fraction": (100.0, 100.0, 3), "percent": (1.0, 100.0, 3)}
+_PLAIN = (1.0, 1.0, 4)
 _ROUNDING = 1e-12  # a number that is so near to 1 is 1, but for rounding
 _ANSWERS = {None: "", True: "excludes 0", False: "includes 0"}
 _LATEX = {
@@ -57,12 +59,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of cells, of which the first `n_names` in a line are names."""
+    """A table of cells, of which the first `n_names` in a line are names, and the last words."""
 
     header: Sequence[str]
     lines: Sequence[Sequence[Cell]]
     n_names: int = 1
     caption: str = ""
+    n_words: int = 0
 
     def is_number(self, place: int) -> bool:
         """Whether a column holds numbers."""
@@ -70,35 +73,36 @@ class Grid:
 
     @property
     def sides(self) -> str:
-        """The side of each column in a file: names on the left, "l", and values on the right."""
-        return "l" * self.n_names + "r" * (len(self.header) - self.n_names)
+        """The side of each column: names and words on the left, "l", and values on the right."""
+        n_values = len(self.header) - self.n_names - self.n_words
+        return "l" * self.n_names + "r" * n_values + "l" * self.n_words
 
     @property
     def texts(self) -> list[list[str]]:
         """The header and the lines as text."""
         return [[*self.header], *([str(cell) for cell in line] for line in self.lines)]
 
+    @property
+    def title(self) -> str:
+        """The caption in one line."""
+        return self.caption.replace("\n", "; ")
+
     def of(self, places: Sequence[int]) -> "Grid":
         """Return the grid of some columns."""
         header = [self.header[k] for k in places]
         lines = [[line[k] for k in places] for line in self.lines]
         n_names = sum(k < self.n_names for k in places)
-        return replace(self, header=header, lines=lines, n_names=n_names)
+        n_words = sum(k >= len(self.header) - self.n_words for k in places)
+        return replace(self, header=header, lines=lines, n_names=n_names, n_words=n_words)
 
     def without(self, text: str) -> "Grid":
-        """Return the grid without columns of names that hold nothing but a text."""
-        return self.of([
-            k for k in range(len(self.header))
-            if k >= self.n_names or any(line[k].text != text for line in self.lines)
-        ])  # fmt: skip
+        """Return the grid without columns that hold nothing but a text."""
+        columns = range(len(self.header))
+        return self.of([k for k in columns if any(line[k].text != text for line in self.lines)])
 
-    def as_text(self, sides: str = "", *, with_header: bool = True) -> list[str]:
-        """Return aligned lines."""
-        return aligned(self.texts[not with_header :], sides or self.sides)
-
-    def as_html(self, title: str, sides: str = "") -> str:
+    def as_html(self, title: str) -> str:
         """Return a table for notebooks."""
-        return table(title, self.header, self.texts[1:], sides or self.sides)
+        return table(title, self.header, self.texts[1:], self.sides)
 
     def as_markdown(self) -> str:
         """Return a table of Markdown."""
@@ -149,17 +153,15 @@ class ShownAsGrid:
     def _below(self) -> list[str]:
         return []
 
-    def _sides(self) -> str:
-        """Return the side of each column in text and in a notebook; "" for those of files."""
-        return ""
-
     def __str__(self) -> str:
-        grid = self._grid().as_text(self._sides(), with_header=self.has_header)
-        return "\n".join([*self._above(), *grid, *self._below()])
+        grid = self._grid()
+        lines = aligned(grid.texts[not self.has_header :], grid.sides)
+        return "\n".join([*self._above(), *lines, *self._below()])
 
     def _repr_html_(self) -> str:
-        title = "; ".join([type(self).__name__, *self._above(), *self._below()])
-        return self._grid().as_html(title, self._sides())
+        return self._grid().as_html(
+            "; ".join([type(self).__name__, *self._above(), *self._below()])
+        )
 
 
 def _unit_of(texts: Sequence[str]) -> str:
@@ -197,12 +199,10 @@ def with_interval(
         return number(value, unit), ""
     if math.isnan(low) and not math.isnan(value):
         return number(value, unit), "no interval"
-    factor = _PERCENT.get(unit, 1.0)
+    factor, whole, usual = _SCALES.get(unit, _PLAIN)
     width = factor * (high - low)
     decimals = min(_decimals(width), _MOST_DECIMALS + 3) if math.isfinite(width) and width else 0
-    ends = (
-        _rounded(factor * end, max(decimals, _usual(unit)), _whole(unit)) for end in (low, high)
-    )
+    ends = (_rounded(factor * end, max(decimals, usual), whole) for end in (low, high))
     return number(value, unit, decimals), f"[{', '.join(ends)}]"
 
 
@@ -221,22 +221,15 @@ def number(value: float, unit: str = "", decimals: int = 0) -> str:
     >>> number(0.01234, "fraction"), number(12.5, "percent")
     ('1.234 %', '12.500 %')
     """
-    scaled = _PERCENT.get(unit, 1.0) * value
+    factor, whole, usual = _SCALES.get(unit, _PLAIN)
+    scaled, decimals = factor * value, max(decimals, usual)
     if scaled and math.isfinite(scaled):
         decimals = max(decimals, min(_decimals(scaled), _MOST_DECIMALS))
-    text = _rounded(scaled, max(decimals, _usual(unit)), _whole(unit))
-    return f"{text} %" if unit in _PERCENT and math.isfinite(value) else text
+    text = _rounded(scaled, decimals, whole)
+    return f"{text} %" if unit in _SCALES and math.isfinite(value) else text
 
 
-def _usual(unit: str) -> int:
-    return 3 if unit in _PERCENT else 4
-
-
-def _whole(unit: str) -> float:
-    return 100.0 if unit in _PERCENT else 1.0
-
-
-def _rounded(value: float, decimals: int, whole: float = 1.0) -> str:
+def _rounded(value: float, decimals: int, whole: float) -> str:
     """Return a number with so many decimals, or with more where these would show it as 0 or whole.
 
     Two digits are then left of the number, or of what it differs from the `whole` by.
@@ -252,8 +245,7 @@ def _rounded(value: float, decimals: int, whole: float = 1.0) -> str:
     if round(value, decimals) == whole and abs(gap) > _ROUNDING * whole:
         decimals = max(decimals, min(_decimals(gap), _MOST_DECIMALS))
         if round(value, decimals) == whole:
-            least = 10.0**-decimals
-            end = whole - least if gap < 0.0 else whole + least
+            end = whole + math.copysign(10.0**-decimals, gap)
             return f"{'>' if gap < 0.0 else '<'}{end:.{decimals}f}"
     return f"{value:.{decimals}f}"
 

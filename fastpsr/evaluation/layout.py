@@ -1,12 +1,16 @@
-"""The grids of an evaluation, and the words around them."""
+"""An evaluation as text, HTML and files: its grids, and the words around them."""
 
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fastpsr.errors import ArgumentError
 from fastpsr.evaluation.grid import Cell, Grid, number, with_interval
-from fastpsr.results import aligned
+from fastpsr.files import write_text
+from fastpsr.results import aligned, as_json
 
 if TYPE_CHECKING:
     from fastpsr.bootstrap import BootstrapResult
@@ -15,31 +19,53 @@ if TYPE_CHECKING:
 
 #: Name of all samples of a system in tables.
 POOLED = "pooled"
+_ENDINGS = {
+    ".bz2", ".csv", ".gz", ".h5", ".hdf5", ".json", ".npy", ".npz", ".parquet", ".score", ".scores",
+    ".tsv", ".txt", ".xz", ".zst",
+}  # fmt: skip
 
 
-def grids(evaluation: "Evaluation") -> list[Grid]:
-    """Return the values, then the differences; those of two systems stand beside their values."""
+def is_of_one(evaluation: "Evaluation") -> bool:
+    """Whether these are the values of one system that has no name, without groups."""
+    return len(evaluation.groups) == 1 and evaluation.all_samples.system is None
+
+
+def is_of_two(evaluation: "Evaluation") -> bool:
+    """Whether these are the differences of two systems, without groups."""
+    differences = evaluation.differences
+    return len(evaluation.groups) == 2 and bool(differences) and not differences[0].is_of_groups
+
+
+def grids(evaluation: "Evaluation", notes: str = "") -> list[Grid]:
+    """Return the values, then the differences; those of two systems stand beside their values.
+
+    Those of one system have a column of notes, if it is given a name. Captions of differences have
+    a line or two.
+    """
+    if is_of_one(evaluation):
+        return [grid_of_one(evaluation, notes)]
     if is_of_two(evaluation):
-        return [grid_of_two(evaluation)]
-    if len(evaluation.groups) == 1 and evaluation.all_samples.system is None:
-        return [grid_of_one(evaluation)]
+        return [_grid_of_two(evaluation)]
     tables = [grid_of_values(evaluation)]
     if evaluation.differences:
         tables.append(grid_of_differences(evaluation.differences))
+        caption = "differences"
+        if any(pair.excludes_zero for pair in evaluation.differences):
+            caption += "; * where the interval excludes 0"
+        jointly = simultaneous(evaluation.differences, evaluation.intervals)
+        tables[1] = replace(tables[1], caption=f"{caption}\n{jointly}".rstrip())
     return [grid.without("") for grid in tables]
 
 
 def grid_of_one(evaluation: "Evaluation", notes: str = "") -> Grid:
     """Return a line per metric; the column of notes has a name, or there is none."""
-    has_intervals = evaluation.intervals is not None
-    has_intervals |= any(row.low is not None for row in evaluation.rows)
     lines = []
     for row in evaluation.rows:
         cell = value_cell(row)
         interval = Cell(cell.interval, row.low, remarks=cell.remarks)
-        value = [replace(cell, interval="", remarks=()), *[interval] * has_intervals]
-        lines.append([Cell(row.metric), *value, *[Cell(row.note)] * bool(notes)])
-    return Grid(["metric", "value", *["interval"] * has_intervals, *[notes] * bool(notes)], lines)
+        value = replace(cell, interval="", remarks=())
+        lines.append([Cell(row.metric), value, interval, Cell(row.note if notes else "")])
+    return Grid(["metric", "value", "interval", notes], lines, n_words=1).without("")
 
 
 def grid_of_values(evaluation: "Evaluation") -> Grid:
@@ -61,37 +87,29 @@ def grid_of_differences(differences: "Sequence[Difference]") -> Grid:
     cells: dict[tuple[str, str], dict[str, Cell]] = {}  # by pair and place, and metric
     for pair in differences:
         cells.setdefault((pair.name, pair.place), {})[pair.metric] = difference_cell(pair)
-    kinds = {pair.is_of_groups: "system" if pair.is_of_groups else "condition"
-             for pair in differences}  # fmt: skip
+    kinds = dict.fromkeys("system" if d.is_of_groups else "condition" for d in differences)
     lines = [
         [*map(Cell, place), *(cells[place].get(metric, Cell("")) for metric in metrics)]
         for place in sorted(cells, key=lambda place: names.index(place[0]))
     ]
-    return Grid(["difference", " or ".join(kinds.values()), *metrics], lines, 2)
+    return Grid(["difference", " or ".join(kinds), *metrics], lines, 2)
 
 
-def grid_of_two(evaluation: "Evaluation") -> Grid:
+def _grid_of_two(evaluation: "Evaluation") -> Grid:
     """Return sizes and metrics of two systems, and their differences."""
     a, b = (group.system or "" for group in evaluation.groups)
-    more = ["difference", *["interval", "excludes 0"] * (evaluation.intervals is not None)]
     names, sizes = _sizes(evaluation)
-    lines = [
-        [Cell(name), *cells, *[Cell("")] * len(more)]
-        for name, *cells in zip(names, *sizes, strict=True)
-    ]
+    nothing = [Cell("")] * 3
+    lines = [[Cell(name), *of_both, *nothing] for name, *of_both in zip(names, *sizes, strict=True)]
     for pair in evaluation.differences:
         values = [Cell(number(row.value, row.unit), row.value) for row in (pair.a, pair.b)]
         cell = difference_cell(pair)
         answer = {None: "", True: "yes", False: "no"}[cell.excludes_zero]
         compared = [Cell(cell.text, cell.number), Cell(cell.interval), Cell(answer)]
-        lines.append([Cell(pair.metric), *values, *compared[: len(more)]])
-    return Grid(["metric", a, b, *more], lines)
-
-
-def is_of_two(evaluation: "Evaluation") -> bool:
-    """Whether these are the differences of two systems, without groups."""
-    differences = evaluation.differences
-    return len(evaluation.groups) == 2 and bool(differences) and not differences[0].is_of_groups
+        lines.append([Cell(pair.metric), *values, *compared])
+    header = ["metric", a, b, "difference", "interval", "excludes 0"]
+    caption = f"difference: {evaluation.differences[0].name}"
+    return Grid(header, lines, caption=caption).without("")
 
 
 def value_cell(row: "Row") -> Cell:
@@ -130,50 +148,32 @@ def _sizes(evaluation: "Evaluation") -> tuple[list[str], list[list[Cell]]]:
 def as_text(evaluation: "Evaluation", width: int) -> str:
     """Return a line per metric, or a column per system and group, and the words around these."""
     lines = [evaluation.settings] if evaluation.settings else []
-    tables = grids(evaluation)
-    if len(evaluation.groups) == 1 and evaluation.all_samples.system is None:
-        rows = grid_of_one(evaluation, "note").texts[1:]
-        rows = [[name, f"{value:>10}", *more] for name, value, *more in rows]
-        places = [k for k in range(len(rows[0])) if any(row[k] for row in rows)]
-        cells = [[row[k] for k in places] for row in rows]
+    grid, *of_differences = grids(evaluation, "note")
+    if is_of_one(evaluation):
+        rows = [[name, f"{value:>10}", *more] for name, value, *more in grid.texts[1:]]
         lines = [
             str(evaluation.all_samples),
             *lines,
-            *aligned(cells, "lr" + "l" * (len(places) - 2)),
+            *aligned(rows, "lr" + "l" * (len(rows[0]) - 2)),
         ]
-        return "\n".join([*lines, *remarks(evaluation)])
-    if is_of_two(evaluation):
-        lines.append(f"difference: {evaluation.differences[0].name}")
-        lines += _one_below_another(_tables(tables[0].texts, 1, width))
+    elif is_of_two(evaluation):
+        lines += [grid.caption, "\n\n".join(_tables(grid.texts, 1, width))]
     else:
-        lines += _in_columns(tables[0], width)
-        for grid in tables[1:]:
-            lines += ["", *headings_of_differences(evaluation), *_in_columns(grid, width)]
-    return "\n".join([*lines, *gaps(evaluation), *remarks(evaluation)])
+        lines.append(_in_columns(grid, width))
+    for grid in of_differences:
+        lines += ["", grid.caption, _in_columns(grid, width)]
+    notes = [] if is_of_one(evaluation) else gaps(evaluation)
+    return "\n".join([*lines, *notes, *remarks(evaluation)])
 
 
 def as_html(evaluation: "Evaluation") -> str:
     """Return tables for notebooks."""
+    grid, *of_differences = grids(evaluation, "note")
     several = len(evaluation.groups) > 1
-    what = f"{len(evaluation.groups)} groups of samples" if several else evaluation.all_samples
-    title = "; ".join(filter(None, [str(what), *remarks(evaluation), evaluation.settings]))
-    if several:
-        html = grid_of_values(evaluation).without("").as_html(title)
-    else:
-        grid = grid_of_one(evaluation, "note")
-        html = grid.as_html(title, f"{grid.sides[:-1]}l")
-    if evaluation.differences:
-        html += grids(evaluation)[-1].as_html("; ".join(headings_of_differences(evaluation)))
-    return html
-
-
-def headings_of_differences(evaluation: "Evaluation") -> list[str]:
-    """Return what stands above a table of differences: of stars and intervals, if it has some."""
-    has_stars = any(pair.excludes_zero for pair in evaluation.differences)
-    heading = "differences"
-    if has_stars and not is_of_two(evaluation):  # which has a column for it
-        heading += "; * where the interval excludes 0"
-    return [heading, *filter(None, [simultaneous(evaluation.differences, evaluation.intervals)])]
+    what = f"{len(evaluation.groups)} groups of samples" if several else str(evaluation.all_samples)
+    words = [what, grid.caption, *remarks(evaluation), evaluation.settings]
+    html = grid.as_html("; ".join(filter(None, words)))
+    return html + "".join(other.as_html(other.title) for other in of_differences)
 
 
 def simultaneous(differences: "Sequence[Difference]", intervals: "Intervals | None") -> str:
@@ -189,7 +189,7 @@ def simultaneous(differences: "Sequence[Difference]", intervals: "Intervals | No
     return f"{level}{of_groups} are simultaneous over {n} differences of each metric"
 
 
-def _in_columns(grid: Grid, width: int) -> list[str]:
+def _in_columns(grid: Grid, width: int) -> str:
     """Return a line per column of a grid, and a column per line, as text.
 
     Columns that exceed the width are continued in a further table. If more than two tables were
@@ -207,14 +207,10 @@ def _in_columns(grid: Grid, width: int) -> list[str]:
     tables = _tables(turned, 1, width)
     if len(tables) > 2:
         tables = min(tables, _tables(lines, n_names, width), key=len)
-    return _one_below_another(tables)
+    return "\n\n".join(tables)
 
 
-def _one_below_another(tables: Sequence[Sequence[str]]) -> list[str]:
-    return [line for table in tables for line in ("", *table)][1:]
-
-
-def _tables(rows: Sequence[Sequence[str]], n_names: int, width: int) -> list[list[str]]:
+def _tables(rows: Sequence[Sequence[str]], n_names: int, width: int) -> list[str]:
     """Return tables of as many columns as fit, each after the first columns, which are names."""
     widths = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)]
     tables = []
@@ -225,9 +221,60 @@ def _tables(rows: Sequence[Sequence[str]], n_names: int, width: int) -> list[lis
         while end < len(widths) and sum(widths[begin : end + 1]) <= room:
             end += 1
         cells = [[*row[:n_names], *row[begin:end]] for row in rows]
-        tables.append(aligned(cells, "l" * n_names + "r" * (end - begin)))
+        tables.append("\n".join(aligned(cells, "l" * n_names + "r" * (end - begin))))
         begin = end
     return tables
+
+
+# Files
+
+
+def write(evaluation: "Evaluation", path: str | os.PathLike[str]) -> None:
+    """Write an evaluation in the format that the ending of the path names."""
+    make = _BY_ENDING.get(Path(path).suffix)
+    if make is None:
+        *endings, last = _BY_ENDING
+        rule = f"must end in {', '.join(endings)} or {last}, not {os.fspath(path)!r}"
+        raise ArgumentError("path", rule)
+    write_text(path, make(evaluation))
+
+
+def as_markdown(evaluation: "Evaluation") -> str:
+    """Return a table of values, then of differences; of two systems, both are in one."""
+    grid, *others = grids(evaluation)
+    below = [f"\n{other.title}\n\n{other.as_markdown()}" for other in others]
+    return "".join([grid.as_markdown(), *below])
+
+
+def as_latex(evaluation: "Evaluation") -> str:
+    """Return a tabular of values, then of differences, as for Markdown; it needs booktabs.
+
+    Systems that are called by their files are named without the endings of these.
+    """
+    grid, *others = (grid.without(POOLED) for grid in grids(_without_endings(evaluation)))
+    below = [f"\n% {other.title}\n{other.as_latex()}" for other in others]
+    return "".join([grid.as_latex(), *below])
+
+
+def _without_endings(evaluation: "Evaluation") -> "Evaluation":
+    """Return an evaluation whose systems have no endings of files, if their names still differ."""
+    names = {group.system for group in evaluation.groups if group.system is not None}
+    short = {name: _without_ending(name) for name in names}
+    differ = names and len(set(short.values())) == len(names)
+    return evaluation.renamed(short) if differ else evaluation
+
+
+def _without_ending(name: str) -> str:
+    stem, dot, ending = name.rpartition(".")
+    return _without_ending(stem) if stem and f"{dot}{ending.lower()}" in _ENDINGS else name
+
+
+_BY_ENDING: Mapping[str, Callable[["Evaluation"], str]] = {
+    ".json": lambda evaluation: as_json(evaluation.to_dict()),
+    ".csv": lambda evaluation: evaluation.to_frame().write_csv(),
+    ".md": as_markdown,
+    ".tex": as_latex,
+}
 
 
 # Words
@@ -247,12 +294,10 @@ def gaps(evaluation: "Evaluation") -> list[str]:
     lines = []
     for group in evaluation.groups:
         rows = evaluation.of(group)
-        outside = [row for row in rows if math.isfinite(row.value) and row.is_outside]
-        notes = reasons(rows) | {
-            corrected(row.corrected, row.unit): [row.metric]
-            for row in outside
-            if row.corrected is not None
-        }
+        notes = reasons(rows)
+        for row in rows:
+            if row.corrected is not None and row.is_outside and math.isfinite(row.value):
+                notes[corrected(row.corrected, row.unit)] = [row.metric]
         place = ", ".join(name for name in (group.system, group.group or POOLED) if name)
         for note, metrics in notes.items():
             which = "" if len(metrics) == len(rows) else f"{', '.join(metrics)}: "
@@ -265,20 +310,18 @@ def remarks(evaluation: "Evaluation") -> list[str]:
 
     Lines on the best calibrators follow.
     """
-    intervals = evaluation.intervals
     lines, in_doubt = [], set()
     results: list[tuple[tuple[str | None, str | None], str, Row | BootstrapResult]]
     results = [((row.system, row.group), row.metric, row) for row in evaluation.rows]
     results += [((d.place, d.name), d.metric, d.result) for d in evaluation.differences if d.result]
     for place, metric, result in results:
         about = f"{', '.join(filter(None, place))}: ".removeprefix(": ") + metric
-        if undefined := counted_if_many(result.n_undefined, intervals):
+        if undefined := counted_if_many(result.n_undefined, evaluation.intervals):
             lines.append(f"{about} is {undefined}")
+            if getattr(result, "role", "") == "RCL":
+                in_doubt.add(place)
         if result.caution:
             lines.append(f"{about} has {result.caution}")
-    for row in evaluation.rows:
-        if row.role == "RCL" and counted_if_many(row.n_undefined, intervals):
-            in_doubt.add((row.system, row.group))
     for group in evaluation.groups:
         if group.best_calibrator is not None:
             system = f"{group.system}: " if group.system else ""

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from fastpsr.bootstrap.settings import Intervals, Progress
 from fastpsr.bootstrap.values import Job, draw_replicates
-from fastpsr.caching import cached_property
 from fastpsr.calibration import CrossFit
 from fastpsr.calibration.base import Calibrator, require_weights
 from fastpsr.calibration.fold_losses import FoldLossSums
@@ -24,55 +23,58 @@ from fastpsr.rules import ScoringRule
 
 
 @dataclass(frozen=True, eq=False)
-class NestedLosses:
-    """Summed losses of C calibrators in R replicates, from which choices follow.
+class Choices:
+    """Losses of C calibrators in R replicates, and the choices that follow from them.
 
     Attributes
     ----------
-    rule : ScoringRule
-    folds : Folds
-    given_priors : ndarray of float64, shape (K,), or None
-    losses : ndarray of float64, shape (C, R, E, K)
-        By the pairs of a calibrator and a fold in ``folds.served``.
-    weights : ndarray of float64, shape (R, F, K)
-        Of each class in each fold.
+    naive : ndarray of float64, shape (R,)
+        Expected loss of the priors as posteriors.
+    expected : ndarray of float64, shape (C, R)
+        Expected loss of each calibrator, cross-fitted.
+    winners : ndarray of int64, shape (R, F)
+        The calibrator that is chosen for each fold by losses on the others.
+    nested : ndarray of float64, shape (R,)
+        Normalized score of what is chosen for each fold on that fold.
     """
 
-    rule: ScoringRule
-    folds: Folds
-    given_priors: Floats | None
-    losses: Floats
-    weights: Floats
+    naive: Floats
+    expected: Floats
+    winners: NDArray[np.int64]
+    nested: Floats
 
     @classmethod
+    @np.errstate(over="ignore", invalid="ignore")  # losses near the largest float
     def of(cls, rule: ScoringRule, folds: Folds, given_priors: Any, tables: list[Floats]) -> Self:
-        """Take (R, E + F, K) tables of losses and weights of each calibrator."""
-        n_served = len(folds.served)
+        """Take tables of losses and weights of each calibrator, (R, E + F, K).
+
+        Losses are those of the E pairs of a calibrator and a fold in ``folds.served``. Replicates
+        in which some are undefined are left out.
+        """
+        n_served, n_folds, may_train = len(folds.served), folds.n_folds, folds.may_train
         losses = np.stack([table[:, :n_served] for table in tables])
         is_defined = ~np.isnan(losses).any(axis=(0, 2, 3))
-        return cls(
-            rule, folds, given_priors, losses[:, is_defined], tables[0][is_defined, n_served:]
-        )
+        losses, weights = losses[:, is_defined], tables[0][is_defined, n_served:]
+        class_weights = weights.sum(axis=1)
+        priors = class_weights / class_weights.sum(axis=1, keepdims=True)
+        if given_priors is not None:
+            priors = np.broadcast_to(given_priors, class_weights.shape)
+        naive = rule.entropies(np.ascontiguousarray(priors))
 
-    @cached_property
-    def priors(self) -> Floats:
-        """Priors of the evaluation, (R, K)."""
-        if self.given_priors is not None:
-            return np.broadcast_to(self.given_priors, self.weights[:, 0].shape)
-        totals = self.weights.sum(axis=1)
-        return np.asarray(totals / totals.sum(axis=1, keepdims=True))
+        def means(losses: Floats, weights: Floats) -> Floats:
+            if given_priors is None:
+                return np.asarray(losses.sum(axis=-1) / weights.sum(axis=-1))
+            used = given_priors > 0.0
+            return np.asarray((losses[..., used] / weights[..., used]) @ given_priors[used])
 
-    @cached_property
-    def naive(self) -> Floats:
-        """Expected loss of the priors as posteriors, (R,)."""
-        return self.rule.entropies(np.ascontiguousarray(self.priors))
-
-    @cached_property
-    @np.errstate(over="ignore", invalid="ignore")  # losses near the largest float
-    def expected(self) -> Floats:
-        """Expected loss of each calibrator, cross-fitted, (C, R)."""
-        losses = self.losses[:, :, : self.folds.n_folds].sum(axis=2)
-        return self._mean(losses, self.weights.sum(axis=1))
+        expected = means(losses[:, :, :n_folds].sum(axis=2), class_weights)
+        n_pairs = may_train.sum(axis=1)
+        first = np.cumsum(n_pairs) - n_pairs  # of the pairs of each fold
+        without = means(np.add.reduceat(losses[:, :, n_folds:], first, axis=2), may_train @ weights)
+        winners = np.where(np.isnan(without), np.inf, without).argmin(axis=0)
+        replicates, places = np.indices(winners.shape)
+        nested = means(losses[winners, replicates, places].sum(axis=1), class_weights)
+        return cls(naive, expected, winners, nested / naive)
 
     @property
     def scores(self) -> Floats:
@@ -84,32 +86,6 @@ class NestedLosses:
         """Return scores less those of a calibrator, (C, R); equal infinite ones differ by 0."""
         with np.errstate(over="ignore", invalid="ignore"):
             return np.where(self.scores == self.scores[best], 0.0, self.scores - self.scores[best])
-
-    @cached_property
-    @np.errstate(over="ignore", invalid="ignore")  # losses near the largest float
-    def winners(self) -> NDArray[np.int64]:
-        """The calibrator that is chosen for each fold by losses on the others, (R, F)."""
-        n_folds, may_train = self.folds.n_folds, self.folds.may_train
-        n_pairs = may_train.sum(axis=1)
-        first = np.cumsum(n_pairs) - n_pairs  # of the pairs of each fold
-        losses = np.add.reduceat(self.losses[:, :, n_folds:], first, axis=2)
-        scores = self._mean(losses, may_train @ self.weights)
-        return np.asarray(np.where(np.isnan(scores), np.inf, scores).argmin(axis=0))
-
-    @cached_property
-    @np.errstate(over="ignore", invalid="ignore")  # losses near the largest float
-    def nested(self) -> Floats:
-        """Expected loss of what is chosen for each fold on that fold, (R,)."""
-        replicates, folds = np.indices(self.winners.shape)
-        losses = self.losses[self.winners, replicates, folds]
-        return self._mean(losses.sum(axis=1), self.weights.sum(axis=1))
-
-    def _mean(self, losses: Floats, weights: Floats) -> Floats:
-        """Return expected losses of sums by class (..., K)."""
-        if self.given_priors is None:
-            return np.asarray(losses.sum(axis=-1) / weights.sum(axis=-1))
-        used = self.given_priors > 0.0
-        return np.asarray((losses[..., used] / weights[..., used]) @ self.given_priors[used])
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,47 +141,52 @@ class _TableOfLosses(Statistic[tuple[Any, FoldLosses], Floats]):
         return np.concatenate([losses.of_served, losses.of_folds])
 
 
-def nested_losses(
-    calibrators: Mapping[str, Calibrator], rule: ScoringRule, train: CrossFit, data: Data
-) -> tuple[NestedLosses, list[Job]]:
-    """Return the losses on the data, (R = 1), and jobs that replicate them."""
-    begin(data)
-    if not data.class_weights.all():
-        require_weights(data.class_weights, data.kind)
-    folds = train.folds_of(data).nested()
-    statistics = [
-        _TableOfLosses(name, rule, calibrator, folds) for name, calibrator in calibrators.items()
-    ]
-    jobs = [Job(statistic, data) for statistic in statistics]
-    values = [partial(statistic.value_on, data) for statistic in statistics]
-    answers = side_by_side(*values, *(job.prepare for job in jobs), over=data)
-    tables = answers[: len(jobs)]
-    for job, table in zip(jobs, tables, strict=True):
-        job.shape = table.shape
-    priors = data.given_priors
-    return NestedLosses.of(rule, folds, priors, [table[None] for table in tables]), jobs
+class NestedChoice:
+    """The choice among calibrators in nested cross-fitting, on data and in replicates.
 
-
-def draw_losses(
-    losses: NestedLosses, jobs: list[Job], settings: Intervals, progress: Progress
-) -> NestedLosses:
-    """Return the losses in replicates, all of the same draws, with calibrators fitted again.
-
-    Those that are undefined are left out, with a warning.
+    Attributes
+    ----------
+    on_data : Choices
+        With R = 1.
     """
-    n_resamples, units = settings.n_resamples, settings.resampling.units(jobs[0].whole)
-    with in_silence():
-        tables = draw_replicates(
-            jobs, units, n_resamples, settings.seed, jointly=True, progress=progress
-        )
-        replicates = NestedLosses.of(losses.rule, losses.folds, losses.given_priors, tables)
-    n_undefined = n_resamples - replicates.naive.size
-    if n_undefined > n_resamples - 2:
-        raise ValueError(f"calibrators cannot be fitted to {n_undefined:,} of {n_resamples:,} "
-                         "replicates: there are too few samples of some class")  # fmt: skip
-    if n_undefined:
-        warn(
-            f"the choice is undefined in {n_undefined:,} of {n_resamples:,} replicates, which "
-            "are left out: a class is missing there, or a calibrator has no optimum"
-        )
-    return replicates
+
+    def __init__(
+        self, calibrators: Mapping[str, Calibrator], rule: ScoringRule, train: CrossFit, data: Data
+    ) -> None:
+        begin(data)
+        if not data.class_weights.all():
+            require_weights(data.class_weights, data.kind)
+        folds = train.folds_of(data).nested()
+        self._choices = partial(Choices.of, rule, folds, data.given_priors)
+        tables = [
+            _TableOfLosses(name, rule, calibrator, folds)
+            for name, calibrator in calibrators.items()
+        ]
+        self._jobs = [Job(table, data) for table in tables]
+        values = [partial(table.value_on, data) for table in tables]
+        answers = side_by_side(*values, *(job.prepare for job in self._jobs), over=data)
+        for job, table in zip(self._jobs, answers, strict=False):
+            job.shape = table.shape
+        self.on_data: Choices = self._choices([table[None] for table in answers[: len(tables)]])
+
+    def replicates(self, settings: Intervals, progress: Progress) -> Choices:
+        """Return the choices in replicates, all of the same draws, with calibrators fitted again.
+
+        Those that are undefined are left out, with a warning.
+        """
+        n, units = settings.n_resamples, settings.resampling.units(self._jobs[0].whole)
+        with in_silence():
+            tables = draw_replicates(
+                self._jobs, units, n, settings.seed, jointly=True, progress=progress
+            )
+            choices: Choices = self._choices(tables)
+        n_undefined = n - choices.naive.size
+        if n_undefined > n - 2:
+            raise ValueError(f"calibrators cannot be fitted to {n_undefined:,} of {n:,} "
+                             "replicates: there are too few samples of some class")  # fmt: skip
+        if n_undefined:
+            warn(
+                f"the choice is undefined in {n_undefined:,} of {n:,} replicates, which are left "
+                "out: a class is missing there, or a calibrator has no optimum"
+            )
+        return choices

@@ -14,7 +14,7 @@ from fastpsr.calibration.base import Calibrator, FitTransform, as_calibrator
 from fastpsr.data import By, Data, Floats, Kind, Part, Predictions, Transform, check_data, mapped
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation.grid import Cell, Grid, ShownAsGrid
-from fastpsr.evaluation.nested_choice import NoCalibration, draw_losses, nested_losses
+from fastpsr.evaluation.nested_choice import NestedChoice, NoCalibration
 from fastpsr.metrics import ExpectedScore
 from fastpsr.options import with_hints
 from fastpsr.results import Result
@@ -143,7 +143,6 @@ class Selection(ShownAsGrid, Result):
         return str(self)
 
     def _grid(self) -> Grid:
-        has_rcl = not all(np.isnan(candidate.rcl) for candidate in self.table)  # of raw scores
         lines = []
         for candidate in self.table:
             is_chosen = candidate.name == self.chosen
@@ -152,17 +151,15 @@ class Selection(ShownAsGrid, Result):
                 [
                     Cell(candidate.name + "*" * is_chosen),
                     Cell(f"{candidate.score:.4f}"),
-                    *[Cell(f"{candidate.rcl:.2f} %")] * has_rcl,
+                    Cell("" if np.isnan(candidate.rcl) else f"{candidate.rcl:.2f} %"),
                     Cell(f"{candidate.difference:+.4f}{ends}"),
                 ]
             )
-        return Grid(["", self.label, *["RCL"] * has_rcl, "difference"], lines)
+        header = ["", self.label, "RCL", "difference"]
+        return Grid(header, lines, n_words=1).without("")
 
     def _interval(self, low: float, high: float, sign: str = "") -> str:
         return f"  [{low:{sign}.4f}, {high:{sign}.4f}]" if self.n_resamples else ""
-
-    def _sides(self) -> str:
-        return "l" + "r" * (len(self._grid().header) - 2) + "l"
 
     def _below(self) -> list[str]:
         nested = f"{self.score:.4f}{self._interval(self.low, self.high)}"
@@ -282,7 +279,6 @@ def select(
     chosen: dp; nested NCE 0.0868, optimism +0.0000
     """
     check_data(predictions)
-    _check_by(by, candidates)
     rule = Log() if rule is None else rule
     check_rule(rule)
     train = CrossFit() if train is None else train
@@ -293,38 +289,38 @@ def select(
     report = as_progress(progress)
     compared, left_out = _compared(candidates, predictions, by)
     data = mapped(predictions, _AsLLRs()) if predictions.kind == "raw scores" else predictions
-    losses, jobs = nested_losses(compared, rule, train, data)
-    names, scores = list(compared), losses.scores[:, 0]
+    choice = NestedChoice(compared, rule, train, data)
+    on_data, names = choice.on_data, list(compared)
+    expected, scores, nested = on_data.expected[:, 0], on_data.scores[:, 0], on_data.nested[0]
     best = int(np.argmin(scores))
-    differences = losses.differences(best)[:, 0]
+    differences = on_data.differences(best)[:, 0]
     ends, nested_ends, n_undefined = np.full((len(names), 2), np.nan), (np.nan, np.nan), 0
     alike = [names[best]]
     if settings is not None:
-        replicates = draw_losses(losses, jobs, settings, report)
+        replicates = choice.replicates(settings, report)
         n_undefined = n_resamples - replicates.naive.size
         ends = _simultaneous_ends(differences, replicates.differences(best), confidence_level)
         alike = [name for name, (low, high) in zip(names, ends, strict=True) if low <= 0.0 <= high]
-        nested_ends = percentile(replicates.nested / replicates.naive, confidence_level)
-    expected = losses.expected[:, 0]
-    rcl = _rcl(
-        expected, _raw_score(rule, candidates, dict(zip(names, expected, strict=True)), predictions)
-    )
-    numbers = zip(expected, scores, rcl, differences, *ends.T, strict=True)
+        nested_ends = percentile(replicates.nested, confidence_level)
+    raw = [loss for name, loss in zip(names, expected, strict=True) if candidates[name] is None]
+    if not raw:  # raw scores have none
+        is_raw = predictions.kind == "raw scores"
+        raw = [np.nan if is_raw else ExpectedScore(rule, normalized=False)(predictions)]
+    numbers = zip(expected, scores, _rcl(expected, raw[0]), differences, *ends.T, strict=True)
     table = tuple(
         Candidate(name, *map(float, of_candidate))
         for name, of_candidate in zip(names, numbers, strict=True)
     )
     fitted = {name: _fitted(candidates[name], predictions, by) for name in alike}
-    nested = float((losses.nested / losses.naive)[0])
     return Selection(
         table=table,
         chosen=names[best],
         calibrator=fitted[names[best]],
-        score=nested,
+        score=float(nested),
         low=float(nested_ends[0]),
         high=float(nested_ends[1]),
-        optimism=nested - float(scores[best]) if np.isfinite(nested) else float("nan"),
-        choices=tuple(names[k] for k in losses.winners[0]),
+        optimism=float(nested - scores[best] if np.isfinite(nested) else np.nan),
+        choices=tuple(names[k] for k in on_data.winners[0]),
         alike=tuple(alike),
         simplest=min(alike, key=lambda name: _n_parameters(fitted[name])),
         left_out=left_out,
@@ -336,25 +332,20 @@ def select(
     )
 
 
-def _check_by(by: Any, candidates: Any) -> None:
-    """Raise unless conditions are given where there is a candidate by condition, and only there."""
-    calibrators = candidates.values() if isinstance(candidates, Mapping) else ()
-    if any(isinstance(candidate, ByCondition) for candidate in calibrators):
-        if by is None:
-            raise ArgumentError("by", 'must be given for ByCondition, such as {"gender": ids}')
-    elif by is not None:
-        rule = "is for candidates by condition, of which there is none"
-        raise ArgumentError("by", rule, remedy="pass ByCondition(calibrator) among them")
-
-
 def _compared(
     candidates: Candidates, data: Data, by: By | None
 ) -> tuple[dict[str, Calibrator], dict[str, str]]:
-    """Return the candidates that can be compared, and why others cannot."""
+    """Return what is cross-fitted of candidates that can be compared, and why others cannot."""
     if not isinstance(candidates, Mapping) or not candidates:
         raise ArgumentError(
             "candidates", f"must be a dict of name to calibrator, or to None, not {candidates!r}"
         )
+    are_by_condition = [isinstance(each, ByCondition) for each in candidates.values()]
+    if by is None and any(are_by_condition):
+        raise ArgumentError("by", 'must be given for ByCondition, such as {"gender": ids}')
+    if by is not None and not any(are_by_condition):
+        rule = "is for candidates by condition, of which there is none"
+        raise ArgumentError("by", rule, remedy="pass ByCondition(calibrator) among them")
     compared: dict[str, Calibrator] = {}
     left_out = {}
     for name, candidate in candidates.items():
@@ -383,18 +374,6 @@ class _AsLLRs(Transform):
 
     def __call__(self, part: Part) -> Predictions:
         return part.predictions.replace_scores("likelihoods", part.predictions.scores)
-
-
-def _raw_score(
-    rule: ScoringRule, candidates: Candidates, expected: Mapping[str, float], data: Data
-) -> float:
-    """Return the expected loss without calibration; nan for raw scores, which have none."""
-    for name, loss in expected.items():
-        if candidates[name] is None:
-            return loss
-    if data.kind == "raw scores":
-        return float("nan")
-    return ExpectedScore(rule, normalized=False)(data)
 
 
 def _rcl(expected: Floats, raw: float) -> Floats:

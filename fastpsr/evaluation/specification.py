@@ -81,12 +81,9 @@ def named_metrics(
         }
     named: dict[str, AnyMetric] = {}
     for metric in metrics:
-        by_name = metrics_named(metric, n_classes, kind, **options)
-        for name in by_name:
+        for name, of_name in metrics_named(metric, n_classes, kind, **options).items():
             if name in named:
-                remedy = "pass a dict of name to metric"
-                raise ArgumentError(
-                    "metrics", f"must differ in name, but two are {name!r}", None, remedy
-                )
-        named |= by_name
+                rule = f"must differ in name, but two are {name!r}"
+                raise ArgumentError("metrics", rule, remedy="pass a dict of name to metric")
+            named[name] = of_name
     return named

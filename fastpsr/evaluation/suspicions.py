@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.caching import cached_property
 from fastpsr.calibration.affine import DirectionPreserving
 from fastpsr.costs import CostMatrix, bayes_decisions
 from fastpsr.counts import begin, count
@@ -14,14 +13,23 @@ from fastpsr.data import Data, Floats, Part, Predictions
 from fastpsr.data.steps import Step
 from fastpsr.data.suspicion import FEWEST, are_like_probabilities, posteriors_as_llrs
 from fastpsr.errors import SuspicionWarning, in_silence
-from fastpsr.metrics import Cllr
+from fastpsr.metrics import AUC, Cllr
 
 _ERRORS = 3.0  # number of standard errors for a warning
 _LARGE_SCALE = 3.0  # cosine similarities need a larger scale, LLRs a smaller one
-_N_CODES = 1 << 16  # bfloat16 numbers
-_ENOUGH = 1 << 16  # samples of either class, of a part
+_ENOUGH = 1 << 16  # samples of a part
 _SHOWN = 3  # classes that a message shows
 _MOST_CLASSES = 1_024  # whose pairs are counted
+
+_DECISIONS = SuspicionWarning(
+    "decisions",
+    "the posteriors are all 0 or 1, as decisions are",
+    "pass the probabilities that were decided on (predict_proba); decisions are for expected_cost",
+)
+_AS_RAW_SCORES = (
+    "make predictions with from_raw_scores (scan_parquet: raw_scores=), and LLRs of these with "
+    "cross_fit(DirectionPreserving(), predictions)"
+)
 
 
 def suspicions(data: Data) -> tuple[SuspicionWarning, ...]:
@@ -44,8 +52,8 @@ def suspicions(data: Data) -> tuple[SuspicionWarning, ...]:
     For weighted samples the effective number of samples is used.
 
     Scores are rounded to 16 bits (bfloat16: two to three digits), which needs one read, and an
-    amount of memory that does not depend on the size of the data. In parts with more than 131,072
-    samples only some of the larger class are used, always including the lowest and the highest.
+    amount of memory that does not depend on the size of the data. Of parts with more than 65,536
+    samples every n-th is used, besides the lowest and the highest.
 
     References
     ----------
@@ -55,166 +63,80 @@ def suspicions(data: Data) -> tuple[SuspicionWarning, ...]:
     section 11.7, for effective numbers.
     """
     begin(data)
+    if data.n_classes > _MOST_CLASSES:
+        return ()
+    counts, suspected = count(CountCells(data.n_classes).over(data)), []
     if data.n_classes > 2:
-        if data.n_classes > _MOST_CLASSES:
-            return ()
-        decided = count(CountDecisions(data.n_classes).over(data))
-        suspected = _permuted(decided.counts)
-        if decided.are_certain and data.class_sizes.sum() >= FEWEST:
-            suspected.append(_LIKE_DECISIONS)
-        return tuple(suspected)
-    counted = count(CountCoarsely(data.has_weights).over(data))
-    sizes = data.class_sizes
-    suspected = []
-    has_moments = counted.values.size > 1 and np.isfinite(counted.n_effective).all()
-    if data.kind == "likelihoods":
-        if sizes.sum() >= FEWEST and are_like_probabilities(counted.values):
-            suspected.append(posteriors_as_llrs())
-        elif sizes.min() >= FEWEST and has_moments:
-            suspected += _like_cosines(counted) or _far_from_calibrated(counted)
-    if has_moments:
-        suspected += _reversed(counted)
-    if data.kind == "posteriors" and sizes.sum() >= FEWEST and np.isinf(counted.values).all():
-        suspected.append(_LIKE_DECISIONS)
+        certain, uncertain = np.split(counts, 2, axis=1)
+        are_certain = not uncertain.any()
+        suspected += _permuted(certain + uncertain)
+    else:
+        coarse = _coarse(counts)
+        differ = coarse.class_sizes.all() and coarse.scores.min() < coarse.scores.max()
+        are_certain = data.kind == "posteriors" and bool(np.isinf(coarse.scores).all())
+        if data.kind == "likelihoods":
+            if data.class_sizes.sum() >= FEWEST and are_like_probabilities(coarse.scores):
+                suspected.append(posteriors_as_llrs())
+            elif data.class_sizes.min() >= FEWEST and differ:
+                suspected += _miscalibrated(coarse)
+        if differ:
+            suspected += _reversed(coarse)
+    if are_certain and counts.any() and data.class_sizes.sum() >= FEWEST:
+        suspected.append(_DECISIONS)
     return tuple(suspected)
 
 
-_LIKE_DECISIONS = SuspicionWarning(
-    "decisions",
-    "the posteriors are all 0 or 1, as decisions are",
-    "pass the probabilities that were decided on (predict_proba); decisions are for expected_cost",
-)
+def _coarse(counts: Floats) -> Predictions:
+    """Return weighted samples of the counts by the first 16 bits of scores as float32, (2, C)."""
+    labels, codes = np.nonzero(counts)
+    scores = (codes.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    return Predictions.from_raw_scores(labels, scores, sample_weight=counts[labels, codes])
 
 
-@dataclass(frozen=True, eq=False)
-class Decided:
-    """How samples are decided.
-
-    Attributes
-    ----------
-    counts : ndarray of float64, shape (K, K)
-        How often samples of each class have each class as their likeliest; weighted samples count
-        as their effective number.
-    are_certain : bool
-        Whether posteriors are all 0 or 1.
-    """
-
-    counts: Floats
-    are_certain: bool
-
-
-@dataclass(frozen=True, eq=False)
-class Coarse:
-    """Distribution of scores that are rounded to 16 bits.
-
-    Attributes
-    ----------
-    values : ndarray of float64, shape (V,)
-        Distinct scores, ascending.
-    shares : ndarray of float64, shape (2, V)
-        Fraction of the weight of each class at each score.
-    n_effective : ndarray of float64, shape (2,)
-        Effective number of samples of each class; nan if there are none, or squares of weights
-        overflow.
-    """
-
-    values: Floats
-    shares: Floats
-    n_effective: Floats
-
-    @property
-    def auc(self) -> float:
-        """The area under the ROC of the rounded scores."""
-        non, tar = self.shares
-        return float((tar * (np.cumsum(non) - 0.5 * non)).sum())
-
-    @property
-    def pooled(self) -> Floats:
-        """Fraction of all samples at each score, (V,)."""
-        return np.asarray(self.n_effective @ self.shares / self.n_effective.sum())
-
-    @property
-    def are_separate(self) -> bool:
-        """Whether no score of class 0 lies above any of class 1."""
-        non, tar = (self.values[share > 0.0] for share in self.shares)
-        return bool(non[-1] <= tar[0])
-
-    @cached_property
-    def rows(self) -> Predictions:
-        """The rounded LLRs, weighted."""
-        y, place = np.nonzero(self.shares)
-        counts = self.shares[y, place] * self.n_effective[y]
-        return Predictions.from_llrs(y, self.values[place], sample_weight=counts)
-
-    @cached_property
-    def fitted(self) -> DirectionPreserving | None:
-        """Direction-preserving calibration; None if there is none."""
-        try:
-            with in_silence():
-                return DirectionPreserving().fit(self.rows)
-        except ValueError:
-            return None
-
-    def fitted_scale(self) -> float:
-        """Scale of direction-preserving calibration; nan if there is none."""
-        if self.are_separate:
-            return float("inf")
-        return float("nan") if self.fitted is None else self.fitted.scale_
-
-
-def _like_cosines(counted: Coarse) -> list[SuspicionWarning]:
-    values, pooled = counted.values, counted.pooled
-    if values[0] < -1.0 or values[-1] > 1.0 or (values == np.rint(values)).all():
-        return []
-    scale = counted.fitted_scale()
-    variance = pooled @ (values - pooled @ values) ** 2
-    gap = counted.shares[1] @ values - counted.shares[0] @ values  # for LLRs about the variance
-    standard_error = np.sqrt(variance * (1.0 / counted.n_effective).sum())
-    if not (scale > _LARGE_SCALE and gap > variance + _ERRORS * standard_error):
-        return []
-    factor = "a factor without bound" if np.isinf(scale) else f"{scale:.3g}"
-    return [
-        SuspicionWarning(
-            "cosine similarities",
-            f"the LLRs all lie in [-1, 1], and fit better multiplied by {factor}: they look like "
-            "cosine similarities",
-            "make predictions with from_raw_scores (scan_parquet: raw_scores=), and LLRs of these "
-            "with cross_fit(DirectionPreserving(), predictions)",
-        )
-    ]
-
-
-def _far_from_calibrated(counted: Coarse) -> list[SuspicionWarning]:
-    if not counted.fitted_scale() > 0.0:
-        return []
+def _miscalibrated(coarse: Predictions) -> list[SuspicionWarning]:
+    """Warn of LLRs that look like cosine similarities, or are far from calibrated."""
+    y, scores, counts = coarse.labels, coarse.scores, coarse.weights
+    llrs = coarse.replace_scores("likelihoods", scores)
     with in_silence():
-        raw = Cllr()(counted.rows)
-        best = 0.0 if counted.fitted is None else Cllr()(counted.fitted.transform(counted.rows))
-    if not (1.0 < raw < np.inf and best <= 0.5 * raw):
+        raw = Cllr()(llrs)
+        try:
+            fitted = DirectionPreserving().fit(llrs)
+            scale, best = fitted.scale_, Cllr()(fitted.transform(llrs))
+        except ValueError:
+            are_separate = scores[y == 0].max() <= scores[y == 1].min()
+            scale, best = (np.inf if are_separate else np.nan), 0.0
+    if np.abs(scores).max() <= 1.0 and (scores != np.rint(scores)).any():
+        means = np.bincount(y, counts * scores) / coarse.class_weights
+        variance = np.cov(scores, aweights=counts, ddof=0)
+        standard_error = np.sqrt(variance * (1.0 / coarse.class_weights).sum())
+        expected = variance + _ERRORS * standard_error  # of LLRs
+        if scale > _LARGE_SCALE and means[1] - means[0] > expected:
+            factor = "a factor without bound" if np.isinf(scale) else f"{scale:.3g}"
+            what = f"the LLRs all lie in [-1, 1], and fit better multiplied by {factor}"
+            what += ": they look like cosine similarities"
+            return [SuspicionWarning("cosine similarities", what, _AS_RAW_SCORES)]
+    if not (scale > 0.0 and 1.0 < raw < np.inf and best <= 0.5 * raw):
         return []
-    return [
-        SuspicionWarning(
-            "shifted scores",
-            f"the LLRs are worse than no system (Cllr {raw:.3g}), but an affine map makes a Cllr "
-            f"of {best:.2g} of them: they look like scores that are shifted or scaled, such as "
-            "cosine similarities in percent",
-            "make predictions with from_raw_scores (scan_parquet: raw_scores=), and LLRs of these "
-            "with cross_fit(DirectionPreserving(), predictions)",
-        )
-    ]
+    what = (
+        f"the LLRs are worse than no system (Cllr {raw:.3g}), but an affine map makes a Cllr of "
+        f"{best:.2g} of them: they look like scores that are shifted or scaled, such as cosine "
+        "similarities in percent"
+    )
+    return [SuspicionWarning("shifted scores", what, _AS_RAW_SCORES)]
 
 
-def _reversed(counted: Coarse) -> list[SuspicionWarning]:
-    n_non, n_tar = counted.n_effective
-    untied = 1.0 - (counted.pooled**3).sum()
-    standard_error = np.sqrt((n_non + n_tar + 1.0) / (12.0 * n_non * n_tar) * untied)
-    if not counted.auc < 0.5 - _ERRORS * standard_error:
+def _reversed(coarse: Predictions) -> list[SuspicionWarning]:
+    area, (n_non, n_tar) = AUC()(coarse), coarse.class_weights
+    _, places = np.unique(coarse.scores, return_inverse=True)
+    ties = np.bincount(places, coarse.weights) / (n_non + n_tar)
+    variance = (n_non + n_tar + 1.0) / (12.0 * n_non * n_tar) * (1.0 - (ties**3).sum())
+    if not area < 0.5 - _ERRORS * np.sqrt(variance):
         return []
     return [
         SuspicionWarning(
             "reversed scores",
-            f"the AUC is about {counted.auc:.2g}, below 0.5 by more than {_ERRORS:g} standard "
-            "errors: scores look reversed, or labels swapped",
+            f"the AUC is about {area:.2g}, below 0.5 by more than {_ERRORS:g} standard errors: "
+            "scores look reversed, or labels swapped",
             "higher must mean class 1: negate scores, give posteriors of class 1, or list the "
             "labels in order, classes=[negative, positive]",
         )
@@ -257,94 +179,49 @@ def _permuted(decided: Floats) -> list[SuspicionWarning]:
 
 
 @dataclass(frozen=True, eq=False)
-class CountDecisions(Step[Any]):
-    """Count the decisions for samples of each class; of many, every n-th sample."""
+class CountCells(Step[Any]):
+    """Count the samples of each class by what they look like, (K, C).
+
+    Of two classes these are the scores, rounded to bfloat16. Of more they are the decisions for
+    certain posteriors, then those for others. Weighted samples count as the effective number of
+    their class; as none if squares of weights overflow.
+    """
 
     n_classes: int
 
     def start(self) -> tuple[Floats, Floats]:
-        return np.zeros(self.n_classes**2), np.zeros(3)
+        n_cells = 2 * self.n_classes if self.n_classes > 2 else 1 << 16
+        return np.zeros((self.n_classes, n_cells)), np.zeros(self.n_classes)
 
     def add(self, accumulator: Any, prepared: None, part: Part) -> tuple[Floats, Floats]:
-        cells, sums = accumulator
-        sample = part.predictions[:: 1 + len(part.predictions) // _ENOUGH]
-        decisions = bayes_decisions(sample, CostMatrix.zero_one(self.n_classes))
-        w = sample.weights if sample.weights.size else np.ones(len(sample))
-        codes = sample.labels.astype(np.int64) * self.n_classes + decisions
-        cells += np.bincount(codes, w, cells.size)
-        q = sample._values if sample._has_posteriors else None
-        n_uncertain = len(sample) if q is None else np.count_nonzero(q.max(axis=1) < 1.0)
+        counts, squares = accumulator
+        stride = 1 + len(part.predictions) // _ENOUGH
+        sample = part.predictions[::stride]
+        if stride > 1 and self.n_classes == 2:
+            scores = part.predictions.scores
+            rows = np.arange(0, scores.size, stride)
+            sample = part.predictions[np.append(rows, [scores.argmin(), scores.argmax()])]
+        y, w = sample.labels, sample.weights if sample.weights.size else np.ones(len(sample))
         with np.errstate(over="ignore", under="ignore"):
-            sums += w.sum(), (w * w).sum(), n_uncertain
-        return cells, sums
+            cells = _decisions(sample) if self.n_classes > 2 else _rounded(sample)
+            np.add.at(counts, (y, cells), w)
+            squares += np.bincount(y, w * w, self.n_classes)
+        return counts, squares
 
-    def finish(self, accumulator: tuple[Floats, Floats]) -> Decided:
-        cells, (total, squares, n_uncertain) = accumulator
+    def finish(self, accumulator: tuple[Floats, Floats]) -> Floats:
+        counts, squares = accumulator
         with np.errstate(all="ignore"):  # squares may overflow, or be 0
-            factor = total / squares
-        counts = cells * (factor if np.isfinite(factor) else 0.0)
-        return Decided(counts.reshape(self.n_classes, -1), n_uncertain == 0)
+            factors = counts.sum(axis=1) / squares
+            return counts * np.where(np.isfinite(factors), factors, 0.0)[:, None]
 
 
-@dataclass(frozen=True, eq=False)
-class CountCoarsely(Step[Any]):
-    """Sum weights, and their squares, of binary scores rounded to bfloat16."""
-
-    has_weights: bool
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether all sums are whole numbers."""
-        return not self.has_weights
-
-    def start(self) -> tuple[Floats, Floats]:
-        return np.zeros(2 * _N_CODES), np.zeros(2)
-
-    def add(self, accumulator: Any, prepared: None, part: Part) -> tuple[Floats, Floats]:
-        cells, squares = accumulator
-        predictions = part.predictions
-        rows = _some_rows(predictions.scores, predictions.labels)
-        y = predictions.labels[rows]
-        codes = _codes(predictions.scores[rows]) | y.astype(np.uint32) << 16
-        if predictions.weights.size:
-            w = predictions.weights[rows]
-            cells += np.bincount(codes, w, cells.size)
-            with np.errstate(over="ignore", under="ignore"):
-                squares += np.bincount(y, w * w, 2)
-        else:
-            cells += np.bincount(codes, minlength=cells.size)
-            squares += np.bincount(y, minlength=2)
-        return cells, squares
-
-    def finish(self, accumulator: tuple[Floats, Floats]) -> Coarse:
-        cells, squares = accumulator
-        by_class = cells.reshape(2, _N_CODES)
-        filled = np.flatnonzero(by_class.any(axis=0))
-        values = (filled.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
-        values, place = np.unique(values, return_inverse=True)  # 0 and -0 are equal
-        weights = np.stack([np.bincount(place, of[filled], values.size) for of in by_class])
-        totals = weights.sum(axis=1)
-        with np.errstate(all="ignore"):  # a class may be absent, and squares may overflow
-            n_effective = totals / squares * totals
-            n_effective[~(n_effective > 0.0)] = np.nan
-            return Coarse(values, weights / totals[:, None], n_effective)
-
-
-def _some_rows(scores: NDArray[Any], y: NDArray[Any]) -> Any:
-    """Return all rows, or of many the smaller class, every n-th of the other, and both extremes."""
-    if y.size <= 2 * _ENOUGH:
-        return slice(None)
-    n_ones = int(np.count_nonzero(y))
-    smaller = int(2 * n_ones <= y.size)
-    rows = np.arange(0, y.size, y.size // _ENOUGH)
-    pieces = [rows, np.array([scores.argmin(), scores.argmax()])]
-    if min(n_ones, y.size - n_ones) <= _ENOUGH:
-        pieces += [np.flatnonzero(y == smaller)]
-        pieces[0] = rows[y[rows] != smaller]
-    return np.concatenate(pieces)
-
-
-def _codes(scores: NDArray[Any]) -> NDArray[np.uint32]:
+def _rounded(sample: Predictions) -> NDArray[Any]:
     """Return the sign, exponent and first 7 digits of each score as float32."""
-    with np.errstate(over="ignore"):  # infinite as float32
-        return np.asarray(scores.astype(np.float32, copy=False).view(np.uint32) >> 16)
+    return sample.scores.astype(np.float32).view(np.uint32) >> 16
+
+
+def _decisions(sample: Predictions) -> NDArray[Any]:
+    """Return the likeliest class of each sample, plus K where its posterior is not 1."""
+    decisions = bayes_decisions(sample, CostMatrix.zero_one(sample.n_classes))
+    is_certain = sample._has_posteriors and sample._values.max(axis=1) == 1.0
+    return np.where(is_certain, decisions, decisions + sample.n_classes)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from fastpsr.bootstrap import BootstrapResult
 from fastpsr.bootstrap.settings import Intervals
@@ -14,8 +14,7 @@ from fastpsr.data import By, Kind
 from fastpsr.data.groupings import Bins
 from fastpsr.errors import PackageWarning, counted
 from fastpsr.evaluation.best_calibrator import BestCalibrator
-from fastpsr.evaluation.files import write
-from fastpsr.evaluation.layout import POOLED, as_html, as_text
+from fastpsr.evaluation.layout import POOLED, as_html, as_text, write
 from fastpsr.results import Result
 from fastpsr.version import __version__
 
@@ -255,10 +254,6 @@ class Difference:
                 reasons[row.note] = f"{sides_before}{side}"
         return "; ".join(f"{who}: {why}" for why, who in reasons.items()) or self.a.note
 
-    def with_rows(self, change: Callable[[Row], Row]) -> Self:
-        """Return the difference with rows that a function returns for these."""
-        return replace(self, a=change(self.a), b=change(self.b))
-
     def to_dict(self) -> dict[str, Any]:
         """Return a dict of plain numbers and strings; `a` and `b` are the values."""
         result = self.result
@@ -341,15 +336,14 @@ class Evaluation(Result):
         if isinstance(name, str):
             if len(self.groups) > 1:
                 raise KeyError(f"which {name!r}? Say evaluation[system, group, metric]")
-            row = {row.metric: row for row in self.rows}.get(name)
-        else:
-            row = {(row.system, row.group, row.metric): row for row in self.rows}.get(name)
-        if row is None:
-            metrics = ", ".join(dict.fromkeys(row.metric for row in self.rows))
-            places = ", ".join(f"{(group.system, group.group)}" for group in self.groups)
-            among = metrics if len(self.groups) == 1 else f"{metrics}, of {places}"
-            raise KeyError(f"{name!r} is not among {among}")
-        return row
+            name = (self.all_samples.system, self.all_samples.group, name)
+        for row in self.rows:
+            if (row.system, row.group, row.metric) == name:
+                return row
+        among = ", ".join(dict.fromkeys(row.metric for row in self.rows))
+        if len(self.groups) > 1:
+            among += ", of " + ", ".join(f"{(g.system, g.group)}" for g in self.groups)
+        raise KeyError(f"{name[-1]!r} is not among {among}")
 
     def of(self, group: Group) -> tuple[Row, ...]:
         """Return the rows of a group."""
@@ -565,5 +559,5 @@ class Evaluation(Result):
     def with_rows(self, change: Callable[[Row], Row]) -> "Evaluation":
         """Return the evaluation with rows that a function returns for these."""
         rows = tuple(change(row) for row in self.rows)
-        differences = tuple(pair.with_rows(change) for pair in self.differences)
-        return replace(self, rows=rows, differences=differences)
+        pairs = tuple(replace(d, a=change(d.a), b=change(d.b)) for d in self.differences)
+        return replace(self, rows=rows, differences=pairs)

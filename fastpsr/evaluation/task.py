@@ -1,8 +1,9 @@
 """What is computed of a system, for all its samples or for a group."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -15,7 +16,7 @@ from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.values import Job, as_number
 from fastpsr.calibration import TrainOnTest
 from fastpsr.calibration.pav import PAV
-from fastpsr.counts import Outcome, find_facts
+from fastpsr.counts import Outcome, find_facts, outcomes
 from fastpsr.counts.groups import Subgroup, groups_of
 from fastpsr.counts.scores import count_infinite_losses
 from fastpsr.data import Data, Kind, PartitionedPredictions, Predictions
@@ -24,6 +25,7 @@ from fastpsr.errors import (
     ArgumentError,
     ResultWarning,
     Subject,
+    SuspicionWarning,
     counted,
     warn,
     warnings_about,
@@ -33,16 +35,7 @@ from fastpsr.evaluation.layout import corrected
 from fastpsr.evaluation.specification import Specification
 from fastpsr.evaluation.suspicions import suspicions
 from fastpsr.evaluation.table import Group, Row
-from fastpsr.metrics import (
-    EER,
-    ActDCF,
-    CalibrationLoss,
-    Cllr,
-    CrossEntropy,
-    Metric,
-    MinCllr,
-    MinDCF,
-)
+from fastpsr.metrics import CalibrationLoss, Metric
 from fastpsr.metrics.base import AnyMetric
 from fastpsr.metrics.defaults import LossOfTable
 from fastpsr.rules import Log
@@ -63,7 +56,7 @@ class NoIntervalsWarning(ResultWarning):
 
 
 Progress = Callable[[str, int, int], object]
-_ROLES = {EER: "EER", MinDCF: "minDCF", ActDCF: "actDCF", Cllr: "Cllr", MinCllr: "minCllr"}
+_ROLES = ("EER", "minDCF", "actDCF", "Cllr", "minCllr", "NCE")
 
 
 @dataclass(eq=False)
@@ -82,13 +75,8 @@ class Task:
 
     described: Group = field(init=False)
     values: dict[str, Outcome] = field(init=False)
-    numbers: dict[str, float] = field(init=False)  # those of the values that are not nan
+    jobs: dict[str, Job] = field(init=False)  # of the metrics that have a value and an interval
     rows: dict[str, Row] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._jobs = {
-            name: Job(metric, self.data, self.subset) for name, metric in self.metrics.items()
-        }
 
     @property
     def group(self) -> str | None:
@@ -100,130 +88,49 @@ class Task:
         """Name of the grouping; None for all samples."""
         return None if self.subgroup is None else self.subgroup.grouping
 
-    def functions(self, progress: Progress | None) -> dict[tuple[str, str], Callable[[], Any]]:
-        """Return what counts the data, by what it returns: ("value", metric), for example."""
-        functions: dict[tuple[str, str], Callable[[], Any]] = {("described", ""): self._describe}
-        if self.group is None:
-            functions["suspicions", ""] = partial(suspicions, self.data)
-        for name, loss in self._losses.items():
-            functions["savings", name] = partial(savings_of_others, loss, self.data)
-        for place, name in enumerate(self.metrics):
-            functions["value", name] = partial(self._value, place, name, progress)
-        for name in self.metrics:
-            if self.intervals is not None and name not in self.not_drawn:
-                prepare = self._jobs[name].prepare
-                functions["prepared", name] = partial(_about, self.among, self.data, prepare)
-        return functions
-
-    def take(self, answers: Mapping[tuple[str, str], Outcome]) -> None:
-        """Take the outcomes of the functions, and warn of what the data look like."""
-        self.described = answers["described", ""].get()
-        self.values = {name: answers["value", name] for name in self.metrics}
-        self._refuse_groups_of_one_class()
-        numbers = {name: float(o.result) for name, o in self.values.items() if o.error is None}
-        self.numbers = {name: value for name, value in numbers.items() if not np.isnan(value)}
-        for name, value in self.numbers.items():
-            self._jobs[name].value = value
-        for name, loss in self._losses.items():
-            savings = answers["savings", name].get()
-            best = BestCalibrator.of(loss, self.numbers.get(name, math.nan), savings)
-            self.described = replace(self.described, best_calibrator=best)
-        for name in self.numbers:
-            if ("prepared", name) in answers:
-                answers["prepared", name].get()
-        if self.group is None:
-            for warning in answers["suspicions", ""].get():
-                warn(warning.of(self.about()) if self.among else warning)
-
-    def _refuse_groups_of_one_class(self) -> None:
-        """Replace values that are undefined without a class by an error that says so."""
-        sizes = self.described.class_sizes
-        if self.group is None or len(sizes) != 2 or 0 not in sizes:
-            return
-        empty = sizes.index(0)
-        rule = (
-            f"has no samples of class {empty}: group by a column whose values have samples of "
-            "both classes"
-        )
-        shared = f"{{{self.grouping!r}: fp.SharedTargets(ids)}}"
-        remedy = f"to give all targets to each group, pass by={shared}" if empty == 1 else ""
-        error = ArgumentError("by", rule, name=self.group, remedy=remedy)
-        self.values = {
-            name: outcome if _is_finite(outcome) else Outcome(None, error)
-            for name, outcome in self.values.items()
-        }
-
-    @property
-    def _losses(self) -> dict[str, LossOfTable]:
-        """The calibration losses that are compared with those of other calibrators."""
-        if self.group is not None or self.data.kind == "raw scores":
-            return {}
-        return {name: loss for name, loss in self.metrics.items() if isinstance(loss, LossOfTable)}
+    def about(self, metric: str = "") -> Subject:
+        """Return what messages are about."""
+        return Subject(self.among, self.group or "", metric)
 
     def has_interval(self, name: str) -> bool:
         """Return whether a metric has an interval in this table."""
         return name not in self.not_drawn and getattr(self.metrics[name], "has_interval", True)
 
-    def job(self, name: str) -> Job:
-        """Return the prepared job of a metric; that of a subset is drawn with its whole."""
-        return self._jobs[name]
+    def compute(self, progress: Progress | None) -> None:
+        """Compute the values, and prepare their replicates; warn of what the data look like."""
+        jobs = {
+            name: Job(metric, self.data, self.subset)
+            for name, metric in self.metrics.items()
+            if self.intervals is not None and self.has_interval(name)
+        }
+        functions: list[Callable[[], Any]] = [self._describe, self._suspicions, self._savings]
+        functions += [partial(self._value, name, progress) for name in self.metrics]
+        functions += [job.prepare for job in jobs.values()]
+        with warnings_about(Subject(self.among)) if self.among else nullcontext():
+            answers = outcomes(functions, self.data)
+            self.described, suspected, savings = (answer.get() for answer in answers[:3])
+            for warning in suspected:
+                warn(warning)
+        answers, prepared = answers[3 : 3 + len(self.metrics)], answers[3 + len(self.metrics) :]
+        self.values = dict(zip(self.metrics, answers, strict=True))
+        self._refuse_groups_of_one_class()
+        numbers = {name: float(o.result) for name, o in self.values.items() if o.error is None}
+        self.jobs = {}
+        for (name, job), outcome in zip(jobs.items(), prepared, strict=True):
+            if not math.isnan(numbers.get(name, math.nan)):
+                outcome.get()
+                job.value = numbers[name]
+                self.jobs[name] = job
+        loss = self.metrics.get(self._compared_loss)
+        if isinstance(loss, LossOfTable):
+            own = numbers.get(self._compared_loss, math.nan)
+            best = BestCalibrator.of(loss, own, savings)
+            self.described = replace(self.described, best_calibrator=best)
 
     def own_job(self, name: str) -> Job:
         """Return the prepared job of a metric of these samples alone."""
-        job = self._jobs[name]
+        job = self.jobs[name]
         return job if job.subset is None else replace(job, subset=None)
-
-    def can_be_drawn(self) -> bool:
-        """Return whether a group has enough units to resample; warn if not."""
-        if self.group is None:  # for all samples this is an error, raised elsewhere
-            return True
-        assert self.intervals is not None
-        resampling = self.intervals.resampling
-        try:
-            resampling.units(self.data)
-        except ValueError as error:
-            warn(NoIntervalsWarning(error).of(self.about()))
-            return False
-        return True
-
-    def make_rows(self, results: Mapping[Any, BootstrapResult]) -> None:
-        """Make the rows of all metrics, with intervals by (task, metric)."""
-        self.rows = {name: self._row(name, results.get((self, name))) for name in self.metrics}
-
-    def _row(self, name: str, result: BootstrapResult | None) -> Row:
-        metric, outcome, n_infinite = self.metrics[name], self.values[name], self.n_infinite
-        unit = getattr(metric, "unit", "")
-        value, state, error = float("nan"), "not computed", outcome.error
-        if error is None:
-            value = float(outcome.result)
-            state, error = _explain(metric, value, n_infinite, self.data.kind)
-        notes = [f"{state}: {error}" if state else str(getattr(metric, "meaning", ""))]
-        if _is_of_infinite(metric, value, n_infinite):
-            notes.append("all of it, since the score is infinite without calibration")
-        interval: dict[str, Any] = {}
-        if result is not None:
-            if _is_optimistic(metric, value, result):
-                notes.append(corrected(result.corrected, unit))
-            interval = {
-                "low": result.interval.low, "high": result.interval.high,
-                "n_undefined": result.n_undefined, "method": result.method,
-                "degrees_of_freedom": _or_none(result.degrees_of_freedom),
-                "corrected": _or_none(result.corrected), "caution": result.caution,
-            }  # fmt: skip
-        note = "; ".join(notes)
-        if result is None and self.intervals and not state and not self.has_interval(name):
-            note += ", without interval"
-        return Row(
-            name, value, **interval, note=note, unit=unit,
-            reference_value=getattr(metric, "reference_value", None),
-            system=self.system, group=self.group, state=state,
-            error=None if error is None else without_frames(error), role=role_of(metric),
-        )  # fmt: skip
-
-    @property
-    def n_infinite(self) -> int:
-        """Number of samples with posterior 0 for the true class."""
-        return self.described.n_infinite
 
     def _describe(self) -> Group:
         data = self.data
@@ -239,15 +146,29 @@ class Task:
             0 if data.kind == "raw scores" else count_infinite_losses(data),
         )
 
-    def _value(self, place: int, name: str, progress: Progress | None) -> Any:
+    def _suspicions(self) -> Sequence[SuspicionWarning]:
+        return suspicions(self.data) if self.group is None else ()
+
+    @property
+    def _compared_loss(self) -> str:
+        """Name of the calibration loss that is compared with those of other calibrators, or ""."""
+        losses = [name for name, loss in self.metrics.items() if isinstance(loss, LossOfTable)]
+        is_compared = self.group is None and self.data.kind != "raw scores"
+        return losses[0] if losses and is_compared else ""
+
+    def _savings(self) -> dict[str, float]:
+        loss = self.metrics.get(self._compared_loss)
+        return savings_of_others(loss, self.data) if isinstance(loss, LossOfTable) else {}
+
+    def _value(self, name: str, progress: Progress | None) -> Any:
         """Return the value of a metric."""
         if progress is not None:
-            progress(str(self.about(name)), place, len(self.metrics))
+            progress(str(self.about(name)), [*self.metrics].index(name), len(self.metrics))
         if name in self.refused:
             raise self.refused[name]
         metric = self.metrics[name]
         if isinstance(metric, Metric):
-            return _about(self.among, self.data, partial(metric.value_on, self.data))
+            return metric.value_on(self.data)
         if not isinstance(self.data, Predictions):
             raise ArgumentError(
                 "metrics",
@@ -256,42 +177,94 @@ class Task:
             )
         return as_number(name, metric(self.data))
 
-    def about(self, metric: str = "") -> Subject:
-        """Return what messages are about."""
-        return Subject(self.among, self.group or "", metric)
+    def _refuse_groups_of_one_class(self) -> None:
+        """Replace values that are undefined without a class by an error that says so."""
+        sizes = self.described.class_sizes
+        if self.group is None or len(sizes) != 2 or 0 not in sizes:
+            return
+        empty = sizes.index(0)
+        rule = (
+            f"has no samples of class {empty}: group by a column whose values have samples of "
+            "both classes"
+        )
+        shared = f"{{{self.grouping!r}: fp.SharedTargets(ids)}}"
+        remedy = f"to give all targets to each group, pass by={shared}" if empty == 1 else ""
+        error = ArgumentError("by", rule, name=self.group, remedy=remedy)
+        for name, outcome in self.values.items():
+            if outcome.error is not None or not np.isfinite(outcome.result):
+                self.values[name] = Outcome(None, error)
+
+    def can_be_drawn(self) -> bool:
+        """Return whether a group has enough units to resample; warn if not."""
+        if self.group is None:  # for all samples this is an error, raised elsewhere
+            return True
+        assert self.intervals is not None
+        try:
+            self.intervals.resampling.units(self.data)
+        except ValueError as error:
+            warn(NoIntervalsWarning(error).of(self.about()))
+            return False
+        return True
+
+    def make_rows(self, results: Mapping[Any, BootstrapResult]) -> None:
+        """Make the rows of all metrics, with intervals by (task, metric)."""
+        self.rows = {name: self._row(name, results.get((self, name))) for name in self.metrics}
+
+    def _row(self, name: str, result: BootstrapResult | None) -> Row:
+        metric, value, error = self.metrics[name], math.nan, self.values[name].error
+        state, n_infinite = "not computed", self.described.n_infinite
+        if error is None:
+            value = float(self.values[name].result)
+            state, error = _explain(metric, value, n_infinite, self.data.kind)
+        note = f"{state}: {error}" if state else str(getattr(metric, "meaning", ""))
+        if _is_of_infinite(metric, value, n_infinite):
+            note += "; all of it, since the score is infinite without calibration"
+        if self.intervals is not None and not state and not self.has_interval(name):
+            note += ", without interval"
+        row = Row(
+            name, value, note=note, unit=getattr(metric, "unit", ""), system=self.system,
+            reference_value=getattr(metric, "reference_value", None), group=self.group, state=state,
+            error=None if error is None else without_frames(error), role=role_of(metric),
+        )  # fmt: skip
+        if result is None:
+            return row
+        row = replace(
+            row, low=result.interval.low, high=result.interval.high, method=result.method,
+            degrees_of_freedom=_or_none(result.degrees_of_freedom), caution=result.caution,
+            corrected=_or_none(result.corrected), n_undefined=result.n_undefined,
+        )  # fmt: skip
+        is_of_these = isinstance(metric, CalibrationLoss) and isinstance(metric.train, TrainOnTest)
+        if row.corrected is not None and (row.is_outside or is_of_these):
+            return replace(row, note=f"{note}; {corrected(row.corrected, row.unit)}")
+        return row
 
 
 def tasks_of(
-    system: str | None, label: str, data: Data, metrics: Mapping[str, AnyMetric],
-    specification: Specification,
+    system: str | None, among: str, data: Data, metrics: Mapping[str, AnyMetric],
+    specification: Specification, unweighted: Data | None, of_all: AbstractSet[str],
 ) -> list[Task]:  # fmt: skip
     """Return the tasks of a system: all its samples, then its groups.
 
-    Groups that are compared are drawn with the whole.
+    Groups that are compared are drawn with the whole. They are of the `unweighted` samples, if
+    given, and without the metrics `of_all` samples alone.
     """
     intervals = specification.intervals
-    tasks = [Task(system, None, label, data, metrics, intervals)]
-    for subgroup in groups_of(data, specification.by, specification.bins):
-        samples, rows = subgroup.data, subgroup.rows
-        of_group, refused = dict(metrics), {}
-        for name, metric in metrics.items():
+    tasks = [Task(system, None, among, data, metrics, intervals)]
+    whole = data if unweighted is None else unweighted
+    of_groups = {name: metric for name, metric in metrics.items() if name not in of_all}
+    for subgroup in groups_of(whole, specification.by, specification.bins) if of_groups else []:
+        rows, of_group, refused = subgroup.rows, dict(of_groups), {}
+        for name, metric in of_groups.items():
             if isinstance(metric, Metric):
                 try:
-                    of_group[name] = metric.on_rows(data, rows)
+                    of_group[name] = metric.on_rows(whole, rows)
                 except ValueError as error:
                     refused[name] = error
-        settings = None if intervals is None else intervals.on_rows(data, rows)
-        subset = None if specification.group_differences is None else Subset(data, rows)
-        tasks.append(Task(system, subgroup, label, samples, of_group, settings, refused, subset))
+        settings = None if intervals is None else intervals.on_rows(whole, rows)
+        subset = None if specification.group_differences is None else Subset(whole, rows)
+        task = Task(system, subgroup, among, subgroup.data, of_group, settings, refused, subset)
+        tasks.append(task)
     return tasks
-
-
-def _about(system: str, data: Data, function: Callable[[], Any]) -> Any:
-    """Return what a function returns; of data in memory, its warnings begin with the system."""
-    if not system or not isinstance(data, Predictions):
-        return function()
-    with warnings_about(Subject(system)):
-        return function()
 
 
 def _explain(
@@ -316,12 +289,8 @@ def _explain(
             return state, ArgumentError("calibrator", rule, None, remedy, pass_=pass_, name=name)
     if not n_infinite:
         return state, ValueError(metric.meaning)
-    rule = (
-        "has posterior 0 for the true class"
-        if n_infinite == 1
-        else "have posterior 0 for the true class"
-    )
-    name = counted(n_infinite, "sample")
+    name, have = counted(n_infinite, "sample"), "has" if n_infinite == 1 else "have"
+    rule = f"{have} posterior 0 for the true class"
     return state, ArgumentError("predictions", rule, None, remedy, pass_=pass_, name=name)
 
 
@@ -332,21 +301,8 @@ def _is_of_infinite(metric: AnyMetric, value: float, n_infinite: int) -> bool:
     return metric.relative and value == 100.0 and n_infinite > 0
 
 
-def _is_optimistic(metric: AnyMetric, value: float, result: BootstrapResult) -> bool:
-    """Return whether a value is trained on these samples, or outside its corrected interval."""
-    if math.isnan(result.corrected):
-        return False
-    if isinstance(metric, CalibrationLoss) and isinstance(metric.train, TrainOnTest):
-        return True
-    return value < result.interval.low or value > result.interval.high
-
-
 def _or_none(number: float) -> float | None:
     return None if math.isnan(number) else number
-
-
-def _is_finite(outcome: Outcome) -> bool:
-    return outcome.error is None and bool(np.isfinite(outcome.result))
 
 
 def role_of(metric: Any) -> str:
@@ -360,11 +316,8 @@ def role_of(metric: Any) -> str:
     >>> role_of(fp.CalibrationLoss(fp.rules.Log(), fp.PAV(), fp.CrossFit()))
     'RCL'
     """
-    if isinstance(metric, CalibrationLoss):
-        if not (metric.relative and isinstance(metric.rule, Log)):
-            return ""
+    role, _, _ = str(getattr(metric, "label", "")).partition("(")
+    if isinstance(metric, CalibrationLoss) and role == "RCL CE":
         on_these = isinstance(metric.calibrator, PAV) and isinstance(metric.train, TrainOnTest)
         return "RCL bound" if on_these and not isinstance(metric, LossOfTable) else "RCL"
-    if isinstance(metric, CrossEntropy):
-        return "NCE" if metric.normalized else ""
-    return next((role for kind, role in _ROLES.items() if isinstance(metric, kind)), "")
+    return role if role in _ROLES else ""
