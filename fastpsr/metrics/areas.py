@@ -150,7 +150,7 @@ class AUC(_Area):
     resolution = "runs"
     meaning = "area under the ROC"
     reference_value = 0.5
-    interval_rule = IntervalRule("jackknife", "jackknife", "logit")
+    interval_rule = IntervalRule("jackknife", "jackknife", "logit", spread="halves")
 
     def __post_init__(self) -> None:
         self._check_class()
