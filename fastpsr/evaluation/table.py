@@ -245,6 +245,13 @@ class Difference:
         return not self.is_equal and (self.low > 0.0 or self.high < 0.0)
 
     @property
+    def p_value(self) -> float | None:
+        """As ``BootstrapResult.p_value``, of this difference alone; None if there is no interval."""
+        if self.result is None or math.isnan(self.result.p_value):
+            return None
+        return 1.0 if self.is_equal else self.result.p_value
+
+    @property
     def note(self) -> str:
         """Description of the metric, or the reason why a value is not finite."""
         reasons: dict[str, str] = {}
@@ -273,6 +280,7 @@ class Difference:
             "method": None if result is None else result.method,
             "equal": self.is_equal,
             "excludes_zero": self.excludes_zero,
+            "p_value": self.p_value,
             "note": self.note,
             "unit": self.a.unit,
         }
