@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
 from typing import Annotated, Any, cast, get_type_hints
 
@@ -80,26 +80,34 @@ class Command(TyperCommand):
 def in_groups(function: Callable[..., None]) -> Callable[..., None]:
     """Return a command in which parameters that are dataclasses become options for their fields.
 
-    So do fields that are dataclasses themselves.
+    So do fields that are dataclasses themselves. Values of options that are parsed are so in the
+    dataclass.
     """
     hints = get_type_hints(function, include_extras=True)
     parameters: list[inspect.Parameter] = []
 
     def add(name: str, hint: Any, default: Any) -> None:
-        if is_dataclass(hint):
-            field_hints = get_type_hints(hint, include_extras=True)
-            for field in fields(hint):
-                option, of = field.metadata.get("option"), field_hints[field.name]
-                add(field.name, of if option is None else Annotated[of, option], field.default)
-        else:
+        if not is_dataclass(hint):
             kind = inspect.Parameter.KEYWORD_ONLY
             parameters.append(inspect.Parameter(name, kind, default=default, annotation=hint))
+            return
+        field_hints = get_type_hints(hint, include_extras=True)
+        for field in fields(hint):
+            option, of = field.metadata.get("option"), field_hints[field.name]
+            of = field.metadata.get("type", of)
+            default = None if field.default is MISSING else field.default
+            add(field.name, of if option is None else Annotated[of, option], default)
 
     def value(name: str, hint: Any, options: dict[str, Any]) -> Any:
         if not is_dataclass(hint):
             return options[name]
-        parts = get_type_hints(hint).items()
-        return cast("Any", hint)(**{part: value(part, of, options) for part, of in parts})
+        field_hints, values = get_type_hints(hint), {}
+        for field in fields(hint):
+            parse = field.metadata.get("parse")
+            of = str if parse else field_hints[field.name]
+            content = value(field.name, of, options)
+            values[field.name] = parse(content) if parse else content
+        return cast("Any", hint)(**values)
 
     arguments = inspect.signature(function).parameters
     for name, parameter in arguments.items():

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from fastpsr.cli.options.declaration import declared
-from fastpsr.cli.options.files import check_outputs
+from fastpsr.cli.options.files import check_files
 from fastpsr.cli.show import console
 
 _SCRIPT = """\
@@ -63,7 +63,7 @@ def demo(
     """Simulate a speaker-verification test the size of SITW, evaluate it, and explain the table."""
     if output is not None and output.suffix != ".html":
         raise ValueError(f"--output must end in .html, as {output} does not")
-    check_outputs([("--output", output)], [])
+    check_files([], [("--output", output)])
     script = _SCRIPT.replace("seed=0", f"seed={seed}")
     if output is not None:
         title = "A simulated speaker-verification test"

@@ -3,27 +3,21 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.bootstrap import IID, Resampling
 from fastpsr.bootstrap.schemes import names_of_ids
-from fastpsr.cli.options.files import check_written_ending
-from fastpsr.cli.options.intervals import IntervalOptions
+from fastpsr.cli.options.files import check_written_ending, to_stdout
+from fastpsr.cli.options.intervals import IntervalOptions, drawn_of_table
 from fastpsr.cli.options.measures import parse_priors
-from fastpsr.cli.options.sources import (
-    OF_POSTERIORS,
-    AllowOptions,
-    TableOptions,
-    kind_of,
-    parse_columns,
-)
+from fastpsr.cli.options.sources import OF_POSTERIORS, TableOptions
 from fastpsr.cli.options.training import TrainingOptions
 from fastpsr.cli.show import console, print_line
 from fastpsr.cli.wording import in_options
-from fastpsr.data import Predictions, Scale
+from fastpsr.data import KINDS_OF_SCALES, Predictions
 from fastpsr.data.columns import Columns
 from fastpsr.errors import ArgumentError
 from fastpsr.files import whole_file
@@ -31,7 +25,6 @@ from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.tables import Table, open_table
 
 if TYPE_CHECKING:  # which loads trials
-    from fastpsr.cli.trial_files import TrialReader
     from fastpsr.trials import TrialSet
 
 
@@ -45,8 +38,6 @@ class LabeledScores:
         In parts where a table is read so.
     raw : callable
         Returns the same scores as raw scores in the unit of the file.
-    write : callable
-        Writes calibrated scores, and returns a message.
     resampling : Resampling
         What is drawn of these scores, with names of columns.
     groups : pair of str, or None
@@ -55,27 +46,18 @@ class LabeledScores:
         Columns of conditions.
     table : Table, or None
     trials : TrialSet, or None
-    format : str, or None
-        For trials, which are written in the format that was read.
     unweighted : Predictions, or None
         Those of conditions, if weights make these count alike in all trials.
     """
 
     predictions: Any
     raw: Callable[[], Predictions]
-    write: Callable[[Predictions, Path], str]
     resampling: Resampling = field(default_factory=IID)
     groups: tuple[str, str] | None = None
     by: list[str] | None = None
     table: Table | None = None
     trials: "TrialSet | None" = None
-    format: str | None = None
     unweighted: Predictions | None = None
-
-    @property
-    def has_spoof(self) -> bool:
-        """Whether some trials are spoofed."""
-        return self.trials is not None and self.trials.is_spoof is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +68,7 @@ class TableReader:
     """
 
     tables: TableOptions
-    allowed: AllowOptions
+    normalize: bool
     drawn: IntervalOptions | None = None
     conditions: Sequence[str] = ()
     priors: str | None = None
@@ -112,9 +94,10 @@ class TableReader:
             is_other = error.rule.startswith("must end in")
             more = "; score files of trials follow --scores" * is_other
             raise ValueError(f"{in_options(error)}{more}") from None
-        drawn = IID() if self.drawn is None else self.drawn.of_table(opened)
+        drawn = IID() if self.drawn is None else drawn_of_table(self.drawn.resample, opened)
+        kinds: Any = {name: KINDS_OF_SCALES.get(scales[name], scales[name]) for name in columns}
         tables = opened.choose(
-            {name: kind_of(scales[name]) for name in columns},
+            kinds,
             columns,
             self.tables.labels,
             self.tables.weights,
@@ -131,18 +114,18 @@ class TableReader:
         return systems
 
     def _scores(self, table: Table, scale: str, drawn: Resampling) -> LabeledScores:
-        of_scores = self.tables.of_scores(self.allowed)
         columns = Columns(dict(zip(table.ids, table.clusters, strict=True)) | table.others)
 
-        def predictions(table: Table, **options: Any) -> Any:
-            data = table.predictions(**options, **of_scores)
+        def predictions(table: Table, priors: Any, floor: float = 0.0) -> Any:
+            data = table.predictions(
+                priors, self.tables.classes, normalize=self.normalize, floor=floor
+            )
             return data.with_columns(columns) if isinstance(data, Predictions) else data
 
         floor = (self.floor or 0.0) if scale in OF_POSTERIORS else 0.0
         return LabeledScores(
-            predictions(table, priors=parse_priors(self.priors, scale), floor=floor),
-            raw=lambda: predictions(replace(table, kind="raw scores"), priors=None),
-            write=_write_table,
+            predictions(table, parse_priors(self.priors, scale), floor),
+            raw=lambda: predictions(replace(table, kind="raw scores"), None),
             resampling=drawn,
             groups=(table.ids[0], table.ids[1]) if len(table.ids) == 2 else None,
             by=[*table.others] or None,
@@ -150,96 +133,120 @@ class TableReader:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class TableScores:
-    """Reads the table of one system."""
+def scores_of(
+    trials: "TrialSet",
+    name: object,
+    scale: str,
+    drawn: IntervalOptions | None = None,
+    conditions: Sequence[str] = (),
+    prior: float | None = None,
+    weights: NDArray[np.float64] | None = None,
+) -> LabeledScores:
+    """Return the scores of trials; errors name the system."""
+    from fastpsr.trials.evaluate import predictions_of, units_of
 
-    scale: str
+    trials.check_columns("by", conditions)
+    kind: Any = scale
+    unweighted = None
+    if weights is not None:
+        unweighted = predictions_of(trials, name, kind, prior=prior)
+    return LabeledScores(
+        predictions_of(trials, name, kind, prior=prior, weights=weights),
+        raw=lambda: trials.predictions("raw", weights=weights),
+        resampling=units_of(trials, None if drawn is None else drawn.resample),
+        groups=SPEAKER_COLUMNS if trials.has_speakers else None,
+        by=[*conditions] or None,
+        trials=trials,
+        unweighted=unweighted,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Reads the scores of one system, a table or trials, and writes calibrated ones."""
+
     options: TrainingOptions
-    drawn: IntervalOptions | None = None
-    conditions: Sequence[str] = ()
+    scale: str
+    drawn: IntervalOptions | None
+    conditions: Sequence[str]
+    of_trials: bool
 
     def read(
-        self, path: Path, *, labeled: bool = True, in_parts: bool | None = False
+        self,
+        path: Path,
+        *,
+        labeled: bool = True,
+        in_parts: bool | None = False,
+        says_kind: bool = True,
     ) -> LabeledScores:
-        """Read a table; with None, part by part where it is large or of several files."""
-        reader = TableReader(self.options.tables, self.options.allowed, self.drawn, self.conditions)
-        columns = {"": parse_columns(self.options.columns)}
+        """Read scores; with None, a table part by part where it is large or of several files."""
+        if self.of_trials:
+            return self._read_trials(path, labeled=labeled, says_kind=says_kind)
+        trials, columns = self.options.trials, {"": self.options.columns}
+        reader = TableReader(self.options.tables, trials.normalize, self.drawn, self.conditions)
         options: Any = {"labeled": labeled, "in_parts": in_parts, "prefix": f"{path}: "}
         return reader.read(path, {"": self.scale}, columns, **options)[""]
 
     def read_others(self, path: Path, training: Predictions | None) -> LabeledScores:
         """Read scores that need no labels."""
-        return self.read(path, labeled=False)
+        if not (self.of_trials and self.scale == "posteriors"):
+            return self.read(path, labeled=False)
+        if training is None:
+            raise ValueError(
+                "--scores-are posteriors needs --key and --scores rather than --load: LLRs of "
+                "trials are posteriors without the prior that the calibrator was trained at"
+            )
+        # calibrated posteriors are at the training priors
+        return self._read_trials(path, labeled=False, prior=float(training.priors[1]))
 
-
-@dataclass(frozen=True, eq=False)
-class TrialScores:
-    """Reads score files of trials."""
-
-    reader: "TrialReader"
-    scale: str
-    drawn: IntervalOptions | None = None
-    conditions: Sequence[str] = ()
-
-    def read(self, path: Path, *, in_parts: bool | None = False) -> LabeledScores:
-        """Read labeled trials, which are all in memory."""
-        trials = self.reader.read(path)
-        console.print(f"scores taken as {self.scale}")
-        return self.of(trials, path)
-
-    def read_others(self, path: Path, training: Predictions | None) -> LabeledScores:
-        """Read scores that need no labels."""
-        prior = None
-        if self.scale == "posteriors":  # calibrated posteriors are at the training priors
-            if training is None:
-                raise ValueError(
-                    "--scores-are posteriors needs --key and --scores rather than --load: LLRs of "
-                    "trials are posteriors without the prior that the calibrator was trained at"
-                )
-            prior = float(training.priors[1])
-        trials = self.reader.read_unlabeled(path)
-        console.print(f"scores taken as {self.scale}")
-        return self.of(trials, path, prior)
-
-    def of(
-        self,
-        trials: "TrialSet",
-        name: object,
-        prior: float | None = None,
-        weights: NDArray[np.float64] | None = None,
+    def _read_trials(
+        self, path: Path, *, labeled: bool, prior: float | None = None, says_kind: bool = True
     ) -> LabeledScores:
-        """Return the scores of trials; errors name the system."""
-        from fastpsr.trials import write_scores
-        from fastpsr.trials.evaluate import predictions_of, units_of
+        from fastpsr.cli.trial_files import TrialReader
 
-        trials.check_columns("by", self.conditions)
-        scale = cast("Scale", self.scale)
-        data = predictions_of(trials, name, scale, prior=prior, weights=weights)
-        unweighted = None
-        if weights is not None:
-            unweighted = predictions_of(trials, name, scale, prior=prior)
-        drawn = None if self.drawn is None else self.drawn.of_trials(trials)
-        format = self.reader.options.of_scores.format or trials.source.format
+        reader = TrialReader(self.options.trials, has_scores=self.options.scores is not None)
+        trials = reader.read(path) if labeled else reader.read_unlabeled(path)
+        if says_kind:
+            console.print(f"scores taken as {self.scale}")
+        return scores_of(trials, path, self.scale, self.drawn, self.conditions, prior)
 
-        def write(result: Predictions, target: Path) -> str:
-            llrs = result.llrs
-            write_scores(target, trials, llrs, format=format)
-            alone = self.reader.keys.classes is not None and not self.reader.has_scores
-            order = "; first those of targets" * alone
-            return f"{len(result):,} trials with LLRs (natural logarithms){order}{_infinite(llrs)}"
+    def check_ending(self, scores: LabeledScores, path: Path | None) -> None:
+        """Raise if the ending of --output implies another format than that of trials."""
+        if scores.trials is not None:
+            from fastpsr.cli.trial_files import check_ending
 
-        return LabeledScores(
-            data,
-            raw=lambda: trials.predictions("raw", weights=weights),
-            write=write,
-            resampling=units_of(trials, drawn),
-            groups=SPEAKER_COLUMNS if trials.has_speakers else None,
-            by=[*self.conditions] or None,
-            trials=trials,
-            format=format,
-            unweighted=unweighted,
-        )
+            check_ending(path, self._format_of(scores.trials))
+
+    def _format_of(self, trials: "TrialSet") -> str:
+        return self.options.trials.format.format or trials.source.format
+
+    def write(self, scores: LabeledScores, calibrated: Predictions, path: Path) -> None:
+        """Write calibrated scores, for trials in the format that was read, and print so."""
+        with to_stdout(path) as target:
+            if scores.trials is None:
+                content = _write_table(calibrated, target)
+            else:
+                from fastpsr.trials import write_scores
+
+                llrs, format = calibrated.llrs, self._format_of(scores.trials)
+                write_scores(target, scores.trials, llrs, format=format)
+                alone = isinstance(self.options.trials.key, Mapping) and not self.options.scores
+                order = "; first those of targets" * alone
+                content = f"{len(llrs):,} trials with LLRs (natural logarithms){order}"
+        console.print(f"{path}: {content}{_infinite(calibrated)}")
+
+    def save(self, fitted: Any, path: Path) -> None:
+        """Save a calibrator with what its scores were, and print so."""
+        write_fitted(fitted, path, [self.scale])
+
+
+def write_fitted(fitted: Any, path: Path, scales: Sequence[str]) -> None:
+    """Save a calibrator with what the scores of its systems were, and print so."""
+    from fastpsr.calibration.files import write_calibrator
+
+    with to_stdout(path) as target:
+        write_calibrator(fitted, target, scales)
+    console.print(f"{path}: fitted {type(fitted).__name__}")
 
 
 def _write_table(result: Predictions, path: Path) -> str:
@@ -256,11 +263,12 @@ def _write_table(result: Predictions, path: Path) -> str:
         columns["sample_weight"] = np.asarray(result.weights)
     write_columns(path, columns)
     names = ", ".join(columns)
-    return f"{len(result):,} rows of {names} (natural logarithms){_infinite(result.scores)}"
+    return f"{len(result):,} rows of {names} (natural logarithms)"
 
 
-def _infinite(scores: NDArray[np.float64]) -> str:
+def _infinite(calibrated: Predictions) -> str:
     """Return a message about infinite scores, or "" if there are none."""
+    scores = calibrated.scores
     counts = {word: np.count_nonzero(scores == float(word)) for word in ("-inf", "inf")}
     if not any(counts.values()):
         return ""

@@ -154,10 +154,9 @@ class Steps:
     The first word of the name of a step is its kind.
     """
 
-    def __init__(self, bar: "Progress | None" = None, total: int | None = None) -> None:
+    def __init__(self, bar: "Progress | None" = None) -> None:
         self._bar = bar
-        self._task = None if bar is None else bar.add_task("", total=total, within="")
-        self._total, self._n_begun = total, 0
+        self._task = None if bar is None else bar.add_task("", total=None, within="")
         self._part, self._part_begun = "", 0.0
         self._kind, self._begun = "", time.perf_counter()
         self._seconds: dict[str, float] = {}
@@ -171,24 +170,16 @@ class Steps:
         if done is None:
             self._seconds[self._kind] = self.seconds(self._kind)
             self._kind, self._begun = name.partition(" ")[0], now
-            self._n_begun += 1
         if self._bar is None or self._task is None:
             return
         if name != self._part or done is None:
             self._part, self._part_begun = name, now
-        place, within = "", ""
+        within = f"{done:,}" if done else ""
         if done is not None and out_of is not None and out_of > 1:
             left = (now - self._part_begun) * (out_of - done) / max(done, 1)
             within = f"{done:,} of {out_of:,}" + f", {left:.0f} s left" * (done > 0)
-        elif done:
-            within = f"{done:,}"
-        completed, total = done or 0, out_of
-        if self._total is not None:
-            place = f"step {self._n_begun} of {self._total}"
-            completed, total = max(self._n_begun - 1, 0), self._total
-        within = "; ".join(filter(None, [place, within]))
         self._bar.update(
-            self._task, description=name, completed=completed, total=total, within=within
+            self._task, description=name, completed=done or 0, total=out_of, within=within
         )
 
     def seconds(self, kind: str) -> float:
@@ -225,8 +216,8 @@ class Steps:
 
 
 @contextmanager
-def steps(total: int | None = None) -> Iterator[Steps]:
-    """Show on a terminal a bar of `total` steps, if known, with the time that has elapsed."""
+def steps() -> Iterator[Steps]:
+    """Show on a terminal a bar of the steps, with the time that has elapsed."""
     if not errors.is_terminal:
         yield Steps()
         return
@@ -239,6 +230,6 @@ def steps(total: int | None = None) -> Iterator[Steps]:
                   transient=True) as bar:  # fmt: skip
         _bars.append(bar)
         try:
-            yield Steps(bar, total)
+            yield Steps(bar)
         finally:
             _bars.remove(bar)
