@@ -12,11 +12,11 @@ import fastpsr as fp
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.options.conditions import CalibratorByOptions
 from fastpsr.cli.options.declaration import option
-from fastpsr.cli.options.files import check_files, check_written_ending, from_stdin
+from fastpsr.cli.options.files import check_files, check_written_ending, from_stdin, write_fitted
 from fastpsr.cli.options.measures import FOLDS, CalibratorOptions
 from fastpsr.cli.options.sources import OF_TRIALS, ScoresAre, given, refuse
 from fastpsr.cli.options.training import TrainingOptions
-from fastpsr.cli.show import console, print_suspicions, warnings_as_lines
+from fastpsr.cli.show import console, warnings_as_lines
 from fastpsr.cli.wording import worded
 
 if TYPE_CHECKING:
@@ -85,11 +85,10 @@ def calibrate(
     if files.apply is not None or files.output is None:
         refuse(context, ("--folds", "--speakers"), "is for cross-fitting: --output without --apply")
     columns, calibrator = conditions.by.columns, chosen.untrained(files.prior)
-    untrained: Any = conditions.of(calibrator) if columns else calibrator
+    untrained = conditions.of(calibrator)
     files.check(options.inputs(), of_trials=options.of_trials)
     source = options.source(of_trials=options.of_trials, conditions=columns)
     training, applied = source.read(options.path), None
-    print_suspicions(options.path, training.predictions)
     with worded(predictions="scores"):
         calibrator.check_classes(training.predictions.n_classes)
     if files.apply is not None:  # read it before fitting
@@ -112,7 +111,7 @@ def calibrate(
                 console.print(text.format(*values))
             source.write(training, calibrated, files.output)
         if files.save is not None:
-            source.save(fitted, files.save)
+            write_fitted(fitted, files.save, [source.scale])
             for line in _maps(fitted, source.scale):
                 console.print(line, soft_wrap=True)
 

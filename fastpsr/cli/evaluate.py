@@ -48,15 +48,13 @@ def evaluate_systems(
 ) -> None:
     """Check options, and evaluate or compare the systems that files and --scores name."""
     trials, named = options.trials, [*(scores or []), *(files or [])]
-    speakers, pairs = trials.speakers, options.differences.pairs
     paths, of_trials = _paths(options, named, scores)
     trials.check(context, of_trials=of_trials, has_scores=bool(named))
     intervals = options.drawn.settings(
-        context, of_trials=of_trials, has_speakers=bool(speakers), always=pairs is not None
+        context, trials, of_trials=of_trials, always=options.differences.pairs is not None
     )
     # without score files, those of the classes are the scores
-    inputs = [*(paths if named else []), *trials.files, options.measures.costs]
-    inputs.append(speakers.get("speakers"))
+    inputs = [*(paths if named else []), *trials.inputs_beside, options.measures.costs]
     if not of_trials:
         columns = options.drawn.columns if intervals is not None else []
         inputs += arrays_beside(options.tables.labels, options.tables.weights, *columns)

@@ -13,7 +13,6 @@ from fastpsr.bootstrap.schemes import names_of_ids
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import CrossFit
 from fastpsr.cli.options.evaluation import EvaluationOptions
-from fastpsr.cli.options.files import written
 from fastpsr.cli.options.intervals import drawn_name
 from fastpsr.cli.options.measures import parse_priors
 from fastpsr.cli.options.sources import OF_POSTERIORS, TableOptions
@@ -119,7 +118,7 @@ def evaluate_scores(plan: Plan) -> None:
             spent = (f"{word} {begin.seconds(kind):.1f} s" for word, kind in kinds.items())
             print_line(f"{_taken(plan)}; {', '.join(spent)}")
         _show(plan, Evaluation.joined(evaluations), figures, lines, begin)
-    print_written(written(plan.options.outputs.files))
+    print_written(plan.options.outputs.files)
 
 
 def _of_trials(plan: Plan, begin: Steps) -> Iterator[Systems]:
@@ -256,9 +255,9 @@ def _evaluated(
     unweighted: dict[str, Any] | None = None
     if first.unweighted is not None:
         unweighted = {name: scores.unweighted for name, scores in systems.items()}
-    with begin.of_rows(first.predictions) as progress:
+    with begin.of_rows():
         evaluation = evaluate_conditions(
-            data if is_named else {None: first.predictions}, specification, progress,
+            data if is_named else {None: first.predictions}, specification, begin,
             unweighted=unweighted, always_named=is_named,
         )  # fmt: skip
     if plan.of_trials:
@@ -377,7 +376,7 @@ def _show(
             said = ", ".join(f"{system} {sum(n):,}" for system, n in sizes.items())
             print_error(f"warning: the systems are judged on different trials: {said}")
         if plan.of_trials:
-            options.drawn.print_caution(plan.intervals, has_speakers=bool(options.trials.speakers))
+            options.drawn.print_caution(plan.intervals, options.trials)
     with off_the_bar():
         print_evaluation(shown)
         kinds = ", ".join(dict.fromkeys(plan.scales.values()))

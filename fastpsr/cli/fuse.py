@@ -48,12 +48,10 @@ def fuse(
         refuse(context, ["--quality-terms"], "is for --quality")
     # scores that hold their labels may lack trials that others have
     trials.check(context, of_trials=True, has_scores=True, of_keys=["extra"])
-    intervals = options.drawn.settings(
-        context, of_trials=True, has_speakers=bool(trials.speakers), always=True
-    )
+    intervals = options.drawn.settings(context, trials, of_trials=True, always=True)
     sources = [measure.source for measure in options.quality.values()]
     inputs = [
-        *systems, *trials.files, *options.apply, options.load, trials.speakers.get("speakers"),
+        *systems, *trials.inputs_beside, *options.apply, options.load,
         *(source for source in sources if isinstance(source, Path)),
     ]  # fmt: skip
     check_files(inputs, options.written)

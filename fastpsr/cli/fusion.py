@@ -17,13 +17,12 @@ from fastpsr.calibration import (
     load_calibrator,
 )
 from fastpsr.calibration.files import scales_in
-from fastpsr.cli.options.files import to_stdout, written
+from fastpsr.cli.options.files import to_stdout, write_fitted
 from fastpsr.cli.options.fusion import FusionOptions
 from fastpsr.cli.options.intervals import arguments, drawn_name
 from fastpsr.cli.options.measures import FOLDS, MetricOptions
 from fastpsr.cli.options.sources import kinds_by_name
 from fastpsr.cli.results import print_evaluation, shown_names, write_evaluation, write_report
-from fastpsr.cli.score_files import write_fitted
 from fastpsr.cli.show import (
     console,
     off_the_bar,
@@ -33,7 +32,7 @@ from fastpsr.cli.show import (
     steps,
     warnings_as_lines,
 )
-from fastpsr.cli.trial_files import TrialReader, check_ending
+from fastpsr.cli.trial_files import TrialReader, format_of
 from fastpsr.cli.wording import in_words, worded
 from fastpsr.data import Predictions
 from fastpsr.evaluation import evaluate_fusion
@@ -108,8 +107,7 @@ def train_fusion(
             print_evaluation(evaluation)
             if not options.refits:
                 console.print(_FIXED)
-        has_speakers = bool(options.trials.speakers)
-        options.drawn.print_caution(intervals, has_speakers=has_speakers)
+        options.drawn.print_caution(intervals, options.trials)
         kinds = ", ".join(dict.fromkeys(scales.values()))
         write_evaluation(
             evaluation, kinds, options.tables.files, inputs, fusion=_content_of_all(fitted)
@@ -126,10 +124,12 @@ def train_fusion(
         others.write_fused(options, fitted)
     elif options.output is not None:
         fused: Any = cross_fit(fusion, training.fused, train, **cases)
-        training.write(options.output, fused, ", cross-fitted" + ", speakers apart" * has_speakers)
+        training.write(
+            options.output, fused, ", cross-fitted" + ", speakers apart" * trials.has_speakers
+        )
     if options.save is not None:
         write_fitted(fitted, options.save, [*scales.values()])
-    print_written(written(options.tables.files))
+    print_written(options.tables.files)
 
 
 # The systems
@@ -189,8 +189,7 @@ def _read(
     for path, name in paths.items():
         sets[name] = reader.read(path) if labeled else reader.read_unlabeled(path)
         print_line(f"{path}: scores of {name}, taken as {scales[name]}")
-    format = options.trials.format.format or next(iter(sets.values())).source.format
-    check_ending(options.output, format)
+    format = format_of(options.trials, next(iter(sets.values())), options.output)
     if len(sets) > 1:
         common, left_out = common_trials(sets)
         if left_out and "missing" not in options.trials.allow:
@@ -248,43 +247,42 @@ def _scales(options: FusionOptions, names: Sequence[str]) -> dict[str, Any]:
 # The fusion
 
 
+def _fusions(fitted: Any) -> dict[str, LinearFusion | None]:
+    """Return the fusion of each condition, None where it is that of all, which is the last."""
+    if not isinstance(fitted, ByCondition):
+        return {"": fitted}
+    return {**dict(zip(fitted.groups_, fitted.own_, strict=True)), "all": fitted.pooled_}
+
+
 def _of_all(fitted: Any) -> Any:
-    """Return the fusion of all conditions, of a fusion by condition."""
-    return fitted.pooled_ if isinstance(fitted, ByCondition) else fitted
-
-
-def _of_conditions(fitted: Any) -> dict[str, LinearFusion | None]:
-    """Return the fusion of each condition, None where it is that of all."""
-    by_condition = isinstance(fitted, ByCondition)
-    return dict(zip(fitted.groups_, fitted.own_, strict=True)) if by_condition else {}
+    return [*_fusions(fitted).values()][-1]
 
 
 def _print_fusion(fitted: LinearFusion | ByCondition) -> None:
     """Print the weight of each column, and the bias; of a fusion by condition also the others."""
-    of_conditions = _of_conditions(fitted)
     with off_the_bar():
-        if of_conditions:
+        if isinstance(fitted, ByCondition):
             console.print(str(fitted), soft_wrap=True)
-        fusions = {f" of {name}": fusion for name, fusion in of_conditions.items() if fusion}
-        of_all = " of all" * bool(of_conditions)
-        for which, fusion in (fusions | {of_all: _of_all(fitted)}).items():
+        for name, fusion in _fusions(fitted).items():
+            if fusion is None:
+                continue
             content = _content(fusion)
             weights = content["weights"] | {"bias": content["bias"]}
             width = max(map(len, weights))
             console.print(
-                f"fusion{which} at a prior of {fusion.prior:g}, in natural logarithms: "
-                f"rank {fusion.rank_} of {len(fusion.columns_)} columns",
+                f"fusion{' of ' * bool(name)}{name} at a prior of {fusion.prior:g}, in natural "
+                f"logarithms: rank {fusion.rank_} of {len(fusion.columns_)} columns",
                 soft_wrap=True,
             )
-            for name, value in weights.items():
-                console.print(f"  {name:<{width}}  {value:>11.5g}")
+            for column, value in weights.items():
+                console.print(f"  {column:<{width}}  {value:>11.5g}")
 
 
 def _content_of_all(fitted: LinearFusion | ByCondition) -> dict[str, Any]:
     """Return what a fusion is in files, with those of conditions if there are any."""
     content = _content(_of_all(fitted))
     if isinstance(fitted, ByCondition):
-        fusions = _of_conditions(fitted).items()
+        fusions = [*_fusions(fitted).items()][:-1]
         content["conditions"] = {name: fusion and _content(fusion) for name, fusion in fusions}
     return content
 

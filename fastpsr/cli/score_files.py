@@ -15,7 +15,7 @@ from fastpsr.cli.options.intervals import IntervalOptions, drawn_of_table
 from fastpsr.cli.options.measures import parse_priors
 from fastpsr.cli.options.sources import OF_POSTERIORS, TableOptions
 from fastpsr.cli.options.training import TrainingOptions
-from fastpsr.cli.show import console, print_line
+from fastpsr.cli.show import console, print_line, print_suspicions
 from fastpsr.cli.wording import in_options
 from fastpsr.data import KINDS_OF_SCALES, Predictions
 from fastpsr.data.columns import Columns
@@ -172,53 +172,59 @@ class Source:
     of_trials: bool
 
     def read(
-        self,
-        path: Path,
-        *,
-        labeled: bool = True,
-        in_parts: bool | None = False,
-        says_kind: bool = True,
+        self, path: Path, *, in_parts: bool | None = False, says_kind: bool = True
     ) -> LabeledScores:
-        """Read scores; with None, a table part by part where it is large or of several files."""
-        if self.of_trials:
-            return self._read_trials(path, labeled=labeled, says_kind=says_kind)
-        trials, columns = self.options.trials, {"": self.options.columns}
-        reader = TableReader(self.options.tables, trials.normalize, self.drawn, self.conditions)
-        options: Any = {"labeled": labeled, "in_parts": in_parts, "prefix": f"{path}: "}
-        return reader.read(path, {"": self.scale}, columns, **options)[""]
+        """Read labeled scores; with None, a table part by part where it is large or several files.
+
+        What the scores look like is printed where that is not what they are taken for.
+        """
+        scores = self._read(path, labeled=True, in_parts=in_parts, says_kind=says_kind)
+        print_suspicions(path, scores.predictions)
+        return scores
 
     def read_others(self, path: Path, training: Predictions | None) -> LabeledScores:
         """Read scores that need no labels."""
-        if not (self.of_trials and self.scale == "posteriors"):
-            return self.read(path, labeled=False)
-        if training is None:
-            raise ValueError(
-                "--scores-are posteriors needs --key and --scores rather than --load: LLRs of "
-                "trials are posteriors without the prior that the calibrator was trained at"
-            )
-        # calibrated posteriors are at the training priors
-        return self._read_trials(path, labeled=False, prior=float(training.priors[1]))
+        prior = None
+        if self.of_trials and self.scale == "posteriors":
+            if training is None:
+                raise ValueError(
+                    "--scores-are posteriors needs --key and --scores rather than --load: LLRs of "
+                    "trials are posteriors without the prior that the calibrator was trained at"
+                )
+            prior = float(training.priors[1])  # which calibrated posteriors have
+        return self._read(path, labeled=False, prior=prior)
 
-    def _read_trials(
-        self, path: Path, *, labeled: bool, prior: float | None = None, says_kind: bool = True
+    def _read(
+        self,
+        path: Path,
+        *,
+        labeled: bool,
+        prior: float | None = None,
+        in_parts: bool | None = False,
+        says_kind: bool = True,
     ) -> LabeledScores:
-        from fastpsr.cli.trial_files import TrialReader
+        options = self.options
+        if self.of_trials:
+            from fastpsr.cli.trial_files import TrialReader
 
-        reader = TrialReader(self.options.trials, has_scores=self.options.scores is not None)
-        trials = reader.read(path) if labeled else reader.read_unlabeled(path)
-        if says_kind:
-            console.print(f"scores taken as {self.scale}")
-        return scores_of(trials, path, self.scale, self.drawn, self.conditions, prior)
+            of_trials = TrialReader(options.trials, has_scores=options.scores is not None)
+            trials = of_trials.read(path) if labeled else of_trials.read_unlabeled(path)
+            if says_kind:
+                console.print(f"scores taken as {self.scale}")
+            return scores_of(trials, path, self.scale, self.drawn, self.conditions, prior)
+        reader = TableReader(options.tables, options.trials.normalize, self.drawn, self.conditions)
+        systems = reader.read(
+            path, {"": self.scale}, {"": options.columns}, labeled=labeled, in_parts=in_parts,
+            prefix=f"{path}: ",
+        )  # fmt: skip
+        return systems[""]
 
     def check_ending(self, scores: LabeledScores, path: Path | None) -> None:
         """Raise if the ending of --output implies another format than that of trials."""
         if scores.trials is not None:
-            from fastpsr.cli.trial_files import check_ending
+            from fastpsr.cli.trial_files import format_of
 
-            check_ending(path, self._format_of(scores.trials))
-
-    def _format_of(self, trials: "TrialSet") -> str:
-        return self.options.trials.format.format or trials.source.format
+            format_of(self.options.trials, scores.trials, path)
 
     def write(self, scores: LabeledScores, calibrated: Predictions, path: Path) -> None:
         """Write calibrated scores, for trials in the format that was read, and print so."""
@@ -226,27 +232,15 @@ class Source:
             if scores.trials is None:
                 content = _write_table(calibrated, target)
             else:
+                from fastpsr.cli.trial_files import format_of
                 from fastpsr.trials import write_scores
 
-                llrs, format = calibrated.llrs, self._format_of(scores.trials)
+                llrs, format = calibrated.llrs, format_of(self.options.trials, scores.trials, None)
                 write_scores(target, scores.trials, llrs, format=format)
                 alone = isinstance(self.options.trials.key, Mapping) and not self.options.scores
                 order = "; first those of targets" * alone
                 content = f"{len(llrs):,} trials with LLRs (natural logarithms){order}"
         console.print(f"{path}: {content}{_infinite(calibrated)}")
-
-    def save(self, fitted: Any, path: Path) -> None:
-        """Save a calibrator with what its scores were, and print so."""
-        write_fitted(fitted, path, [self.scale])
-
-
-def write_fitted(fitted: Any, path: Path, scales: Sequence[str]) -> None:
-    """Save a calibrator with what the scores of its systems were, and print so."""
-    from fastpsr.calibration.files import write_calibrator
-
-    with to_stdout(path) as target:
-        write_calibrator(fitted, target, scales)
-    console.print(f"{path}: fitted {type(fitted).__name__}")
 
 
 def _write_table(result: Predictions, path: Path) -> str:

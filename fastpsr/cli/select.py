@@ -11,10 +11,10 @@ import fastpsr as fp
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.options.conditions import CalibratorByOptions
 from fastpsr.cli.options.declaration import option, words_among
-from fastpsr.cli.options.files import Json, check_files, to_stdout
+from fastpsr.cli.options.files import Json, check_files, to_stdout, write_fitted
 from fastpsr.cli.options.intervals import IntervalOptions, arguments
 from fastpsr.cli.options.training import TrainingOptions
-from fastpsr.cli.show import console, print_suspicions, steps, warnings_as_lines
+from fastpsr.cli.show import console, steps, warnings_as_lines
 from fastpsr.cli.wording import worded
 from fastpsr.exports import CALIBRATORS
 from fastpsr.files import write_text
@@ -100,7 +100,7 @@ def select(
     checks.check_choice("rule", choice.rule, ("log", "brier"))
     if drawn.ci is not None and drawn.ci[1] != "auto":
         raise ValueError(f"--ci {drawn.ci[1]} has no use: differences have simultaneous intervals")
-    intervals = drawn.of_training(context, options)
+    intervals = drawn.settings(context, options.trials, of_trials=options.of_trials)
     if choice.simplest and intervals is None:
         raise ValueError("--simplest needs intervals: give --ci or --resamples too")
     used, columns = drawn if intervals else None, conditions.by.columns
@@ -109,9 +109,8 @@ def select(
     read = source.read(options.path, in_parts=False if columns else None)
     data, settings = read.predictions, arguments(intervals, read.resampling)
     settings.pop("method", None)  # differences have simultaneous intervals
-    print_suspicions(options.path, data)
     if options.of_trials:
-        drawn.print_caution(intervals, has_speakers=bool(options.trials.speakers))
+        drawn.print_caution(intervals, options.trials)
     with warnings_as_lines(), worded(), steps() as begin:
         candidates = choice.candidates(data, conditions)
         folds = choice.folds or (_FOLDS if read.groups is None else _FOLDS_OF_SPEAKERS)
@@ -133,4 +132,4 @@ def select(
         if candidates[name] is None:
             raise ValueError(f"{choice.save} is not written: {name} is chosen, which is no map")
         by = (read.by,) if isinstance(candidates[name], fp.ByCondition) else ()
-        source.save(candidates[name].fit(data, *by), choice.save)
+        write_fitted(candidates[name].fit(data, *by), choice.save, [source.scale])

@@ -103,12 +103,11 @@ def classes(
         System,
         typer.Option(help="System: calibrated (cal), or miscalibrated in one of three ways."),
     ] = "cal",
-    variance: Annotated[float, typer.Option(help="Variance of the features.")] = 0.15,
     seed: Seed = 0,
 ) -> None:
     """Write labels and log-posteriors of a synthetic system (Ferrer and Ramos, 2024)."""
     _check_output(output)
-    data = fp.simulate.gaussian_classes(samples, n_classes=n_classes, variance=variance, seed=seed)
+    data = fp.simulate.gaussian_classes(samples, n_classes=n_classes, seed=seed)
     _write(output, {"y_true": data.y_true, "log_posterior": getattr(data, system)})
     console.print(f"{output}: {samples:,} samples of {n_classes} classes, system {system}")
 

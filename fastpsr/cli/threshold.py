@@ -8,12 +8,12 @@ import typer
 import fastpsr as fp
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.options.declaration import option
-from fastpsr.cli.options.files import Json, Outputs, check_files, written
+from fastpsr.cli.options.files import Json, Outputs, check_files
 from fastpsr.cli.options.intervals import IntervalOptions, drawn_name
 from fastpsr.cli.options.measures import parse_dcf
 from fastpsr.cli.options.sources import given, refuse
 from fastpsr.cli.options.training import TrainingOptions
-from fastpsr.cli.show import console, print_error, print_suspicions, print_written
+from fastpsr.cli.show import console, print_error, print_written
 from fastpsr.cli.wording import in_words
 
 if TYPE_CHECKING:
@@ -76,14 +76,13 @@ def threshold(
         options = options.located(context)
     else:
         refuse(context, {*given(context)} - {"--dcf"}, "needs --scores FILE, or a table")
-    intervals = drawn.of_training(context, options)
+    intervals = drawn.settings(context, options.trials, of_trials=options.of_trials)
     used = drawn if intervals else None
     inputs = options.inputs(used) if has_scores else []
     outputs: Outputs = [("--json", to_json)]
     check_files(inputs, outputs)
-    cost = metric.costs[0] if isinstance(metric, fp.MinDCF) else None
-    if cost is not None:
-        console.print(f"calibrated LLRs: {cost.threshold:.6g} (natural logarithm)")
+    if isinstance(metric, fp.MinDCF):
+        console.print(f"calibrated LLRs: {metric.costs[0].threshold:.6g} (natural logarithm)")
     if not has_scores:
         return
     source = options.source(of_trials=options.of_trials, drawn=used)
@@ -91,7 +90,6 @@ def threshold(
     predictions = ranks = scores.predictions
     if scale in ("llr", "log10-llr"):
         ranks = scores.raw()  # in the unit of the file
-    print_suspicions(options.path, predictions)
     point = metric.operating_point(ranks)
     rows = "trials" if options.of_trials else "samples"
     console.print(f"{_described(metric, point, rows)}; scores taken as {scale}")
@@ -106,11 +104,11 @@ def threshold(
     if intervals is not None:
         print_evaluation(table)
     if options.of_trials:
-        drawn.print_caution(intervals, has_speakers=bool(options.trials.speakers))
-    if cost is not None and scale in ("llr", "log10-llr"):
-        _print_actual(cost, predictions)
+        drawn.print_caution(intervals, options.trials)
+    if isinstance(metric, fp.MinDCF) and scale in ("llr", "log10-llr"):
+        _print_actual(metric.costs[0], predictions)
     write_evaluation(table, scale, outputs, inputs, operating_point=point.to_dict())
-    print_written(written(outputs))
+    print_written(outputs)
 
 
 def _described(metric: "Metric", point: "fp.OperatingPoint", rows: str) -> str:

@@ -98,11 +98,13 @@ def _print(*notes: str) -> None:
         print_line(note_in_options(line))
 
 
-def check_ending(path: Path | None, format: str | None) -> None:
-    """Raise if the extension of an output file implies another format than that of trials."""
-    if path is not None and format is not None and not may_end_in(format, path):
-        ending, usual = Path(path.name.removesuffix(".gz")).suffix, endings_of(format)
+def format_of(options: TrialOptions, trials: TrialSet, output: Path | None) -> str:
+    """Return the format that scores are written in; raise if the output ends as another one."""
+    format = options.format.format or trials.source.format
+    if output is not None and not may_end_in(format, output):
+        ending, usual = Path(output.name.removesuffix(".gz")).suffix, endings_of(format)
         raise ValueError(
-            f"--output must not end in {ending}, as {path} does: scores of trials are written in "
+            f"--output must not end in {ending}, as {output} does: scores of trials are written in "
             f"the format that they were read in, {format}: end it in {' or '.join(usual)}"
         )
+    return format

@@ -88,8 +88,10 @@ class CalibratorByOptions(ByOptions):
         if self.min_per_class is not None and self.by.by is None:
             raise ValueError("--min-per-class is for conditions: give --by too")
 
-    def of(self, calibrator: Any) -> "fp.ByCondition":
-        """Return a calibrator by condition."""
+    def of(self, calibrator: Any) -> Any:
+        """Return a calibrator by condition, if there are any."""
+        if self.by.by is None:
+            return calibrator
         more = {} if self.min_per_class is None else {"min_per_class": self.min_per_class}
         return fp.ByCondition(calibrator, bins=self.by.bins, **more)
 

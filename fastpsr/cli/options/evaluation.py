@@ -56,13 +56,27 @@ class EvaluationOptions:
     ) -> Metrics:
         """Return the metrics of systems, which share them, by the kinds of their scores."""
         from fastpsr.data import KINDS, KINDS_OF_SCALES
+        from fastpsr.evaluation.specification import named_metrics
 
+        measures = self.measures
         kinds: list[Any] = [KINDS_OF_SCALES.get(scale, scale) for scale in scales]
         has_floor = of_table and all(kind in OF_POSTERIORS for kind in kinds)
-        return self.measures.of_kinds(
-            [KINDS[kind] for kind in kinds],
+        definition: Any = measures.eer or "hull"  # which EER checks
+        eer = fp.EER(definition)
+        metrics = named_metrics(
+            measures.metrics,
             n_classes,
-            spoofing=self.measures.spoofing(has_spoof=has_spoof),
+            [KINDS[kind] for kind in kinds],
+            eer=eer,
+            detection=measures.detection,
+            costs=measures.cost_matrix,
+            spoofing=measures.spoofing(has_spoof=has_spoof),
             calibrator=self.loss.untrained(has_floor=has_floor),
             train=fp.CrossFit(folds=self.loss.folds or FOLDS),
         )
+        if measures.eer is not None and eer.label not in metrics:
+            raise ValueError(
+                f"--eer is for tables with the EER, not for one of {', '.join(metrics)}: LLRs and "
+                "raw scores of two classes have it, others with --metrics EER"
+            )
+        return metrics

@@ -87,11 +87,6 @@ class TableOutputOptions(OutputOptions):
     named_by = "--table"
 
 
-def written(outputs: Outputs) -> list[Path]:
-    """Return the files that are written, other than standard output."""
-    return [path for _, path in outputs if path is not None and str(path) != "-"]
-
-
 def check_files(inputs: Sequence[Path | None], outputs: Outputs = ()) -> None:
     """Raise, before any computation, if an input is not there, or an output cannot be written.
 
@@ -136,6 +131,15 @@ def to_stdout(path: Path) -> Iterator[Path]:
         sys.stdout.flush()
         sys.stdout.buffer.write(Path(folder, "output").read_bytes())
         sys.stdout.buffer.flush()
+
+
+def write_fitted(fitted: Any, path: Path, scales: Sequence[str]) -> None:
+    """Save a calibrator with what the scores of its systems were, and print so."""
+    from fastpsr.calibration.files import write_calibrator
+
+    with to_stdout(path) as target:
+        write_calibrator(fitted, target, scales)
+    console.print(f"{path}: fitted {type(fitted).__name__}")
 
 
 def named_files(paths: Sequence[Path], what: str = "--scores") -> dict[Path, str | None]:

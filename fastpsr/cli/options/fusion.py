@@ -131,8 +131,10 @@ class FusionOptions:
     @property
     def fusion(self) -> "fp.LinearFusion | fp.ByCondition":
         """The fusion, not fitted yet."""
-        fusion = fp.LinearFusion(self.prior, self.quality_terms)
-        return self.conditions.of(fusion) if self.conditions.by.columns else fusion
+        fusion: fp.LinearFusion | fp.ByCondition = self.conditions.of(
+            fp.LinearFusion(self.prior, self.quality_terms)
+        )
+        return fusion
 
     @property
     def written(self) -> Outputs:

@@ -7,13 +7,12 @@ import typer
 
 import fastpsr as fp
 from fastpsr.cli.options.declaration import INTERVALS, option
-from fastpsr.cli.options.sources import refuse
+from fastpsr.cli.options.sources import TrialOptions, refuse
 from fastpsr.cli.show import print_error
 
 if TYPE_CHECKING:
     from fastpsr.bootstrap import Resampling
     from fastpsr.bootstrap.settings import Intervals
-    from fastpsr.cli.options.training import TrainingOptions
     from fastpsr.tables import OpenTable
 
 _SPEAKERS, _NESTED = "speaker", "nested:"  # the latter before the name of a column of cluster ids
@@ -97,9 +96,9 @@ class IntervalOptions:
     def settings(
         self,
         context: typer.Context,
+        trials: TrialOptions,
         *,
         of_trials: bool,
-        has_speakers: bool,
         always: bool = False,
     ) -> "Intervals | None":
         """Return the settings of intervals, validated before any computation; None without."""
@@ -109,7 +108,7 @@ class IntervalOptions:
             return None
         from fastpsr.bootstrap.settings import Intervals
 
-        scheme = self.resample
+        scheme, has_speakers = self.resample, bool(trials.speakers)
         if of_trials and isinstance(scheme, fp.TwoWay) and not has_speakers:
             raise ValueError("--resample speaker needs to know the speakers: give --speakers")
         if of_trials and scheme is None and has_speakers:
@@ -118,14 +117,9 @@ class IntervalOptions:
         n_resamples = 1000 if self.resamples is None else self.resamples
         return Intervals.of(n_resamples, level, method, scheme, self.seed)
 
-    def of_training(self, context: typer.Context, options: "TrainingOptions") -> "Intervals | None":
-        """Return the settings of intervals of one system."""
-        has_speakers = bool(options.trials.speakers)
-        return self.settings(context, of_trials=options.of_trials, has_speakers=has_speakers)
-
-    def print_caution(self, intervals: "Intervals | None", *, has_speakers: bool) -> None:
+    def print_caution(self, intervals: "Intervals | None", trials: TrialOptions) -> None:
         """Print a warning of intervals of trials whose speakers are unknown."""
-        if intervals is not None and self.resample is None and not has_speakers:
+        if intervals is not None and self.resample is None and not trials.speakers:
             print_error(
                 "warning: intervals are too narrow if speakers repeat: give --speakers, or "
                 "--resample iid if none does"

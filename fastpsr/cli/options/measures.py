@@ -1,7 +1,7 @@
 """Settings of the metrics, and of calibrators."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +13,6 @@ from fastpsr.exports import CALIBRATORS, PRESETS
 
 if TYPE_CHECKING:
     from fastpsr.calibration.base import Calibrator
-    from fastpsr.data import Kind
 
 Metrics = Mapping[str, Any]
 #: Number of folds, where another is not given.
@@ -111,23 +110,6 @@ class MeasureOptions(MetricOptions):
     def cost_matrix(self) -> "fp.CostMatrix | None":
         """The costs of --costs."""
         return None if self.costs is None else read_costs(self.costs)
-
-    def of_kinds(self, kinds: "Iterable[Kind]", n_classes: int, **options: Any) -> Metrics:
-        """Return the requested metrics by name, by default those of scores of these kinds."""
-        from fastpsr.evaluation.specification import named_metrics
-
-        definition: Any = self.eer or "hull"  # which EER checks
-        eer = fp.EER(definition)
-        metrics = named_metrics(
-            self.metrics, n_classes, kinds, eer=eer, detection=self.detection,
-            costs=self.cost_matrix, **options,
-        )  # fmt: skip
-        if self.eer is not None and eer.label not in metrics:
-            raise ValueError(
-                f"--eer is for tables with the EER, not for one of {', '.join(metrics)}: LLRs and "
-                "raw scores of two classes have it, others with --metrics EER"
-            )
-        return metrics
 
 
 @dataclass(frozen=True)

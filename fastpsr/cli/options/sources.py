@@ -277,11 +277,16 @@ class TrialOptions:
             raise ValueError("--key needs --scores FILE, one for each system")
         return named_files(scores)
 
+    @property
+    def inputs_beside(self) -> list[Path | None]:
+        """The files to read besides those of scores."""
+        return [*self.files, self.speakers.get("speakers")]
+
     def inputs(self, scores: Sequence[Path]) -> list[Path | None]:
         """Return all files to read, score files among them."""
         are_beside = bool(scores) or not isinstance(self.key, Mapping)
         systems = self.systems(scores) if are_beside else []
-        return [*systems, *self.files, self.speakers.get("speakers")]
+        return [*systems, *self.inputs_beside]
 
     def check(
         self,
