@@ -1,6 +1,5 @@
 """`fastpsr compare`: differences and their intervals are those of the library."""
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -114,23 +113,6 @@ def test_trials_that_not_all_systems_score():
     keep_lines(a=slice(0, 250), b=slice(0, 250))
     words = ["a and b have a score for no trial in"]
     check_refusal({}, [*TRIALS, "--allow", "missing"], words)
-
-
-def test_what_has_no_value():
-    trials = write_trials(100, 500)
-    lines = Path("a").read_text("utf-8").splitlines(keepends=True)
-    target = int(trials.made.y_true.argmax())
-    lines[target] = re.sub(r" \S+$", " -inf", lines[target])
-    Path("a").write_text("".join(lines), "utf-8")
-    out = succeed(*TRIALS, *FEW, "--metrics", "EER,Cllr,NCE,RCL", "--json", "t.json")
-    rows = {row["metric"]: row for row in strict_json("t.json")["differences"]}
-    assert [rows["NCE"][name] for name in ("a", "difference")] == ["inf", "inf"]
-    names = ("a", "difference", "low", "high", "excludes_zero")
-    assert [rows["RCL"][name] for name in names] == [None] * 5
-    assert rows["EER"]["low"] is not None
-    said = "1 sample has posterior 0 for the true class"
-    assert f"a, pooled: Cllr, NCE: infinite: {said}\n" in out
-    assert f"a, pooled: RCL: undefined: {said}: pass --floor 0.001\n" in out
 
 
 @pytest.mark.parametrize("ending", [".npz", ".npy", ".csv", ".parquet"])
