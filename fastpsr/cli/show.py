@@ -168,11 +168,12 @@ class Steps:
             self._seconds[self._kind] = self.seconds(self._kind)
             self._kind, self._begun = name.partition(" ")[0], time.perf_counter()
         if self._bar is not None:
-            (task,) = self._bar.task_ids
+            (task,) = self._bar.tasks
+            task.total = out_of or None  # which `update` would leave as it is for None
             if name != self._part or done is None:  # time is that of the part
-                self._bar.reset(task, description=name)
+                self._bar.reset(task.id, description=name)
             self._part = name
-            self._bar.update(task, completed=done or 0, total=out_of or None)
+            self._bar.update(task.id, completed=done or 0)
 
     def seconds(self, kind: str) -> float:
         """Return how long the steps of a kind took so far."""
