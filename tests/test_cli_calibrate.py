@@ -234,10 +234,7 @@ def test_tables_by_condition(trials, conditions):
     write("t.csv", y_true=y, llr=llrs, **conditions)
     run = ["calibrate", "t.csv", "--columns", "llr", "--scores-are", "llr"]
     run += [*SETTINGS[2:], "--by", "gender", "--by", "seconds:2"]
-    succeed(*run, "--output", "o.csv")
     predictions = fp.Predictions.from_llrs(y, llrs)
-    expected = fp.cross_fit(MAKER, predictions, by=conditions).llrs
-    assert polars.read_csv("o.csv")["llr"].to_list() == pytest.approx(expected.tolist())
     write("u.csv", llr=llrs, **conditions)
     succeed(*run, "--apply", "u.csv", "--output", "o.csv")
     expected = MAKER.fit(predictions, conditions).transform(predictions, conditions).llrs

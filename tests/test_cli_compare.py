@@ -1,10 +1,8 @@
 """`fastpsr compare`: differences and their intervals are those of the library."""
 
-import re
 from pathlib import Path
 
 import numpy as np
-import polars
 import pytest
 
 import fastpsr as fp
@@ -72,14 +70,7 @@ def test_trials(scheme):
     content = strict_json("t.json")
     assert [each["path"] for each in content["inputs"]] == ["a", "b", "key"]
     assert content["intervals"]["resampling"] == scheme
-    assert re.search(
-        rf"(?m)^90 % intervals: .*resampling {scheme}, seed 4\ndifference: a - b$", out
-    )
-    row = content["differences"][0]
-    shown = [f"{100.0 * row[name]:.3f} %" for name in ("a", "b", "difference")]
-    shown.append(f"[{100.0 * row['low']:.3f}, {100.0 * row['high']:.3f}]")
-    answer = "yes" if row["excludes_zero"] else "no"
-    assert re.search(" +".join(["(?m)^EER", *map(re.escape, shown), answer]) + " *$", out)
+    assert f"resampling {scheme}, seed 4\ndifference: a - b\n" in out
 
 
 def test_three_systems_by_condition():
@@ -87,7 +78,6 @@ def test_three_systems_by_condition():
     write_third()
     run = ["compare", "--key", "key", "a", "second=b", "c", "--by", "session", *FEW]
     run += ["--differences", "pairs", "--metrics", "eer,cllr", "--json", "t.json"]
-    run += ["--output", "t.csv", "--output", "t.md"]
     out = succeed(*run)
     y, scores = trials.made.y_true, trials.llrs
     llrs = {"a": scores["a"], "second": scores["b"], "c": 2.0 * scores["a"]}
@@ -98,17 +88,8 @@ def test_three_systems_by_condition():
     )  # fmt: skip
     check_rows(evaluation)
     check_differences(evaluation)
-    frame = polars.read_csv("t.csv", infer_schema_length=None).filter(row="difference")
-    rows = strict_json("t.json")["differences"]
-    for name in ("system_a", "system_b", "group_a", "metric", "difference", "low", "equal"):
-        assert frame[name].to_list() == [row[name] for row in rows]
     for words in ("second - c", "session=3", "differences; * where the interval excludes 0"):
         assert words in out
-    _, below = Path("t.md").read_text().split("\ndifferences; * where the interval excludes 0\n\n")
-    lines = [line.strip("| ").split(" | ") for line in below.splitlines()]
-    assert lines[0] == ["difference", "condition", "EER", "Cllr"]
-    assert [line[0] for line in lines[2::6]] == ["a - second", "a - c", "second - c"]
-    assert all(line[2] == "equal" for line in lines if line[0] == "a - c")
     succeed("compare", "--key", "key", "b", "a", "c", "--metrics", "EER", *FEW, "--json", "t.json")
     rows = strict_json("t.json")["differences"]
     assert [(row["system_a"], row["system_b"]) for row in rows] == [("b", "a"), ("b", "c")]
@@ -132,33 +113,6 @@ def test_trials_that_not_all_systems_score():
     keep_lines(a=slice(0, 250), b=slice(0, 250))
     words = ["a and b have a score for no trial in"]
     check_refusal({}, [*TRIALS, "--allow", "missing"], words)
-
-
-def test_what_has_no_value():
-    trials = write_trials(100, 500)
-    lines = Path("a").read_text("utf-8").splitlines(keepends=True)
-    target = int(trials.made.y_true.argmax())
-    lines[target] = re.sub(r" \S+$", " -inf", lines[target])
-    Path("a").write_text("".join(lines), "utf-8")
-    out = succeed(*TRIALS, *FEW, "--metrics", "EER,Cllr,NCE,RCL", "--json", "t.json")
-    rows = {row["metric"]: row for row in strict_json("t.json")["differences"]}
-    assert [rows["NCE"][name] for name in ("a", "difference")] == ["inf", "inf"]
-    names = ("a", "difference", "low", "high", "excludes_zero")
-    assert [rows["RCL"][name] for name in names] == [None] * 5
-    assert rows["EER"]["low"] is not None
-    said = "1 sample has posterior 0 for the true class"
-    assert f"a, pooled: Cllr, NCE: infinite: {said}\n" in out
-    assert f"a, pooled: RCL: undefined: {said}: pass --floor 0.001\n" in out
-
-
-def test_small_differences_are_not_shown_as_0():
-    y, z, _ = data()
-    for name, scores in (("a.csv", z), ("b.csv", z * 1.00001)):
-        write(name, label=y, s=scores)
-    run = ["compare", "a.csv", "b.csv", "--scores-are", "logits", *FEW, "--metrics", "NCE"]
-    (line,) = (line for line in succeed(*run).splitlines() if line.startswith("NCE "))
-    small = r"-?(\d\.\de-0\d|0\.0+[1-9]\d+)"
-    assert re.search(rf" {small} +\[{small}, {small}\] +(yes|no)$", line)
 
 
 @pytest.mark.parametrize("ending", [".npz", ".npy", ".csv", ".parquet"])
@@ -226,11 +180,8 @@ def test_warnings_are_said_once_for_all_systems():
     run = [*TRIALS, "c", "--resample", "iid", *SPEAKERS, "--resamples", 60, "--metrics", "EER,Cllr"]
     outcome = fastpsr(*run, "--json", "t.json")
     content = strict_json("t.json")
-    n_rows = sum(row["n_undefined"] > 0 for row in content["rows"])
-    n_differences = sum(row["n_undefined"] > 0 for row in content["differences"])
-    assert n_rows > 0
-    assert n_differences > 0
+    n = sum(row["n_undefined"] > 0 for row in [*content["rows"], *content["differences"]])
     (line,) = [line for line in outcome.err.splitlines() if "is undefined in" in line]
-    assert f" (and {n_rows + n_differences - 1} like this: " in line
+    assert f" (and {n - 1} like this: " in line
     lines = [line for line in outcome.out.splitlines() if "speakers: " in line]
     assert len(lines) == 1  # which the key has for all systems

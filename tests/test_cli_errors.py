@@ -34,9 +34,7 @@ TABLES = {  # the content of a table, its ending, and words of the message
     "folder": (FOLDER, ".npy", ["s.npy"]),
     "other ending": (b"0 1", ".text", [".npz, .npy, .csv or .parquet"]),
     "truncated .npz": (GOOD[:-200], ".npz", ["s.npz", "whole .npz"]),
-    "truncated .npy": (packed(np.save, Q)[:-9], ".npy", ["s.npy", "whole .npy"]),
     "truncated .parquet": (PARQUET[:-50], ".parquet", ["s.parquet", "Parquet"]),
-    "empty .csv": (b"", ".csv", ["s.csv", "empty"]),
     "archive as .npy": (GOOD, ".npy", ["s.npy", "archive"]),
     "objects": (npz(score=np.array([None] * 40)), ".npz", ["s.npz"]),
     "labels alone": (packed(np.savez, label=Y), ".npz", ["s.npz", "column of scores"]),
@@ -46,8 +44,6 @@ TABLES = {  # the content of a table, its ending, and words of the message
     "text among scores": (csv("0,0.5", "1,high"), ".csv", ["score", "high", "row 1"]),
     "missing score": (csv("0,0.5", "1,", "1,0.5"), ".csv", ["score[1]"]),
     "no header": (b"0,-1\n1,2\n0,-2\n", ".csv", ["the first line must be a header", "'-1'"]),
-    "too large": (csv("0,0.5", "1,1e400"), ".csv", ["score[1] is 1e400"]),
-    "nan": (npz(score=changed(Q, 7, np.nan)), ".npz", ["score[7] is nan"]),
     "label 2": (npz(label=changed(Y, 7, 2)), ".npz", ["label", "[7]", "0 to 1"]),
     "over 1": (npz(score=changed(Q, 7, 1.5)), ".npz", ["score[7] is 1.5", "--scores-are"]),
     "lengths": (npz(label=Y[:9]), ".npz", ["label", "40", "9"]),
@@ -69,10 +65,8 @@ COSTS = {
     "truncated": (b"[[0, 1], [1", ".json", ["c.json", "JSON"]),
     "object": (b'{"a": 1}', ".json", ["c.json", "matrix"]),
     "ragged": (b"[[0, 1], [1]]", ".json", ["every row must have the same number of costs"]),
-    "a row and a number": (b"[[0, 1], 1]", ".json", ["c.json", "matrix"]),
     "a cost of several": (b"[[0, [1]], [1, 0]]", ".json", ["c.json", "real numbers"]),
     "nan": (b"0,1\nnan,0\n", ".csv", ["costs[1, 0]", "nan"]),
-    "huge number": (b"[[0, 1" + b"0" * 400 + b"], [1, 0]]", ".json", ["c.json"]),
     "nested deeply": (b"[" * 100_000, ".json", ["c.json"]),
 }
 
@@ -126,12 +120,10 @@ def test_saved_calibrators():
 
 USAGE = {
     "valuate": "No such command 'valuate'",
-    "evaluate s.npz --folds two": "--folds",
     "evaluate s.npz --scores-are tea": "--scores-are': 'tea' is ",
     "evaluate s.npz --color red": "--color",
     "evaluate s.npz --format csv --format nist": "--format must be given once, not 2 times",
     "simulate nothing": "nothing",
-    "simulate trials": "'output'",
     "evaluate s.npz --differences first,pairs": "--differences must have one of first and pairs",
     "evaluate s.npz --ci bca:normal": "not 'bca:normal'",
     "evaluate --key s.npz --scores s.npz --speakers columns:": "ENROLL,TEST, not 'columns:'",
@@ -151,9 +143,6 @@ USAGE = {
     "compare s.npz b": "b must end in .npz, .npy, .csv or .parquet to be a table",
     "compare --key key --scores a": "--scores must name two systems or more, not a alone",
     "evaluate --columns x=a": "--columns of several systems need one FILE without a name",
-    "evaluate s.npz --by a:2 --by a:3,b": "--by must give the bins of a once",
-    "evaluate s.npz --allow nope": "--allow must be among missing, extra, duplicates, nan",
-    "evaluate s.npz --differences all": "--differences must be among first, pairs, pooled",
     "evaluate s.npz --output o.txt": "--output must end in .csv, .json, .md, .tex or .html, as o.t",
     "evaluate s.npz --output -": "--json - writes to standard output",
     "evaluate --scores a --columns score=x": "--columns is for a table of scores, not for",
@@ -181,8 +170,6 @@ def test_a_file_that_may_not_be_read():
     if os.access("s.npz", os.R_OK):
         pytest.skip("this user reads all files")
     outcome = fastpsr(*RUN)
-    assert (outcome.code, outcome.err.startswith("error: "), "s.npz" in outcome.err) == (
-        2,
-        True,
-        True,
-    )
+    assert outcome.code == 2
+    assert outcome.err.startswith("error: ")
+    assert "s.npz" in outcome.err

@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import numpy as np
-import polars
 import pytest
 
 import fastpsr as fp
@@ -75,17 +74,6 @@ def test_formats_and_kinds_of_scores(ending, scores_are, n_classes):
     assert (group["n_samples"], len(group["class_sizes"])) == (y.size, n_classes)
 
 
-@pytest.mark.parametrize("scores_are", ["posteriors", "logits"])
-def test_one_column_stands_for_class_1(scores_are):
-    y, z, _ = data()
-    scores = z[:, 1] - z[:, 0]
-    if scores_are == "posteriors":
-        scores = 1.0 / (1.0 + np.exp(-scores))
-    write("s.npz", target=y, s=scores[:, None])
-    succeed("evaluate", "s.npz", "--scores-are", scores_are, "--json", "t.json")
-    check_rows(fp.evaluate(fp.Predictions.of(scores_are, y, scores)))
-
-
 @pytest.mark.parametrize("scores_are", ["logits", "log-likelihoods", "llr"])
 def test_priors_calibrator_and_folds(scores_are):
     y, z, _ = data()
@@ -121,12 +109,8 @@ def test_infinite_values_and_separated_classes():
     assert re.search(r"(?m)^NCE +inf +\[\d\.\d{4}, inf\] ", out)
     y = np.arange(60) % 2
     write("s.npz", y_true=y, q=np.where(y == 1, 0.7, 0.2) + np.arange(60) / 1000)
-    succeed("evaluate", "s.npz", *FEW, "--json", "t.json")
-    rows = {row["metric"]: row for row in strict_json("t.json")["rows"]}
-    assert (rows["RCL"]["value"], rows["RCL"]["low"], rows["RCL"]["n_undefined"]) == (None, None, 0)
-    assert rows["RCL"]["note"].endswith(": pass --calibrator pav --floor 0.001")
-    assert rows["RCL bound"]["value"] == 100.0
-    assert rows["NCE"]["low"] < rows["NCE"]["value"] < rows["NCE"]["high"]
+    succeed("evaluate", "s.npz", "--json", "t.json")
+    assert notes()["RCL"].endswith(": pass --calibrator pav --floor 0.001")
 
 
 def test_costs_of_many_decisions_are_summarized():
@@ -180,10 +164,9 @@ def test_replicates_without_a_class_are_counted_and_warned_of():
     outcome = fastpsr(*run, "--ci", "percentile")
     first, *others = strict_json("t.json")["rows"]
     assert 2 <= first["n_undefined"] <= 40  # (58 / 60)**60 = 13 %
-    (line,) = [line for line in outcome.err.splitlines() if "is undefined in" in line]
-    assert line.startswith(f"warning: {first['metric']} is undefined in {first['n_undefined']} of")
-    names = "; ".join(row["metric"] for row in others)
-    assert line.endswith(f" (and {len(others)} like this: {names})")
+    names = "; ".join(re.escape(row["metric"]) for row in others)
+    said = f"warning: {first['metric']} is undefined in {first['n_undefined']} of"
+    assert re.search(rf"(?m)^{said} .* \(and {len(others)} like this: {names}\)$", outcome.err)
 
 
 def test_speakers_of_a_table():
@@ -323,13 +306,6 @@ def test_a_floor_leaves_other_scores_as_they_are():
     assert succeed(*run, "--floor", 0.2) == succeed(*run)
     succeed(*run, "--json", "t.json")
     assert notes()["NCE"] == "infinite: 1 sample has posterior 0 for the true class"  # no remedy
-    write("t.csv", label=Y, q=np.where(np.arange(N) == 5, 1.0 - Y, 0.5 + 0.2 * Y), z=a)
-    run = ["evaluate", "t.csv", "--columns", "q", "--columns", "z", "--metrics", "NCE,NBS"]
-    kinds = ["--scores-are", "posteriors", "--scores-are", "llr"]
-    succeed(*run, *kinds, "--floor", 0.05, "--json", "t.json")
-    q = fp.Predictions.from_posteriors(Y, polars.read_csv("t.csv")["q"], floor=0.05)
-    check_rows(fp.evaluate(q, ["NCE", "NBS"]), system="q")
-    check_rows(fp.evaluate(fp.Predictions.from_llrs(Y, a), ["NCE", "NBS"]), system="z")
 
 
 # Trials
@@ -378,7 +354,7 @@ def test_differences_of_conditions(pairs, n_pairs):
     run += ["--ci", "0.5:percentile", "--resamples", 40]
     run += ["--differences", {"pooled": "pooled", "all": "conditions"}[pairs]]
     check_refusal({}, run, ["--differences", "--by NAME"])
-    succeed(*run, "--by", "session", "--json", "t.json", "--output", "t.csv")
+    succeed(*run, "--by", "session", "--json", "t.json")
     evaluation = fp.evaluate(
         {"a": trials.predictions("a")}, ["EER"], by={"session": trials.session},
         group_differences=pairs, n_resamples=40, seed=0, confidence_level=0.5,
@@ -386,8 +362,7 @@ def test_differences_of_conditions(pairs, n_pairs):
     )  # fmt: skip
     check_rows(evaluation)
     check_differences(evaluation)
-    kinds = polars.read_csv("t.csv")["row"].to_list()
-    assert kinds == ["value"] * 5 + ["difference"] * n_pairs
+    assert len(evaluation.differences) == n_pairs
     if pairs == "pooled":
         words = ["--differences must not be pooled with --equalize"]
         check_refusal({}, [*run, "--by", "session", "--equalize", "session"], words)

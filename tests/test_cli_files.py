@@ -310,18 +310,17 @@ def shown_on_a_terminal(*arguments, stdout=None, code=None, stop_at=None):
 
 @needs_posix
 @pytest.mark.slow
-@pytest.mark.parametrize(("command", "n_steps"), [("evaluate", 7), ("compare", 6)])
-def test_a_bar_of_steps_is_removed(command, n_steps):
-    """The key, two files read and joined, and tables are steps; the table stays."""
+def test_a_bar_of_steps_is_removed():
+    """What is printed stays."""
     write_files()
-    run = [command, "--key", "key", "--scores", "a.txt", "b.txt", "--speakers", "speakers.txt"]
+    run = ["evaluate", "--key", "key", "--scores", "a.txt", "b.txt", "--speakers", "speakers.txt"]
     run += ["--resamples", "100", "--metrics", "EER,Cllr", "--ci", "percentile"]
     piped = program(*run, COLUMNS="100").stdout
     shown, _ = shown_on_a_terminal(*run)
     assert "━" in shown
-    steps = {(int(step), int(total)) for step, total in re.findall(r"step (\d+) of (\d+)", shown)}
-    assert max(steps) == (n_steps, n_steps)
-    assert {total for _, total in steps} == {n_steps}
+    assert [
+        kind for kind in ("reading key", "joining b.txt", "metrics of") if kind not in shown
+    ] == []
     _, after = shown.split(piped.splitlines()[-1].strip())
     assert after.endswith("\x1b[1A\x1b[2K")  # the line above is erased, where the bar was
 
@@ -332,7 +331,7 @@ def test_ctrl_c_between_replicates():
     run = ["evaluate", "--key", "key", "--scores", "a.txt", "--metrics", "EER,Cllr,RCL"]
     run += ["--resamples", "10000000", "--json", "t.json"]
     before = sorted(os.listdir())
-    stop_at = rb"\d+ s left"  # long before the last of the replicates
+    stop_at = rb"\d/\d0000000"  # long before the last of the replicates
     options = {"stdout": subprocess.DEVNULL, "code": INTERRUPTIBLE, "stop_at": stop_at}
     shown, code = shown_on_a_terminal(*run, **options)
     assert code == 130

@@ -98,18 +98,6 @@ def test_options_reach_the_library():
     assert [*strict_json("t.json")["fusion"]["weights"]] == [*fusion.fit(parts).columns_]
 
 
-def test_detection_costs():
-    run = [*RUN, "--resamples", 40, "--ci", "percentile", "--json", "t.json"]
-    succeed(*run, "--dcf", "0.3", "--dcf", "0.1:10:1")
-    rows = strict_json("t.json")["rows"]
-    costs = {
-        r["metric"]: r["value"] for r in rows if r["system"] == "fused" and "DCF" in r["metric"]
-    }
-    assert [*costs] == ["minDCF(0.3)", "actDCF(0.3)", "minDCF(0.1:10:1)", "actDCF(0.1:10:1)"]
-    fused = fp.cross_fit(fp.LinearFusion(), systems())
-    assert costs["actDCF(0.1:10:1)"] == fp.ActDCF(0.1, 10, 1)(fused)
-
-
 @pytest.mark.slow
 def test_cross_fitting_keeps_speakers_apart():
     run = [*RUN, *QUICK[2:], "--metrics", "RCL", "--speakers", "speakers.txt"]

@@ -137,7 +137,7 @@ LINES = {
     "simulate trials": ["simulate trials o.csv --targets 20 --nontargets 50 --seed 3"],
     "simulate challenge": ["simulate challenge o --targets 30 --nontargets 60 --seed 2"],
     "simulate classes": [
-        "simulate classes o.csv --samples 30 --classes 3 --system mcps --variance 0.3 --seed 1"
+        "simulate classes o.csv --samples 30 --classes 3 --system mcps --seed 1"
     ],
 }  # fmt: skip
 #: Commands without further files, which take long: test_cli_simulate.py and test_cli_warmup.py.

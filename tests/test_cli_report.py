@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 
-from tests.commands import check_refusal, fastpsr, program, succeed, write
+from tests.commands import check_refusal, program, succeed
 from tests.golden.files import write_files
 from tests.reports import Page
 
@@ -38,13 +37,9 @@ def page(path="r.html"):
     return Page(Path(path).read_text("utf-8"))
 
 
-@pytest.mark.parametrize(
-    ("missing", "command"),
-    [("jinja2", ["evaluate", "none.csv"]),
-     pytest.param("matplotlib", ["demo"], marks=pytest.mark.slow)],
-)  # fmt: skip
-def test_what_reports_need_is_said_before_any_work(missing, command):
-    done = program(missing, *command, "--output", "r.html", code=WITHOUT)
+@pytest.mark.parametrize("missing", ["jinja2", pytest.param("matplotlib", marks=pytest.mark.slow)])
+def test_what_reports_need_is_said_before_any_work(missing):
+    done = program(missing, "evaluate", "none.csv", "--output", "r.html", code=WITHOUT)
     words = f'error: --output r.html: reports need {missing}: pip install "fastpsr[report]"\n'
     assert (done.returncode, done.stderr) == (2, words)
 
@@ -115,15 +110,6 @@ def test_a_comparison(kinds):
     assert "at 90 % for each difference alone" in page().text
 
 
-def test_differences_of_conditions():
-    run = ["compare", "--key", "nist.tsv", "a.txt", "b.txt", "--by", "gender", "--metrics", "EER"]
-    run += ["--ci", "0.5", *FEW[2:], "--differences", "conditions", "--scores-are", "raw"]
-    succeed(*run, "--output", "r.html")
-    for words in ("Differences by condition", "Differences between conditions",
-                  "gender=f - gender=m"):  # fmt: skip
-        assert words in page().text
-
-
 def test_a_fusion():
     run = ["fuse", "--key", "key", "--scores", "a.txt", "b.txt", "--metrics", "Cllr", *FEW]
     succeed(*run, "--table", "r.html")
@@ -141,20 +127,3 @@ def test_wrong_places_are_refused_before_any_work():
     check_refusal({}, ["evaluate", "s.npz", "--output", "s.npz"], ["--output must end in"])
     words = ["--output must not be --json too: t.html"]
     check_refusal({}, ["evaluate", "s.npz", "--output", "t.html", "--json", "t.html"], words)
-
-
-@pytest.mark.slow
-def test_the_demo():
-    succeed("demo", "--output", "r.html")
-    for words in ("721,788 samples", "not calibrated", "Cimb", "resampling TwoWay"):
-        assert words in page().text
-    assert len(page().html) < 500_000
-
-
-def test_a_condition_without_targets_is_said():
-    y = np.arange(90) % 3 == 0
-    part = np.where(y | (np.arange(90) % 2 == 0), "b", "a")
-    write("s.csv", y_true=y.astype(int), s=np.arange(90) % 17 / 20 + 0.1 * y, part=part)
-    run = ["evaluate", "s.csv", "--scores-are", "raw", "--columns", "s", "--by", "part"]
-    assert fastpsr(*run, "--output", "r.html").code == 0
-    assert "part=a has no samples of class 1" in page().text

@@ -131,8 +131,6 @@ def test_folders_are_read_in_parts():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("", "give a table of scores with labels, or --key and --scores"),
-        ("t.csv --scores a.txt", "--scores takes one file: t.csv is one too many"),
         ("t.csv --calibrators dp,dp", "--calibrators must not name dp twice"),
         ("t.csv --speakers speakers.txt", "--speakers is for trials (--key, --scores)"),
         ("t.csv --columns z --scores-are raw --calibrators none,beta", "raw scores"),

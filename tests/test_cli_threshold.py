@@ -1,7 +1,6 @@
 """`fastpsr threshold`: thresholds and costs are those of the library."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import polars
@@ -123,11 +122,3 @@ def test_cautions():
 )  # fmt: skip
 def test_what_is_refused(arguments, words):
     check_refusal({}, ["threshold", *arguments.split()], [words])
-
-
-def test_scores_through_a_pipe_are_labeled():
-    labeled = Path("labeled.txt").read_text("utf-8").splitlines()
-    bare = (" ".join(line.split()[2:]) for line in labeled)
-    Path("bare").write_text("\n".join(bare) + "\n", "utf-8")
-    point = succeed("threshold", "--fa", "0.1", *RUN).splitlines()[-1]
-    assert succeed("threshold", "--fa", "0.1", "--scores", "bare").splitlines()[-1] == point

@@ -7,15 +7,12 @@ import select
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from fastpsr.cli import warmup
-from fastpsr.kernels import compilation
 from fastpsr.kernels.compilation import Signature, listed
 from fastpsr.kernels.compiler import is_plain
 from tests.commands import program, succeed, surroundings
@@ -92,23 +89,6 @@ app.run()
     assert (names["log_space._map_sigmoid"], names["isotonic._pool"]) == (2, 1)
 
 
-@compiled
-def test_compilations_are_timed(monkeypatch):
-    class Dispatcher:
-        @staticmethod
-        def compile(types):
-            end = time.process_time() + 0.01
-            while time.process_time() < end:
-                pass
-
-    module = SimpleNamespace(_slow=Dispatcher)
-    monkeypatch.setattr(compilation, "import_module", lambda name: module)
-    monkeypatch.setattr("fastpsr.kernels.compiler.is_kept", lambda dispatcher, types: False)
-    begun = time.process_time()
-    seconds = compilation.compile_signature(Signature("any._slow", "float64"))
-    assert 0.01 <= seconds <= time.process_time() - begun
-
-
 def test_warmup_says_how_long_it_took(monkeypatch):
     monkeypatch.setattr(warmup, "listed", lambda: SMALL)
     assert re.fullmatch(r"compiled in \d+\.\d s\n", succeed("warmup"))
@@ -142,15 +122,6 @@ def test_a_process_compiles_ahead_until_the_command_ends(call):
     for expected in ("1\n[False]\n", "0\n[]\n"):  # with an empty cache, and then with a filled one
         done = program(code=code, NUMBA_CACHE_DIR="cache", FASTPSR_NUM_THREADS="2")
         assert (done.stdout, done.stderr) == (expected, "")
-
-
-def test_it_compiles_from_the_last_kernel_to_the_first(monkeypatch):
-    done = []
-    monkeypatch.setattr(compilation, "_end_with_stdin", lambda: None)
-    monkeypatch.setattr(compilation, "compile_signature", done.append)
-    compilation.serve_command("demo")
-    assert len(done) > 10
-    assert done[::-1] == [each for each in listed() if "demo" in each.callers and not each.is_part]
 
 
 @compiled

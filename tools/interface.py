@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 
 import fastpsr as fp
 from fastpsr import calibration, evaluation, results
@@ -170,6 +170,8 @@ def _names_in_files() -> Iterator[str]:
 def _choices(hint: Any) -> list[str]:
     if isinstance(hint, type) and issubclass(hint, Enum):
         return [each.value for each in hint]
+    if get_origin(hint) is Literal:
+        return [*get_args(hint)]
     return [choice for part in get_args(hint) for choice in _choices(part)]
 
 

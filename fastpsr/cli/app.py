@@ -140,20 +140,17 @@ def _signals_as_exit() -> Iterator[None]:
         yield
         return
 
-    def terminate(number: int, _: object) -> None:
-        print_error("stopped")
+    def end(number: int, _: object) -> None:
+        if number == signal.SIGTERM:
+            print_error("stopped")
+        else:
+            for stream in (sys.stdout, sys.stderr):  # what is not written yet goes nowhere
+                with suppress(OSError, ValueError):
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         raise SystemExit(_BY_SIGNAL + number)
 
-    def close(number: int, _: object) -> None:
-        for stream in (sys.stdout, sys.stderr):  # what is not written yet goes nowhere
-            with suppress(OSError, ValueError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-        raise SystemExit(_BY_SIGNAL + number)
-
-    handlers = {signal.SIGTERM: terminate}
-    if hasattr(signal, "SIGPIPE"):
-        handlers[signal.SIGPIPE] = close
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    numbers = [signal.SIGTERM, *([signal.SIGPIPE] if hasattr(signal, "SIGPIPE") else [])]
+    before = {number: signal.signal(number, end) for number in numbers}
     try:
         yield
     finally:

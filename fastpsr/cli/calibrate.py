@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,24 +10,17 @@ import typer
 
 import fastpsr as fp
 from fastpsr.cli.command import in_groups
+from fastpsr.cli.options.conditions import CalibratorByOptions
 from fastpsr.cli.options.declaration import option
-from fastpsr.cli.options.files import (
-    check_inputs,
-    check_outputs,
-    check_written_ending,
-    from_stdin,
-    to_stdout,
-    write_fitted,
-)
-from fastpsr.cli.options.measures import CalibratorOptions
-from fastpsr.cli.options.modes import given, refuse
-from fastpsr.cli.options.sources import ConditionOptions, ScoresAre
+from fastpsr.cli.options.files import check_files, check_written_ending, from_stdin, write_fitted
+from fastpsr.cli.options.measures import FOLDS, CalibratorOptions
+from fastpsr.cli.options.sources import OF_TRIALS, ScoresAre, given, refuse
 from fastpsr.cli.options.training import TrainingOptions
-from fastpsr.cli.show import console, print_suspicions, warnings_as_lines
+from fastpsr.cli.show import console, warnings_as_lines
 from fastpsr.cli.wording import worded
 
 if TYPE_CHECKING:
-    from fastpsr.cli.score_files import LabeledScores
+    from fastpsr.cli.score_files import LabeledScores, Source
 
 #: Options that are of use with a saved calibrator.
 _WITH_LOAD = {
@@ -43,7 +36,9 @@ class _Files:
     apply: Path | None = option(
         "File of other scores to calibrate, of the same kind as the training scores; by "
         "default the training scores are calibrated by cross-fitting. With --load, a file that "
-        "ends in .npz, .npy, .csv or .parquet is read as a table unless --format is given."
+        "ends in .npz, .npy, .csv or .parquet is read as a table unless --format is given.",
+        type=Path | None,
+        parse=from_stdin,
     )
     output: Path | None = option(
         "File for the calibrated scores: .npz, .csv or .parquet; for trials, the format that "
@@ -57,26 +52,21 @@ class _Files:
     save: Path | None = option("Save the fitted calibrator as JSON; - for standard output.")
     load: Path | None = option("Use a saved calibrator.")
 
-    @property
-    def applied(self) -> Path | None:
-        """The file of --apply."""
-        return None if self.apply is None else from_stdin(self.apply)
-
     def check(self, inputs: list[Path | None], *, of_trials: bool) -> None:
         """Raise if files cannot be read or written."""
-        check_outputs([("--output", self.output), ("--save", self.save)], inputs)
         if self.output is not None and not of_trials:
             check_written_ending(self.output)
-        check_inputs(inputs)
+        outputs = [("--output", self.output), ("--save", self.save)]
+        check_files([*inputs, self.apply, self.load], outputs)
 
 
 @in_groups
 def calibrate(
     context: typer.Context,
-    options: TrainingOptions = TrainingOptions(),  # noqa: B008
-    files: _Files = _Files(),
-    chosen: CalibratorOptions = CalibratorOptions(),  # noqa: B008
-    conditions: ConditionOptions = ConditionOptions(),  # noqa: B008
+    options: TrainingOptions,
+    files: _Files,
+    chosen: CalibratorOptions,
+    conditions: CalibratorByOptions,
 ) -> None:
     """Train a calibrator and apply it to other scores, or calibrate by cross-fitting.
 
@@ -94,32 +84,32 @@ def calibrate(
     options = options.located(context)
     if files.apply is not None or files.output is None:
         refuse(context, ("--folds", "--speakers"), "is for cross-fitting: --output without --apply")
-    calibrator = chosen.untrained(files.prior)
-    untrained: Any = conditions.of(calibrator) if conditions.columns else calibrator
-    files.check([*options.inputs(), files.applied], of_trials=options.of_trials)
-    source = options.source(of_trials=options.of_trials, conditions=conditions.columns)
+    columns, calibrator = conditions.by.columns, chosen.untrained(files.prior)
+    untrained = conditions.of(calibrator)
+    files.check(options.inputs(), of_trials=options.of_trials)
+    source = options.source(of_trials=options.of_trials, conditions=columns)
     training, applied = source.read(options.path), None
-    print_suspicions(options.path, training.predictions)
     with worded(predictions="scores"):
         calibrator.check_classes(training.predictions.n_classes)
-    if files.applied is not None:  # read it before fitting
-        with worded(by=f"{files.applied}: --by"):
-            applied = source.read_others(files.applied, training.predictions)
-    _check_format(files, applied or training)
+    if files.apply is not None:  # read it before fitting
+        with worded(by=f"{files.apply}: --by"):
+            applied = source.read_others(files.apply, training.predictions)
+    source.check_ending(applied or training, files.output)
     with warnings_as_lines(), worded(predictions="scores (--scores-are)"):
         fitted = untrained.fit(training.predictions, *_by(training))
-        if conditions.columns:
+        if columns:
             console.print(str(fitted), soft_wrap=True)
         if applied is not None:
-            _write(files, applied, fitted.transform(applied.predictions, *_by(applied)))
+            _transform(files, source, applied, fitted)
         elif files.output is not None:
-            crossed = fp.CrossFit(folds=chosen.folds, groups=training.groups)
+            crossed = fp.CrossFit(folds=chosen.folds or FOLDS, groups=training.groups)
             calibrated = pooled = fp.cross_fit(calibrator, training.predictions, crossed)
             if training.by is not None:
-                by = training.by
-                calibrated = fp.cross_fit(untrained, training.predictions, crossed, by=by)
-                _print_gain(pooled, calibrated)
-            _write(files, training, calibrated)
+                calibrated = fp.cross_fit(untrained, training.predictions, crossed, by=training.by)
+                values = [fp.CrossEntropy()(predictions) for predictions in (pooled, calibrated)]
+                text = "cross-fitted NCE: one calibrator for all {:.4f}, by condition {:.4f}"
+                console.print(text.format(*values))
+            source.write(training, calibrated, files.output)
         if files.save is not None:
             write_fitted(fitted, files.save, [source.scale])
             for line in _maps(fitted, source.scale):
@@ -132,30 +122,29 @@ def _apply_saved(
     """Calibrate the scores of --apply by a saved calibrator."""
     from fastpsr.tables import is_table
 
-    path = files.applied
+    path = files.apply
     if path is None:
         raise ValueError("--load needs --apply with the scores to calibrate")
     if options.file is not None:
         raise ValueError(f"--load leaves nothing to train: {options.file} is one file too many")
     trained = {*given(context)} - _WITH_LOAD
     refuse(context, trained, "has no use with --load: the calibrator is trained")
-    of_trials = options.trials.of_scores.format is not None or not is_table(path)
-    options.check_mode(context, of_trials=of_trials)
-    files.check([path, load], of_trials=of_trials)
+    of_trials = options.trials.format.format is not None or not is_table(path)
+    options.check(context, of_trials=of_trials)
+    files.check([], of_trials=of_trials)
     fitted = fp.load_calibrator(load)
     if isinstance(getattr(fitted, "pooled_", fitted), fp.LinearFusion):
         raise ValueError(f"{load} is a fusion of several systems: use fastpsr fuse --load")
     columns = fitted.columns_ if isinstance(fitted, fp.ByCondition) else ()
-    source = options.source(of_trials=of_trials, conditions=columns)
-    if options.scores_are is None:
-        source = replace(source, scale=_scale_of(fitted, load, of_trials=of_trials))
+    scale = _scale_of(fitted, load, of_trials=of_trials)
+    source = options.source(of_trials=of_trials, conditions=columns, scale=scale)
     with worded(by=f"{path}: conditions of {load}", predictions="scores (--scores-are)"):
         applied = source.read_others(path, None)
-        _check_format(files, applied)
+        source.check_ending(applied, files.output)
         if columns:
             console.print(str(fitted), soft_wrap=True)
         with warnings_as_lines():
-            _write(files, applied, fitted.transform(applied.predictions, *_by(applied)))
+            _transform(files, source, applied, fitted)
 
 
 def _by(scores: "LabeledScores") -> tuple[Any, ...]:
@@ -163,28 +152,10 @@ def _by(scores: "LabeledScores") -> tuple[Any, ...]:
     return () if scores.by is None else (scores.by,)
 
 
-def _check_format(files: _Files, scores: "LabeledScores") -> None:
-    """Raise if the ending of --output implies another format than that of trials."""
-    from fastpsr.cli.trial_files import check_ending
-
-    if files.output is not None and scores.format is not None:
-        check_ending("--output", files.output, scores.format)
-
-
-def _write(files: _Files, scores: "LabeledScores", calibrated: "fp.Predictions") -> None:
-    """Write calibrated scores, and print what was written."""
+def _transform(files: _Files, source: "Source", scores: "LabeledScores", fitted: Any) -> None:
+    """Calibrate other scores, and write them."""
     assert files.output is not None
-    with to_stdout(files.output) as target:
-        content = scores.write(calibrated, target)
-    console.print(f"{files.output}: {content}")
-
-
-def _print_gain(pooled: "fp.Predictions", by_condition: "fp.Predictions") -> None:
-    """Print what one calibrator for all is worth, and one for each condition."""
-    values = [fp.CrossEntropy()(predictions) for predictions in (pooled, by_condition)]
-    console.print(
-        "cross-fitted NCE: one calibrator for all {:.4f}, by condition {:.4f}".format(*values)
-    )
+    source.write(scores, fitted.transform(scores.predictions, *_by(scores)), files.output)
 
 
 def _maps(fitted: Any, scale: str, name: str = "") -> Iterator[str]:
@@ -206,13 +177,12 @@ def _maps(fitted: Any, scale: str, name: str = "") -> Iterator[str]:
         )
 
 
-def _scale_of(fitted: Any, path: Path, *, of_trials: bool) -> Any:
+def _scale_of(fitted: Any, path: Path, *, of_trials: bool) -> str:
     """Return what the training scores were; by default natural logarithms of what it takes."""
     from fastpsr.calibration.files import scales_in
-    from fastpsr.data import KINDS_OF_SCALES
 
     for scale in scales_in(path):
-        if scale in (KINDS_OF_SCALES if of_trials else [*ScoresAre]):
+        if scale in (OF_TRIALS if of_trials else [*ScoresAre]):
             return scale
     if fitted.domain_ == "likelihoods":
         return "llr" if len(getattr(fitted, "bias_", (0, 0))) == 2 else "log-likelihoods"

@@ -2,8 +2,9 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
+from operator import itemgetter
 from typing import Annotated, Any, cast, get_type_hints
 
 from typer.core import TyperCommand
@@ -80,34 +81,36 @@ class Command(TyperCommand):
 def in_groups(function: Callable[..., None]) -> Callable[..., None]:
     """Return a command in which parameters that are dataclasses become options for their fields.
 
-    So do fields that are dataclasses themselves.
+    So do fields that are dataclasses themselves. Values of options that are parsed are so in the
+    dataclass.
     """
     hints = get_type_hints(function, include_extras=True)
     parameters: list[inspect.Parameter] = []
 
-    def add(name: str, hint: Any, default: Any) -> None:
-        if is_dataclass(hint):
-            field_hints = get_type_hints(hint, include_extras=True)
-            for field in fields(hint):
-                option, of = field.metadata.get("option"), field_hints[field.name]
-                add(field.name, of if option is None else Annotated[of, option], field.default)
-        else:
+    def add(name: str, hint: Any, default: Any) -> Callable[[dict[str, Any]], Any]:
+        """Add the parameters of options; return what makes a value of those that were given."""
+        if not is_dataclass(hint):
             kind = inspect.Parameter.KEYWORD_ONLY
             parameters.append(inspect.Parameter(name, kind, default=default, annotation=hint))
+            return itemgetter(name)
+        field_hints = get_type_hints(hint, include_extras=True)
+        parts = {}
+        for field in fields(hint):
+            of = field.metadata.get("type", field_hints[field.name])
+            if "option" in field.metadata:
+                of = Annotated[of, field.metadata["option"]]
+            part = add(field.name, of, None if field.default is MISSING else field.default)
+            parts[field.name] = part, field.metadata.get("parse", lambda value: value)
+        return lambda options: cast("Any", hint)(
+            **{name: parse(part(options)) for name, (part, parse) in parts.items()}
+        )
 
-    def value(name: str, hint: Any, options: dict[str, Any]) -> Any:
-        if not is_dataclass(hint):
-            return options[name]
-        parts = get_type_hints(hint).items()
-        return cast("Any", hint)(**{part: value(part, of, options) for part, of in parts})
-
-    arguments = inspect.signature(function).parameters
-    for name, parameter in arguments.items():
-        add(name, hints[name], parameter.default)
+    arguments = inspect.signature(function).parameters.items()
+    parts = {name: add(name, hints[name], parameter.default) for name, parameter in arguments}
 
     @wraps(function)
     def command(**options: Any) -> None:
-        function(**{name: value(name, hints[name], options) for name in arguments})
+        function(**{name: part(options) for name, part in parts.items()})
 
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

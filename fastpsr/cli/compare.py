@@ -13,14 +13,16 @@ from fastpsr.cli.options.sources import Scores
 @in_groups
 def compare(
     context: typer.Context,
+    *,
     files: Files = None,
     scores: Scores = None,
-    options: EvaluationOptions = EvaluationOptions(),  # noqa: B008
+    options: EvaluationOptions,
 ) -> None:
     """Compare systems on the same samples: difference of each metric, with an interval.
 
     The same as `fastpsr evaluate --differences first`: all systems are evaluated on the same
     bootstrap draws (paired comparison).
     """
-    differences = options.differences.of_systems()
+    pairs = options.differences.pairs or "first"
+    differences = replace(options.differences, pairs=pairs)
     evaluate_systems(context, replace(options, differences=differences), files, scores)

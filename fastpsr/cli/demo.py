@@ -1,12 +1,7 @@
 """`fastpsr demo`: a script of public calls, which is printed as it runs."""
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from fastpsr.cli.options.declaration import declared
-from fastpsr.cli.options.files import check_outputs
 from fastpsr.cli.show import console
 
 _SCRIPT = """\
@@ -54,22 +49,10 @@ print(evaluation)
 """
 
 
-def demo(
-    seed: Annotated[
-        int, typer.Option(help="Seed of the simulation; the same seed gives the same table.")
-    ] = 0,
-    output: Annotated[Path | None, declared("Also write an HTML report to this file.")] = None,
-) -> None:
+def demo() -> None:
     """Simulate a speaker-verification test the size of SITW, evaluate it, and explain the table."""
-    if output is not None and output.suffix != ".html":
-        raise ValueError(f"--output must end in .html, as {output} does not")
-    check_outputs([("--output", output)], [])
-    script = _SCRIPT.replace("seed=0", f"seed={seed}")
-    if output is not None:
-        title = "A simulated speaker-verification test"
-        script += f"\n# A report\nevaluation.to_report({str(output)!r}, llrs, title={title!r})\n"
     names: dict[str, Any] = {}
-    for block in script.split("\n\n"):
+    for block in _SCRIPT.split("\n\n"):
         for line in block.strip().split("\n"):
             prompt = "" if line.startswith("#") else "... " if line[0] in " }" else ">>> "
             console.print(prompt + line)

@@ -1,7 +1,6 @@
 """`fastpsr evaluate`, and `compare`: options are checked before a file is read."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -9,11 +8,12 @@ import typer
 
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.options.evaluation import EvaluationOptions
-from fastpsr.cli.options.files import arrays_beside, check_inputs, check_outputs, named_files
+from fastpsr.cli.options.files import arrays_beside, check_files, named_files
 from fastpsr.cli.options.measures import parse_priors
-from fastpsr.cli.options.modes import FOR_RCL, given, refuse, refuse_for_mode
-from fastpsr.cli.options.sources import Scores, ScoresAre, kinds_of, table_scale, trial_scale
+from fastpsr.cli.options.sources import Scores, kinds_by_name, refuse
 
+#: Options that raw scores have no use for.
+_OF_LOSSES = ("--calibrator", "--floor", "--folds", "--costs")
 Files = Annotated[
     list[Path] | None,
     typer.Argument(
@@ -28,9 +28,10 @@ Files = Annotated[
 @in_groups
 def evaluate(
     context: typer.Context,
+    *,
     files: Files = None,
     scores: Scores = None,
-    options: EvaluationOptions = EvaluationOptions(),  # noqa: B008
+    options: EvaluationOptions,
 ) -> None:
     """Evaluate a table of scores with labels, or systems on a trial list (--key and --scores).
 
@@ -46,42 +47,24 @@ def evaluate_systems(
     scores: Sequence[Path] | None,
 ) -> None:
     """Check options, and evaluate or compare the systems that files and --scores name."""
-    keys, named = options.keys, [*(scores or []), *(files or [])]
+    trials, named = options.trials, [*(scores or []), *(files or [])]
     paths, of_trials = _paths(options, named, scores)
-    has_key = keys.has_key([*paths] if named else [])
-    refuse_for_mode(
-        context, of_trials=of_trials, has_key=has_key, allowed=options.allowed,
-        trials=options.trials,
-    )  # fmt: skip
-    intervals = options.drawn.parse(
-        context, of_trials=of_trials, speakers=options.speakers,
-        always=options.differences.pairs is not None,
-    )  # fmt: skip
+    trials.check(context, of_trials=of_trials, has_scores=bool(named))
+    intervals = options.drawn.settings(
+        context, trials, of_trials=of_trials, always=options.differences.pairs is not None
+    )
     # without score files, those of the classes are the scores
-    inputs = [*(paths if named else []), *keys.files, options.measures.costs, options.speakers.file]
+    inputs = [*(paths if named else []), *trials.inputs_beside, options.measures.costs]
     if not of_trials:
-        clusters = options.drawn.column if intervals is not None else None
-        inputs += arrays_beside(options.tables.labels, options.tables.weights, clusters)
-    check_outputs(options.outputs.files, inputs)
-    if not of_trials:
+        columns = options.drawn.columns if intervals is not None else []
+        inputs += arrays_beside(options.tables.labels, options.tables.weights, *columns)
         _check_tables(options, paths)
     scales = _scales(context, options, paths, of_trials=of_trials)
-    check_inputs(inputs)
+    check_files(inputs, options.outputs.files)
     from fastpsr.cli.evaluate_scores import Plan, evaluate_scores
 
-    folds = options.loss.folds if "--folds" in given(context) else None
-    plan = Plan(options, paths, scales, intervals, folds, inputs, None)
-    if not of_trials:
-        evaluate_scores(plan, None)
-        return
-    from fastpsr.cli.larger_than_memory import joined_in_parts
-    from fastpsr.cli.trial_files import TrialReader
-
-    reader = TrialReader(
-        keys, options.trials, options.allowed, options.speakers, has_scores=bool(named)
-    )
-    with joined_in_parts(context, options, paths, has_key=has_key) as joined:
-        evaluate_scores(replace(plan, reader=reader), joined)
+    plan = Plan(options, paths, scales, intervals, inputs, of_trials, has_scores=bool(named))
+    evaluate_scores(plan)
 
 
 def _paths(
@@ -90,14 +73,14 @@ def _paths(
     """Return the files of systems with their names, and whether they are of trials."""
     from fastpsr.tables import is_table
 
-    keys = options.keys
-    of_trials = bool(keys.files) or scores is not None
+    trials = options.trials
+    of_trials = bool(trials.key) or scores is not None
     if options.differences.pairs is None:
-        return (keys.systems(named) if of_trials else dict.fromkeys(named)), of_trials
+        return (trials.systems(named) if of_trials else dict.fromkeys(named)), of_trials
     what = "FILE" if scores is None else "--scores"
     paths = named_files(named, what)
-    if len(paths) < 2 and options.system_columns is None:
-        remedy = "" if keys.files else ": give --columns for each system of one table"
+    if len(paths) < 2 and not isinstance(options.columns, Mapping):
+        remedy = "" if trials.key else ": give --columns for each system of one table"
         alone = f"{named[0]} alone{remedy}" if named else "none"
         raise ValueError(f"{what} must name two systems or more, not {alone}")
     are_tables = any(is_table(path) or path.is_dir() for path in paths)
@@ -112,19 +95,16 @@ def _scales(
     of_trials: bool,
 ) -> dict[str, str]:
     """Return the kinds of the scores of systems; raise if other options are not for these."""
-    names, pairs = options.system_columns or paths, options.differences.pairs
-    kinds = kinds_of(options.scores_are, len(names))
-    are_raw = [kind is ScoresAre.RAW for kind in kinds]
+    names = options.columns if isinstance(options.columns, Mapping) else paths
+    scales = kinds_by_name(options.scores_are, names, of_trials=of_trials)
+    pairs, are_raw = options.differences.pairs, [scale == "raw" for scale in scales.values()]
     if any(are_raw) if pairs else all(are_raw):
-        refuse(context, [*FOR_RCL, "--costs"], "has no use for raw scores, which only rank")
-    scale_of = trial_scale if of_trials else table_scale
-    scales = {str(name): scale_of(kind) for name, kind in zip(names, kinds, strict=True)}
-    _ = options.conditions  # which may be refused
-    for scale in scales.values():
-        parse_priors(options.measures.priors, scale, of_trials=of_trials)
-    for together in [[*scales.values()]] if pairs else [[scale] for scale in scales.values()]:
-        # raises before a file is read
-        options.metrics(together, of_table=not of_trials, has_spoof=of_trials)
+        refuse(context, _OF_LOSSES, "has no use for raw scores, which only rank")
+    together = [[*scales.values()]] if pairs else [[scale] for scale in scales.values()]
+    for kinds in together:  # raises before a file is read
+        for scale in kinds:
+            parse_priors(options.measures.priors, scale, of_trials=of_trials)
+        options.metrics(kinds, 2, of_table=not of_trials, has_spoof=of_trials)
     return scales
 
 
@@ -132,8 +112,8 @@ def _check_tables(options: EvaluationOptions, systems: Mapping[Path, str | None]
     """Raise unless there is one table, or pairs: of tables, or of columns of one."""
     from fastpsr.tables import is_table
 
-    pairs = options.differences.pairs
-    if (columns := options.system_columns) is not None:
+    pairs, columns = options.differences.pairs, options.columns
+    if isinstance(columns, Mapping):
         if [*systems.values()] != [None]:
             listed = ", ".join(
                 f"{name}={path}" if name else f"{path}" for path, name in systems.items()

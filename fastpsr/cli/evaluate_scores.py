@@ -1,9 +1,10 @@
 """Scores are read, evaluated and shown: a table of metrics, or differences on the same samples."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,13 +13,20 @@ from fastpsr.bootstrap.schemes import names_of_ids
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import CrossFit
 from fastpsr.cli.options.evaluation import EvaluationOptions
-from fastpsr.cli.options.intervals import IntervalOptions, drawn_name
+from fastpsr.cli.options.intervals import drawn_name
 from fastpsr.cli.options.measures import parse_priors
 from fastpsr.cli.options.sources import OF_POSTERIORS, TableOptions
-from fastpsr.cli.results import Figures, show_evaluation, shown_names
-from fastpsr.cli.score_files import LabeledScores, TableReader, TrialScores
+from fastpsr.cli.results import (
+    Figures,
+    print_evaluation,
+    shown_names,
+    write_evaluation,
+    write_report,
+)
+from fastpsr.cli.score_files import LabeledScores, TableReader, scores_of
 from fastpsr.cli.show import (
     Steps,
+    off_the_bar,
     print_error,
     print_line,
     print_line_once,
@@ -28,7 +36,7 @@ from fastpsr.cli.show import (
     steps,
     warnings_as_lines,
 )
-from fastpsr.cli.wording import worded
+from fastpsr.cli.wording import in_words, worded
 from fastpsr.costs import CostMatrix
 from fastpsr.counts.groups import groups_of
 from fastpsr.data import Predictions, SharedTargets
@@ -39,9 +47,7 @@ from fastpsr.evaluation import Evaluation, Row
 from fastpsr.evaluation.conditions import evaluate_conditions, kept_apart, sharing_targets
 from fastpsr.evaluation.specification import Specification
 from fastpsr.metrics import EER
-
-if TYPE_CHECKING:  # which loads trials
-    from fastpsr.cli.trial_files import TrialReader
+from fastpsr.metrics.defaults import common_kind, operating_points
 
 _MOST_COSTS = 36  # that are listed one by one
 #: Scores of systems on the same samples, by name.
@@ -60,124 +66,115 @@ class Plan:
     scales : mapping of str to str
         Kind of the scores of each system.
     intervals : Intervals or None
-    folds : int or None
-        Number of folds, if it was given.
     inputs : sequence of Path or None
         All files that are read.
-    reader : TrialReader or None
-        Of trials; tables have none.
+    of_trials, has_scores : bool
+        Whether the scores are of trials, and have files beside those of the key.
     """
 
     options: EvaluationOptions
     paths: Mapping[Path, str | None]
     scales: Mapping[str, str]
     intervals: Intervals | None
-    folds: int | None
     inputs: Sequence[Path | None]
-    reader: "TrialReader | None"
+    of_trials: bool
+    has_scores: bool
 
     @property
     def systems(self) -> dict[str, str | None]:
         """Names that systems were given, by path or column."""
-        if self.options.system_columns is not None:
-            return {name: name for name in self.options.system_columns}
+        if isinstance(self.options.columns, Mapping):
+            return {name: name for name in self.options.columns}
         return {str(path): name for path, name in self.paths.items()}
 
-    @property
-    def drawn(self) -> IntervalOptions | None:
-        """What is drawn, if there are intervals."""
-        return None if self.intervals is None else self.options.drawn
 
-
-def evaluate_scores(plan: Plan, joined: Path | None) -> None:
+def evaluate_scores(plan: Plan) -> None:
     """Compute, print and write the table of systems, or also their differences.
 
-    Trials that are too large for memory are `joined` in a file.
+    Trials that are too large for memory are joined in a file, and read as a table.
     """
-    options, reader = plan.options, plan.reader if joined is None else None
-    reports, n_read, n_tables = options.outputs.reports, len(plan.paths), 1
-    if reader is not None:
-        has_key = reader.keys.has_key([*plan.paths] if reader.has_scores else [])
-        n_read += n_read + 1 if has_key else 0
-        n_tables = len(plan.paths) if options.differences.pairs is None else 1
-    evaluations: list[Evaluation] = []
-    figures: Figures = {name: {} for name in ("predictions", "by_condition", "spoof")}
-    with steps(n_read + n_tables + len(reports)) as begin:
+    joining: Any = nullcontext()
+    if plan.of_trials:
+        from fastpsr.cli.larger_than_memory import joined_in_parts
+
+        joining = joined_in_parts(plan.options, plan.paths, has_scores=plan.has_scores)
+    with joining as joined, steps() as begin:
+        evaluations, figures = [], Figures()
         with recorded_lines() as lines, warnings_as_lines():
-            if reader is not None:
-                batches = _of_trials(plan, reader, begin)
+            if plan.of_trials and joined is None:
+                batches = _of_trials(plan, begin)
             else:
                 batches = iter([_of_tables(plan, joined, begin)])
-            for batch in batches:
-                for systems in _with_common_metrics(plan, batch):
-                    specification = _specification(plan, systems)
-                    begin(f"metrics of {' and '.join(systems)}")
-                    evaluations.append(_evaluated(plan, systems, specification, begin))
-                    if reports:
-                        _add_figures(figures, plan, systems, specification)
-        evaluation = Evaluation.joined(evaluations)
-        seconds = None
-        if reader is not None:
+            for systems in (
+                alike for batch in batches for alike in _with_same_metrics(plan, batch)
+            ):
+                specification = _specification(plan, systems)
+                begin(f"metrics of {' and '.join(systems)}")
+                evaluations.append(_evaluated(plan, systems, specification, begin))
+                if plan.options.outputs.reports:
+                    _add_figures(figures, plan, systems, specification)
+        if plan.of_trials and joined is None:
             kinds = {"read": "reading", "join": "joining", "metrics": "metrics"}
-            seconds = {word: begin.seconds(kind) for word, kind in kinds.items()}
-        show_evaluation(plan, evaluation, figures, lines, seconds, begin)
-    print_written(options.written)
+            spent = (f"{word} {begin.seconds(kind):.1f} s" for word, kind in kinds.items())
+            print_line(f"{_taken(plan)}; {', '.join(spent)}")
+        _show(plan, Evaluation.joined(evaluations), figures, lines, begin)
+    print_written(plan.options.outputs.files)
 
 
-def _of_trials(plan: Plan, reader: "TrialReader", begin: Steps) -> Iterator[Systems]:
+def _of_trials(plan: Plan, begin: Steps) -> Iterator[Systems]:
     """Read trials, those of systems that are compared together; others are read one by one."""
+    from fastpsr.cli.trial_files import TrialReader
     from fastpsr.trials.common import common_trials
     from fastpsr.trials.evaluate import weights_of
 
     options, pairs = plan.options, plan.options.differences.pairs
-    reader.progress = begin
+    reader = TrialReader(options.trials, plan.has_scores, begin)
     priors = parse_priors(options.measures.priors, "llr", of_trials=True)
     prior = None if priors is None else priors[1]
+    drawn = None if plan.intervals is None else options.drawn
     for paths in [[path] for path in plan.paths] if pairs is None else [[*plan.paths]]:
         sets = {str(path): reader.read(path) for path in paths}
         if pairs is not None:
             sets, left_out = common_trials(sets)
             if left_out:
                 print_line(left_out)
-        weights = weights_of(next(iter(sets.values())), options.measures.equalized)
-        systems = {}
-        for name, trials in sets.items():
-            scores = TrialScores(reader, plan.scales[name], plan.drawn, options.conditions.columns)
-            systems[name] = scores.of(trials, name, prior, weights)
-        yield systems
+        weights = weights_of(next(iter(sets.values())), options.measures.equalize)
+        columns = options.conditions.by.columns
+        yield {
+            name: scores_of(trials, name, plan.scales[name], drawn, columns, prior, weights)
+            for name, trials in sets.items()
+        }
 
 
 def _of_tables(plan: Plan, joined: Path | None, begin: Steps) -> Systems:
     """Read tables: one for each system, or all systems from columns of one."""
-    options, pairs = plan.options, plan.options.differences.pairs
-    tables, columns = options.tables, options.system_columns
-    sources: dict[Path, Any]
-    if joined is None:
-        sources = {path: columns or {str(path): options.columns} for path in plan.paths}
-    else:
+    options, columns = plan.options, plan.options.columns
+    tables, floor, prefix = options.tables, options.loss.floor, ""
+    sources: dict[Path, Any] = {path: {str(path): columns} for path in plan.paths}
+    if joined is not None:
         from fastpsr.cli.larger_than_memory import column_of
 
-        tables = TableOptions(labels="target")
+        tables, floor, prefix = TableOptions("target", None, None), None, "{}: "
         sources = {joined: {str(path): [column_of(k)] for k, path in enumerate(plan.paths)}}
+    elif isinstance(columns, Mapping):
+        sources, prefix = dict.fromkeys(plan.paths, columns), "{}: "
     reader = TableReader(
-        tables, options.allowed, plan.drawn, options.conditions.columns,
-        options.measures.priors, options.loss.floor if joined is None else None,
+        tables, options.trials.normalize, None if plan.intervals is None else options.drawn,
+        options.conditions.by.columns, options.measures.priors, floor,
     )  # fmt: skip
+    are_several = options.differences.pairs is not None and len(sources) > 1
     systems: dict[str, LabeledScores] = {}
     for path, columns_of_system in sources.items():
         begin(f"reading {path}")
         with worded(columns="--columns"):
             systems |= reader.read(
-                path, plan.scales, columns_of_system,
-                in_parts=False if pairs and len(sources) > 1 else None,
-                prefix="{}: " if columns or joined else "",
+                path, plan.scales, columns_of_system, in_parts=False if are_several else None,
+                prefix=prefix,
             )  # fmt: skip
         scores = next(iter(systems.values()))
         if not isinstance(scores.predictions, Predictions):
             _check_parts(plan, scores)
-    if pairs and len(sources) > 1:
-        return _of_same_samples(systems)
-    return systems
+    return _of_same_samples(systems) if are_several else systems
 
 
 def _of_same_samples(systems: Systems) -> Systems:
@@ -203,7 +200,7 @@ def _of_same_samples(systems: Systems) -> Systems:
     return {name: completed(scores) for name, scores in systems.items()}
 
 
-def _with_common_metrics(plan: Plan, systems: Systems) -> list[Systems]:
+def _with_same_metrics(plan: Plan, systems: Systems) -> list[Systems]:
     """Return the systems that have the same metrics: all, if they are compared or of one kind."""
     if plan.options.differences.pairs or len({plan.scales[name] for name in systems}) == 1:
         return [systems]
@@ -212,7 +209,7 @@ def _with_common_metrics(plan: Plan, systems: Systems) -> list[Systems]:
 
 def _specification(plan: Plan, systems: Systems) -> Specification:
     """Return what is computed, after checks of options that need the scores; print what it is."""
-    options, intervals = plan.options, plan.intervals
+    options, intervals, by = plan.options, plan.intervals, plan.options.conditions.by
     (name, first), *_ = systems.items()
     n_classes = {name: scores.predictions.n_classes for name, scores in systems.items()}
     if len({*n_classes.values()}) > 1:
@@ -224,28 +221,28 @@ def _specification(plan: Plan, systems: Systems) -> Specification:
         costs.check_classes(n_classes[name])
     if options.measures.dcf and n_classes[name] > 2:
         raise ValueError(f"--dcf needs a binary task, not {n_classes[name]} classes")
-    if plan.folds is not None and isinstance(first.predictions, Predictions):
+    if options.loss.folds is not None and isinstance(first.predictions, Predictions):
         # raises where there are too few samples, or speakers
-        CrossFit(folds=plan.folds, groups=groups).folds_of(first.predictions)
+        CrossFit(folds=options.loss.folds, groups=groups).folds_of(first.predictions)
+    is_spoof = None if first.trials is None else first.trials.is_spoof
     metrics = options.metrics(
-        [plan.scales[name] for name in systems], n_classes[name], of_table=plan.reader is None,
-        has_spoof=first.has_spoof,
+        [plan.scales[name] for name in systems], n_classes[name], of_table=not plan.of_trials,
+        has_spoof=is_spoof is not None,
     )  # fmt: skip
     metrics = kept_apart(metrics, groups) if groups else metrics
     if costs is not None:
         print_line(f"--costs: {_listed(costs)}")
     if intervals is not None:
-        intervals = intervals.drawing(first.resampling)
-        intervals = replace(intervals, drawn=drawn_name(first.resampling))
-    by: Any = options.conditions.by
-    is_spoof = None if first.trials is None else first.trials.is_spoof
+        drawn = drawn_name(first.resampling)
+        intervals = replace(intervals.drawing(first.resampling), drawn=drawn)
+    conditions: Any = by.by
     if is_spoof is not None:
         from fastpsr.trials.labels import KIND
 
-        by = sharing_targets(first.predictions, by or [KIND], options.conditions.bins, is_spoof)
-        _print_shared_targets(options, by, metrics)
-    pairs, group_pairs = options.differences.pairs, options.differences.group_pairs
-    return Specification(metrics, intervals, by, options.conditions.bins, pairs, group_pairs)
+        conditions = sharing_targets(first.predictions, conditions or [KIND], by.bins, is_spoof)
+        _print_shared_targets(conditions, metrics, are_kinds=by.by is None)
+    pairs = options.differences.pairs, options.differences.group_pairs
+    return Specification(metrics, intervals, conditions, by.bins, *pairs)
 
 
 def _evaluated(
@@ -254,16 +251,16 @@ def _evaluated(
     """Return the table of systems; only one table alone has no name in it."""
     (name, first), *_ = systems.items()
     data: dict[Any, Any] = {name: scores.predictions for name, scores in systems.items()}
-    is_named = plan.reader is not None or plan.options.system_columns or len(systems) > 1
+    is_named = plan.of_trials or isinstance(plan.options.columns, Mapping) or len(systems) > 1
     unweighted: dict[str, Any] | None = None
     if first.unweighted is not None:
         unweighted = {name: scores.unweighted for name, scores in systems.items()}
-    with begin.of_rows(first.predictions) as progress:
+    with begin.of_rows():
         evaluation = evaluate_conditions(
-            data if is_named else {None: first.predictions}, specification, progress,
-            unweighted=unweighted, always_named=bool(is_named),
+            data if is_named else {None: first.predictions}, specification, begin,
+            unweighted=unweighted, always_named=is_named,
         )  # fmt: skip
-    if plan.reader is not None:
+    if plan.of_trials:
         return evaluation
     return evaluation.with_rows(lambda row: _with_floor(row, plan.scales[row.system or name]))
 
@@ -285,12 +282,12 @@ def _add_figures(figures: Figures, plan: Plan, systems: Systems, groups: Specifi
     for system, scores in systems.items():
         name, data = names[system], scores.predictions
         alike = data if scores.unweighted is None else scores.unweighted
-        figures["predictions"][name] = data
-        figures["by_condition"][name] = {
+        figures.predictions[name] = data
+        figures.by_condition[name] = {
             group.name: group.data for group in groups_of(alike, groups.by, groups.bins)
         }
         if scores.trials is not None and scores.trials.is_spoof is not None:
-            figures["spoof"][name] = scores.trials.is_spoof
+            figures.spoof[name] = scores.trials.is_spoof
 
 
 def _check_parts(plan: Plan, scores: LabeledScores) -> None:
@@ -318,12 +315,12 @@ def _check_parts(plan: Plan, scores: LabeledScores) -> None:
 
 
 def _print_shared_targets(
-    options: EvaluationOptions, by: Mapping[Any, Any], metrics: Mapping[str, Any]
+    by: Mapping[Any, Any], metrics: Mapping[str, Any], *, are_kinds: bool
 ) -> None:
     """Print where conditions of spoofed trials share the targets."""
     has_eer = any(isinstance(metric, EER) for metric in metrics.values())
     for name in (name for name, ids in by.items() if isinstance(ids, SharedTargets)):
-        if options.by is None:
+        if are_kinds:
             both = f"{name}=nontarget and {name}=spoof"
             if has_eer:
                 both = (
@@ -346,3 +343,50 @@ def _listed(costs: CostMatrix) -> str:
         return f"{shape}, costs from {values.min():g} to {values.max():g}"
     rows = "; ".join(", ".join(f"{cost:g}" for cost in row) for row in values)
     return f"a row for each true class, a column for each decision: {rows}"
+
+
+# What is printed and written
+
+
+def _taken(plan: Plan) -> str:
+    """Return what the scores are taken as."""
+    kinds = {*plan.scales.values()}
+    each = ", ".join(f"{scale} in {path}" for path, scale in plan.scales.items())
+    return f"scores taken as {each if len(kinds) > 1 else kinds.pop()}"
+
+
+def _show(
+    plan: Plan, evaluation: Evaluation, figures: Figures, lines: Sequence[str], begin: Steps
+) -> None:
+    """Print an evaluation, and write it to files and reports.
+
+    Systems have the names that they were given or short ones, unless the one system of the
+    evaluation has none; `lines` is what was printed when they were read.
+    """
+    options, taken = plan.options, _taken(plan)
+    shown = table = in_words(evaluation)
+    if evaluation.all_samples.system is None:
+        taken = str(evaluation.all_samples)
+    else:
+        shown = table.renamed(shown_names(plan.systems))
+        table = table.renamed({path: name or path for path, name in plan.systems.items()})
+    with recorded_lines() as warnings:
+        sizes = {each.system: each.class_sizes for each in shown.groups if each.group is None}
+        if len({*sizes.values()}) > 1:
+            said = ", ".join(f"{system} {sum(n):,}" for system, n in sizes.items())
+            print_error(f"warning: the systems are judged on different trials: {said}")
+        if plan.of_trials:
+            options.drawn.print_caution(plan.intervals, options.trials)
+    with off_the_bar():
+        print_evaluation(shown)
+        kinds = ", ".join(dict.fromkeys(plan.scales.values()))
+        write_evaluation(table, kinds, options.outputs.files, plan.inputs)
+    points = options.measures.detection
+    if points is None:
+        kind = common_kind(group.kind for group in evaluation.groups)
+        points = operating_points(evaluation.all_samples.n_classes, kind)
+    for path in options.outputs.reports:
+        write_report(
+            path, shown, begin, **vars(figures), read=[*lines, taken, *warnings],
+            operating_points=points,
+        )  # fmt: skip

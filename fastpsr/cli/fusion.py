@@ -1,52 +1,52 @@
 """The body of `fuse`: fits a fusion and shows what each system adds, or applies a saved one."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
+
+import numpy as np
 
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import (
     ByCondition,
     CrossFit,
     LinearFusion,
+    Quality,
     cross_fit,
     load_calibrator,
 )
 from fastpsr.calibration.files import scales_in
-from fastpsr.cli.options.files import write_fitted, written
-from fastpsr.cli.options.fusion import FusionOptions, Measure
+from fastpsr.cli.options.files import to_stdout, write_fitted
+from fastpsr.cli.options.fusion import FusionOptions
 from fastpsr.cli.options.intervals import arguments, drawn_name
-from fastpsr.cli.options.measures import MetricOptions
-from fastpsr.cli.options.sources import kinds_of, trial_scale
-from fastpsr.cli.results import (
-    print_evaluation,
-    shown_names,
-    write_evaluation,
-    write_report,
-)
+from fastpsr.cli.options.measures import FOLDS, MetricOptions
+from fastpsr.cli.options.sources import kinds_by_name
+from fastpsr.cli.results import print_evaluation, shown_names, write_evaluation, write_report
 from fastpsr.cli.show import (
     console,
     off_the_bar,
-    print_error,
+    print_line,
     print_written,
     recorded_lines,
     steps,
     warnings_as_lines,
 )
-from fastpsr.cli.systems import Systems, read_systems
-from fastpsr.cli.trial_files import TrialReader
+from fastpsr.cli.trial_files import TrialReader, format_of
 from fastpsr.cli.wording import in_words, worded
-from fastpsr.data import Scale
-from fastpsr.evaluation import Evaluation, evaluate_fusion
+from fastpsr.data import Predictions
+from fastpsr.evaluation import evaluate_fusion
 from fastpsr.evaluation.fusion_gains import cross_fitted_rows, metrics_of_fusion
 from fastpsr.evaluation.specification import named_metrics
 from fastpsr.metrics.defaults import operating_points
-from fastpsr.trials.evaluate import metrics_of, units_of
+from fastpsr.trials import TrialSet, write_scores
+from fastpsr.trials.common import common_trials, lacking_trial
+from fastpsr.trials.evaluate import metrics_of, predictions_of, trial_of, units_of
 
 _FIXED = "intervals hold the fits fixed: --refits adds what other training data would change"
 
 
-def apply_fusion(options: FusionOptions, load: Path, measures: Mapping[str, Measure]) -> None:
+def apply_fusion(options: FusionOptions, load: Path) -> None:
     """Fuse the scores of --apply by a saved fusion."""
     fitted = load_calibrator(load)
     fusion = _of_all(fitted)
@@ -54,102 +54,208 @@ def apply_fusion(options: FusionOptions, load: Path, measures: Mapping[str, Meas
         kind = type(fusion).__name__
         raise ValueError(f"{load} is {kind}, of one system: use fastpsr calibrate --load")
     needed = [name for name in fusion.systems_ if name not in fusion.columns_]
-    if {*needed} != {*measures}:
+    if {*needed} != {*options.quality}:
         raise ValueError(
             f"--quality must be as in training: {', '.join(needed) or 'none'}, not "
-            f"{', '.join(measures) or 'none'}"
+            f"{', '.join(options.quality) or 'none'}"
         )
     systems = [name for name in fusion.systems_ if name in fusion.columns_]
     names, trained = options.names_of_applied(systems), scales_in(load)
     scales = _scales(options, [*names.values()])
     if options.scores_are is None and len(trained) == len(systems):  # as in training
-        scales = {name: cast("Scale", scale) for name, scale in zip(systems, trained, strict=True)}
+        scales = dict(zip(systems, trained, strict=True))
     conditions = fitted.columns_ if isinstance(fitted, ByCondition) else ()
-    where: Any = (names, scales, measures, options.output, conditions)
     with worded(by=f"conditions of {load}"):
-        applied_scores = read_systems(_reader(options), *where, labeled=False)
+        systems_applied = _read(
+            TrialReader(options.trials), options, names, scales, conditions, labeled=False
+        )
     _print_fusion(fitted)
-    _write(options, fitted, applied_scores)
+    systems_applied.write_fused(options, fitted)
 
 
 def train_fusion(
     options: FusionOptions,
     systems: Mapping[Path, str | None],
-    measures: Mapping[str, Measure],
     intervals: Intervals | None,
     inputs: Sequence[Path | None],
 ) -> None:
     """Fit a fusion, print it and what each system adds, and write what is asked for."""
     names = {Path(path): name for path, name in shown_names(systems).items()}
     applied = options.names_of_applied([*names.values()]) if options.apply else {}
-    fusion, metrics, reader = options.fusion, _metrics(options.metrics), _reader(options)
-    scales, applied_scores = _scales(options, [*names.values()]), None
+    fusion, metrics = options.fusion, _metrics(options.metrics)
+    scales, conditions = _scales(options, [*names.values()]), options.conditions.by.columns
     with steps() as begin, recorded_lines() as lines:
-        reader.progress = begin
-        where: Any = (scales, measures, options.output, options.conditions.columns)
-        read = read_systems(reader, names, *where, labeled=True)
+        reader = TrialReader(options.trials, progress=begin)
+        training = _read(reader, options, names, scales, conditions, labeled=True)
+        others = None
         if applied:  # read before fitting
             with worded(by="--apply: --by"):
-                applied_scores = read_systems(reader, applied, *where, labeled=False)
-        trials, cases = read.first, read.conditions
-        train = CrossFit(options.folds, groups=trials.speakers if trials.has_speakers else None)
+                others = _read(reader, options, applied, scales, conditions, labeled=False)
+        trials, cases = training.first, training.conditions
+        groups = trials.speakers if trials.has_speakers else None
+        train = CrossFit(options.folds or FOLDS, groups=groups)
+        units = units_of(trials, options.drawn.resample)
         with warnings_as_lines(), worded(systems="--scores"):
-            fitted = fusion.fit(read.given, **cases)
+            fitted = fusion.fit(training.fused, **cases)
             _print_fusion(fitted)
-            units = units_of(trials, options.drawn.of_trials(trials))
             evaluation = evaluate_fusion(
-                read.given, fusion, metrics_of(trials, metrics, ["likelihoods"]), train=train,
+                training.fused, fusion, metrics_of(trials, metrics, ["likelihoods"]), train=train,
                 progress=begin, refits=options.refits, **cases, **arguments(intervals, units),
             )  # fmt: skip
-        evaluation = _show(options, evaluation, fitted, scales, inputs)
+        evaluation = in_words(evaluation, drawn_name(units))
+        with off_the_bar():
+            print_evaluation(evaluation)
+            if not options.refits:
+                console.print(_FIXED)
+        options.drawn.print_caution(intervals, options.trials)
+        kinds = ", ".join(dict.fromkeys(scales.values()))
+        write_evaluation(
+            evaluation, kinds, options.tables.files, inputs, fusion=_content_of_all(fitted)
+        )
         for path in options.tables.reports:
             write_report(
                 path, evaluation, begin, read=lines, fusion=_of_all(fitted),
                 title=f"Fusion of {', '.join(scales)}",
                 text=[] if options.refits else [f"The {_FIXED}."],
-                predictions=cross_fitted_rows(read.given, fusion, train, **cases),
+                predictions=cross_fitted_rows(training.fused, fusion, train, **cases),
                 operating_points=options.metrics.detection or operating_points(2, "likelihoods"),
             )  # fmt: skip
-    if applied_scores is not None:
-        _write(options, fitted, applied_scores)
+    if others is not None:
+        others.write_fused(options, fitted)
     elif options.output is not None:
-        how = ", cross-fitted" + ", speakers apart" * trials.has_speakers
-        fused: Any = cross_fit(fusion, read.given, train, **cases)
-        read.write(options.output, fused, how)
+        fused: Any = cross_fit(fusion, training.fused, train, **cases)
+        training.write(
+            options.output, fused, ", cross-fitted" + ", speakers apart" * trials.has_speakers
+        )
     if options.save is not None:
         write_fitted(fitted, options.save, [*scales.values()])
-    print_written(written(options.tables.files))
+    print_written(options.tables.files)
 
 
-def _reader(options: FusionOptions) -> TrialReader:
-    return TrialReader(options.keys, options.trials, options.allowed, options.speakers)
+# The systems
+
+
+@dataclass(frozen=True, eq=False)
+class _Systems:
+    """The same trials as several systems score them.
+
+    Attributes
+    ----------
+    first : TrialSet
+        The trials of the first system.
+    fused : dict of str to Predictions or Quality
+        What is fused.
+    format : str
+        In which fused scores are written.
+    conditions : dict
+        The argument of conditions, where there are any.
+    """
+
+    first: TrialSet
+    fused: Mapping[str, Predictions | Quality]
+    format: str
+    conditions: dict[str, Any]
+
+    def write(self, path: Path, fused: Predictions, how: str = "") -> None:
+        """Write fused scores, and print so."""
+        with to_stdout(path) as target:
+            write_scores(target, self.first, fused.llrs, format=self.format)
+        console.print(f"{path}: {len(fused):,} trials with fused LLRs (natural logarithms){how}")
+
+    def write_fused(self, options: FusionOptions, fitted: Any) -> None:
+        """Fuse the scores, and write them."""
+        assert options.output is not None
+        self.write(options.output, fitted.transform(self.fused, **self.conditions))
+
+
+def _read(
+    reader: TrialReader,
+    options: FusionOptions,
+    paths: Mapping[Path, str],
+    scales: Mapping[str, Any],
+    conditions: Sequence[str],
+    *,
+    labeled: bool,
+) -> _Systems:
+    """Read the files of systems by name, and quality measures and conditions of their trials.
+
+    Raises
+    ------
+    ValueError
+        For trials that a system lacks, unless these are dropped; for infinite scores and unlike
+        labels, of which the message names a trial; for an output of another format.
+    """
+    sets: dict[str, TrialSet] = {}
+    for path, name in paths.items():
+        sets[name] = reader.read(path) if labeled else reader.read_unlabeled(path)
+        print_line(f"{path}: scores of {name}, taken as {scales[name]}")
+    format = format_of(options.trials, next(iter(sets.values())), options.output)
+    if len(sets) > 1:
+        common, left_out = common_trials(sets)
+        if left_out and "missing" not in options.trials.allow:
+            lacking = lacking_trial(sets)
+            raise ValueError(f"{lacking}: pass --allow missing to fuse the trials that all have")
+        if left_out:
+            print_line(left_out)
+        sets = common
+    first = next(iter(sets.values()))
+    fused: dict[str, Predictions | Quality] = {}
+    for name, trials in sets.items():
+        _check(name, trials, first)
+        fused[name] = predictions_of(trials, name, scales[name])
+    for name, measure in options.quality.items():
+        if name in fused:
+            raise ValueError(f"--quality must have a name that no system has, not {name}")
+        fused[name] = measure.of(first)
+    first.check_columns("by", conditions)
+    return _Systems(first, fused, format, {"by": [*conditions]} if conditions else {})
+
+
+def _check(name: str, trials: TrialSet, first: TrialSet) -> None:
+    """Raise if scores are infinite, or labels unlike those of the first system."""
+    infinite = np.flatnonzero(np.isinf(trials.score))
+    if infinite.size:
+        row = int(infinite[0])
+        raise ValueError(
+            f"{name}: scores that are fused must be finite, but that of {trial_of(trials, row)} is "
+            f"{trials.score[row]}"
+        )
+    if trials.y_true is None or first.y_true is None:
+        return
+    differ = np.flatnonzero(trials.y_true != first.y_true)
+    if differ.size:
+        trial = trial_of(trials, int(differ[0]))
+        raise ValueError(f"{name}: must have the labels of the first system, but {trial} differs")
 
 
 def _metrics(options: MetricOptions) -> Mapping[str, Any]:
     """Return the metrics that are asked for, by default those of a fusion."""
     options.spoofing(has_spoof=False)  # which may be refused
-    if options.names is None:
+    if options.metrics is None:
         return metrics_of_fusion(2, detection=options.detection)
-    return named_metrics(options.names, 2, ["likelihoods"], detection=options.detection)
+    return named_metrics(options.metrics, 2, ["likelihoods"], detection=options.detection)
 
 
-def _scales(options: FusionOptions, names: Sequence[str]) -> dict[str, Scale]:
+def _scales(options: FusionOptions, names: Sequence[str]) -> dict[str, Any]:
     """Return the kinds of the scores of systems by name."""
-    kinds = [trial_scale(kind) for kind in kinds_of(options.scores_are, len(names))]
-    if "posteriors" in kinds:
+    scales = kinds_by_name(options.scores_are, names, of_trials=True)
+    if "posteriors" in scales.values():
         raise ValueError("--scores-are must be llr, log10-llr or raw for a fusion, not posteriors")
-    return dict(zip(names, kinds, strict=True))
+    return scales
+
+
+# The fusion
+
+
+def _fusions(fitted: Any) -> dict[str, LinearFusion | None]:
+    """Return the fusion of each condition, None where it is that of all, which is the last."""
+    if not isinstance(fitted, ByCondition):
+        return {"": fitted}
+    return {**dict(zip(fitted.groups_, fitted.own_, strict=True)), "all": fitted.pooled_}
 
 
 def _of_all(fitted: Any) -> Any:
-    """Return the fusion of all conditions, of a fusion by condition."""
-    return fitted.pooled_ if isinstance(fitted, ByCondition) else fitted
-
-
-def _of_conditions(fitted: Any) -> dict[str, LinearFusion | None]:
-    """Return the fusion of each condition, None where it is that of all."""
-    by_condition = isinstance(fitted, ByCondition)
-    return dict(zip(fitted.groups_, fitted.own_, strict=True)) if by_condition else {}
+    return [*_fusions(fitted).values()][-1]
 
 
 def _print_fusion(fitted: LinearFusion | ByCondition) -> None:
@@ -157,59 +263,34 @@ def _print_fusion(fitted: LinearFusion | ByCondition) -> None:
     with off_the_bar():
         if isinstance(fitted, ByCondition):
             console.print(str(fitted), soft_wrap=True)
-        fusions = {
-            f" of {name}": fusion for name, fusion in _of_conditions(fitted).items() if fusion
-        }
-        of_all = " of all" * isinstance(fitted, ByCondition)
-        for which, fusion in (fusions | {of_all: _of_all(fitted)}).items():
+        for name, fusion in _fusions(fitted).items():
+            if fusion is None:
+                continue
             content = _content(fusion)
             weights = content["weights"] | {"bias": content["bias"]}
             width = max(map(len, weights))
             console.print(
-                f"fusion{which} at a prior of {fusion.prior:g}, in natural logarithms: "
-                f"rank {fusion.rank_} of {len(fusion.columns_)} columns",
+                f"fusion{' of ' * bool(name)}{name} at a prior of {fusion.prior:g}, in natural "
+                f"logarithms: rank {fusion.rank_} of {len(fusion.columns_)} columns",
                 soft_wrap=True,
             )
-            for name, value in weights.items():
-                console.print(f"  {name:<{width}}  {value:>11.5g}")
+            for column, value in weights.items():
+                console.print(f"  {column:<{width}}  {value:>11.5g}")
 
 
-def _show(
-    options: FusionOptions,
-    evaluation: Evaluation,
-    fitted: LinearFusion | ByCondition,
-    scales: Mapping[str, Scale],
-    inputs: Sequence[Path | None],
-) -> Evaluation:
-    """Print the tables and write them to files; return the evaluation in the command's words."""
-    drawn = drawn_name(options.drawn.scheme, has_speakers=options.speakers.are_known)
-    evaluation = in_words(evaluation, drawn)
-    with off_the_bar():
-        print_evaluation(evaluation)
-        if evaluation.intervals is not None and not options.refits:
-            console.print(_FIXED)
-    if caution := options.drawn.caution(evaluation.intervals, options.speakers):
-        print_error(caution)
+def _content_of_all(fitted: LinearFusion | ByCondition) -> dict[str, Any]:
+    """Return what a fusion is in files, with those of conditions if there are any."""
     content = _content(_of_all(fitted))
     if isinstance(fitted, ByCondition):
-        fusions = _of_conditions(fitted).items()
+        fusions = [*_fusions(fitted).items()][:-1]
         content["conditions"] = {name: fusion and _content(fusion) for name, fusion in fusions}
-    kinds = ", ".join(dict.fromkeys(scales.values()))
-    write_evaluation(evaluation, kinds, options.tables.tables, inputs, fusion=content)
-    return evaluation
+    return content
 
 
 def _content(fitted: LinearFusion) -> dict[str, Any]:
-    """Return what a fusion is in files."""
     return {
         "prior": fitted.prior,
         "weights": dict(zip(fitted.columns_, fitted.weights_.tolist(), strict=True)),
         "bias": float(fitted.bias_[1] - fitted.bias_[0]),
         "rank": fitted.rank_,
     }
-
-
-def _write(options: FusionOptions, fitted: Any, systems: Systems) -> None:
-    """Write the fused scores of other trials."""
-    assert options.output is not None
-    systems.write(options.output, fitted.transform(systems.given, **systems.conditions))

@@ -9,18 +9,16 @@ import typer
 import fastpsr as fp
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.options.declaration import declared
-from fastpsr.cli.options.files import check_inputs, check_outputs, named_files
-from fastpsr.cli.options.sources import AllowOptions, KeyOptions, SpeakerOptions, TrialOptions
+from fastpsr.cli.options.files import check_files, named_files
+from fastpsr.cli.options.sources import TrialOptions
 from fastpsr.cli.show import print_line, steps
 from fastpsr.cli.wording import note_in_options, worded
 
 
 @in_groups
 def join(
+    context: typer.Context,
     trials: TrialOptions,
-    allowed: AllowOptions,
-    speakers: SpeakerOptions,
-    keys: KeyOptions,
     scores: Annotated[
         list[Path],
         declared(
@@ -39,51 +37,37 @@ def join(
     The memory is limited by FASTPSR_MEMORY, plus what the libraries use; text of a pipe is held.
     `fastpsr evaluate` and fp.scan_parquet read the file part by part.
     """
-    if not keys.files:
+    if not trials.key:
         raise ValueError("give --key KEY, or --key target=FILE with --key nontarget=FILE")
-    allowed.check(of_trials=True, has_key=True)
+    trials.check(context, of_trials=True, has_scores=True)
     systems = named_files([*scores, *(files or [])])
     if None in systems.values() and len({*systems.values()}) > 1:
         bare = next(path for path, name in systems.items() if name is None)
         raise ValueError(f"--scores must name all files or none: {bare} needs a name, NAME={bare}")
     if output.suffix not in (".parquet", ".pq"):
         raise ValueError(f"--output must end in .parquet, as {output} does not")
-    inputs = [*keys.files, *systems, speakers.file]
-    check_outputs([("--output", output)], inputs)
-    check_inputs(inputs)
+    check_files(trials.inputs([*scores, *(files or [])]), [("--output", output)])
     paths: Any = [*systems] if None in systems.values() else {f"{n}": p for p, n in systems.items()}
-    join_files(keys, paths, output, trials, allowed, speakers)
+    join_files(trials, paths, output)
 
 
 def join_files(
-    keys: KeyOptions,
-    scores: Sequence[Path] | Mapping[str, Path],
-    output: Path,
-    trials: TrialOptions,
-    allowed: AllowOptions,
-    speakers: SpeakerOptions,
+    trials: TrialOptions, scores: Sequence[Path] | Mapping[str, Path], output: Path
 ) -> None:
     """Join score files with a key; print how they were interpreted, and what was written."""
-    key: list[Path] | dict[Any, Path] = keys.keys
-    if keys.classes is not None:
-        key = dict(zip(("target", "nontarget"), keys.classes, strict=True))
-    of_key, of_scores = trials.of_key, trials.of_scores
-    with steps(None) as begin, worded(scores="--scores"):
+    key: Any = trials.key
+    with steps() as begin, worded(scores="--scores"):
         joined = fp.trials.join(
             key,
             scores,
             output,
-            key_format=of_key.format,
-            score_format=of_scores.format,
-            key_columns=of_key.columns or None,
-            score_columns=of_scores.columns or None,
-            transpose=of_scores.transpose,
-            in_order=of_scores.in_order,
-            speakers=speakers.file,
-            speaker_columns=speakers.pair,
-            speaker_pattern=speakers.pattern,
+            key_format=trials.key_format.format,
+            score_format=trials.format.format,
+            key_columns=trials.key_format.columns or None,
+            score_columns=trials.format.columns or None,
+            transpose=trials.format.transpose,
             progress=begin,
-            **allowed.policies,
+            **trials.joined,
         )
     for line in joined.notes:
         print_line(note_in_options(line))

@@ -1,15 +1,12 @@
 """Trials that memory cannot hold: joined into a temporary file, which is read part by part."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import typer
-
 from fastpsr.cli.join import join_files
 from fastpsr.cli.options.evaluation import EvaluationOptions
-from fastpsr.cli.options.modes import given
 from fastpsr.cli.show import print_line, size_of
 from fastpsr.data.budget import memory_of_data
 from fastpsr.files import can_be_read_again
@@ -25,52 +22,47 @@ def column_of(number: int) -> str:
 
 @contextmanager
 def joined_in_parts(
-    context: typer.Context,
-    options: EvaluationOptions,
-    systems: Mapping[Path, str | None],
-    *,
-    has_key: bool,
+    options: EvaluationOptions, systems: Collection[Path], *, has_scores: bool
 ) -> Iterator[Path | None]:
     """Yield a file of the joined trials of systems, or None for trials that memory can hold.
 
     The file is there in the block. Raises where trials in parts would have other values.
     """
-    keys = options.keys.files
-    n_bytes, limit = least_memory(keys) if has_key else 0, memory_of_data()
+    trials, limit = options.trials, memory_of_data()
+    n_bytes = least_memory(trials.files) if has_scores else 0
     if limit is None or n_bytes <= limit or not all(map(can_be_read_again, systems)):
         yield None
         return
     needed = (
-        f"{' and '.join(map(str, keys))} with scores takes at least about {size_of(n_bytes)} of "
-        f"memory, and {size_of(limit)} may be used"
+        f"{' and '.join(map(str, trials.files))} with scores takes at least about "
+        f"{size_of(n_bytes)} of memory, and {size_of(limit)} may be used"
     )
-    _check_options(context, options, needed)
+    _check_options(options, needed)
     print_line(f"{needed}: the trials are joined into a temporary file, and read part by part")
     with TemporaryDirectory(prefix="fastpsr-") as folder:
         path = Path(folder, "joined.parquet")
-        files = {column_of(number): file for number, file in enumerate(systems)}
-        join_files(options.keys, files, path, options.trials, options.allowed, options.speakers)
+        join_files(trials, {column_of(k): file for k, file in enumerate(systems)}, path)
         if _has_spoofed(path):
             raise _refused(needed, "spoofed trials are then non-targets like all others")
         yield path
 
 
-def _check_options(context: typer.Context, options: EvaluationOptions, needed: str) -> None:
+def _check_options(options: EvaluationOptions, needed: str) -> None:
     """Raise if options need all trials in memory."""
-    in_memory = [f"--output {path}" for path in options.outputs.reports]
-    in_memory += ["--equalize"] * ("--equalize" in given(context))
-    layouts = {"--format": options.trials.of_scores, "--key-format": options.trials.of_key}
-    in_memory += [
-        f"{name} transpose or no-transpose"
-        for name, layout in layouts.items()
-        if layout.transpose is not None
-    ]
-    if in_memory:
-        raise ValueError(
-            f"{needed}: set FASTPSR_MEMORY to more if they fit; {in_memory[0]} needs all trials in "
-            "memory: leave it out"
-        )
-    if options.speakers.are_known:
+    trials, turned = options.trials, "transpose or no-transpose"
+    in_memory = {
+        **{f"--output {path}": True for path in options.outputs.reports},
+        "--equalize": options.measures.equalize,
+        f"--format {turned}": trials.format.transpose is not None,
+        f"--key-format {turned}": trials.key_format.transpose is not None,
+    }
+    for option, is_given in in_memory.items():
+        if is_given:
+            raise ValueError(
+                f"{needed}: set FASTPSR_MEMORY to more if they fit; {option} needs all trials in "
+                "memory: leave it out"
+            )
+    if trials.speakers:
         raise _refused(needed, "RCL then has folds of trials, not of speakers")
 
 

@@ -4,99 +4,36 @@ import hashlib
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.table import Table
 
-from fastpsr.cli.options.evaluation import EvaluationOptions
-from fastpsr.cli.options.files import Outputs
-from fastpsr.cli.show import Steps, console, off_the_bar, print_error, print_line, recorded_lines
-from fastpsr.cli.wording import in_words
+from fastpsr.cli.options.files import Outputs, is_report
+from fastpsr.cli.show import Steps, console
 from fastpsr.evaluation import Evaluation
 from fastpsr.evaluation.layout import grid_of_one, remarks
 from fastpsr.files import can_be_read_again, write_text
-from fastpsr.metrics import MinDCF
-from fastpsr.metrics.defaults import common_kind, operating_points
 from fastpsr.results import as_json
 from fastpsr.tables import parquet_files
 from fastpsr.version import __version__
 
-if TYPE_CHECKING:
-    from fastpsr.cli.evaluate_scores import Plan
 
-#: What figures show: arguments of a report, by name of the system.
-Figures = dict[str, dict[str, Any]]
+@dataclass(frozen=True)
+class Figures:
+    """What figures of a report show, by name of the system."""
+
+    predictions: dict[str, Any] = field(default_factory=dict)
+    by_condition: dict[str, Any] = field(default_factory=dict)
+    spoof: dict[str, Any] = field(default_factory=dict)
 
 
 def shown_names(systems: Mapping[Any, str | None]) -> dict[str, str]:
     """Return the names of systems by path: those they were given, or short ones."""
     short = short_names([str(path) for path in systems])
     return short | {str(path): name for path, name in systems.items() if name}
-
-
-def show_evaluation(
-    plan: "Plan",
-    evaluation: Evaluation,
-    figures: Figures,
-    lines: Sequence[str],
-    seconds: Mapping[str, float] | None,
-    begin: Steps,
-) -> None:
-    """Print an evaluation, and write it to files and a report.
-
-    Systems have the names that they were given or short ones, unless the one system of the
-    evaluation has none; `lines` is what was printed when they were read, and `seconds` what that
-    and the metrics took, for trials.
-    """
-    options = plan.options
-    evaluation = in_words(evaluation)
-    kinds = dict.fromkeys(plan.scales.values())
-    taken = f"scores taken as {' and '.join(kinds)}"
-    if len(kinds) > 1:
-        taken = "scores taken as " + ", ".join(
-            f"{scale} in {path}" for path, scale in plan.scales.items()
-        )
-    if seconds is not None:
-        spent = ", ".join(f"{what} {time:.1f} s" for what, time in seconds.items())
-        print_line(f"{taken}; {spent}")
-    shown = written = evaluation
-    if evaluation.all_samples.system is None:
-        taken = str(evaluation.all_samples)
-    else:
-        shown = evaluation.renamed(shown_names(plan.systems))
-        names = {path: name or path for path, name in plan.systems.items()}
-        written = evaluation.renamed(names)
-    caution = ""
-    if plan.reader is not None:
-        caution = options.drawn.caution(plan.intervals, options.speakers)
-    with recorded_lines() as warnings:
-        _warn_of_unlike_trials(shown)
-        if caution:
-            print_error(caution)
-    with off_the_bar():
-        print_evaluation(shown)
-        write_evaluation(written, ", ".join(kinds), options.outputs.tables, plan.inputs)
-    for path in options.outputs.reports:
-        write_report(
-            path, shown, begin, **figures, read=[*lines, taken, *warnings],
-            operating_points=_operating_points(options, evaluation),
-        )  # fmt: skip
-
-
-def _operating_points(options: EvaluationOptions, evaluation: Evaluation) -> list[MinDCF]:
-    """Return the detection costs that were given, or those of such scores."""
-    given, groups = options.measures.detection, evaluation.groups
-    kind = common_kind(group.kind for group in groups)
-    return operating_points(groups[0].n_classes, kind) if given is None else given
-
-
-def _warn_of_unlike_trials(evaluation: Evaluation) -> None:
-    counts = {e.system: e.class_sizes for e in evaluation.groups if e.group is None}
-    if len(set(counts.values())) > 1:
-        said = ", ".join(f"{system} {sum(n):,}" for system, n in counts.items())
-        print_error(f"warning: the systems are judged on different trials: {said}")
 
 
 def print_evaluation(evaluation: Evaluation) -> None:
@@ -128,7 +65,7 @@ def write_evaluation(
 ) -> None:
     """Write tables by their ending; JSON also has what was read, and `more` by name."""
     for option, path in files:
-        if path is None:
+        if path is None or is_report(path):
             continue
         if option != "--json" and path.suffix != ".json":
             evaluation.write(path)

@@ -3,34 +3,27 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.bootstrap import IID, Resampling
 from fastpsr.bootstrap.schemes import names_of_ids
-from fastpsr.cli.options.files import check_written_ending
-from fastpsr.cli.options.intervals import IntervalOptions
+from fastpsr.cli.options.files import check_written_ending, to_stdout
+from fastpsr.cli.options.intervals import IntervalOptions, drawn_of_table
 from fastpsr.cli.options.measures import parse_priors
-from fastpsr.cli.options.sources import (
-    OF_POSTERIORS,
-    AllowOptions,
-    TableOptions,
-    kind_of,
-    parse_columns,
-)
+from fastpsr.cli.options.sources import OF_POSTERIORS, TableOptions
 from fastpsr.cli.options.training import TrainingOptions
-from fastpsr.cli.show import console, print_line
+from fastpsr.cli.show import console, print_line, print_suspicions
 from fastpsr.cli.wording import in_options
-from fastpsr.data import Predictions, Scale
+from fastpsr.data import KINDS_OF_SCALES, Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.files import whole_file
 from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.tables import Table, open_table
 
 if TYPE_CHECKING:  # which loads trials
-    from fastpsr.cli.trial_files import TrialReader
     from fastpsr.trials import TrialSet
 
 
@@ -44,8 +37,6 @@ class LabeledScores:
         In parts where a table is read so.
     raw : callable
         Returns the same scores as raw scores in the unit of the file.
-    write : callable
-        Writes calibrated scores, and returns a message.
     resampling : Resampling
         What is drawn of these scores, with names of columns.
     groups : pair of str, or None
@@ -54,27 +45,18 @@ class LabeledScores:
         Columns of conditions.
     table : Table, or None
     trials : TrialSet, or None
-    format : str, or None
-        For trials, which are written in the format that was read.
     unweighted : Predictions, or None
         Those of conditions, if weights make these count alike in all trials.
     """
 
     predictions: Any
     raw: Callable[[], Any]
-    write: Callable[[Predictions, Path], str]
     resampling: Resampling = field(default_factory=IID)
     groups: tuple[str, str] | None = None
     by: list[str] | None = None
     table: Table | None = None
     trials: "TrialSet | None" = None
-    format: str | None = None
     unweighted: Predictions | None = None
-
-    @property
-    def has_spoof(self) -> bool:
-        """Whether some trials are spoofed."""
-        return self.trials is not None and self.trials.is_spoof is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +67,7 @@ class TableReader:
     """
 
     tables: TableOptions
-    allowed: AllowOptions
+    normalize: bool
     drawn: IntervalOptions | None = None
     conditions: Sequence[str] = ()
     priors: str | None = None
@@ -111,9 +93,10 @@ class TableReader:
             is_other = error.rule.startswith("must end in")
             more = "; score files of trials follow --scores" * is_other
             raise ValueError(f"{in_options(error)}{more}") from None
-        drawn = IID() if self.drawn is None else self.drawn.of_table(opened)
+        drawn = IID() if self.drawn is None else drawn_of_table(self.drawn.resample, opened)
+        kinds: Any = {name: KINDS_OF_SCALES.get(scales[name], scales[name]) for name in columns}
         tables = opened.choose(
-            {name: kind_of(scales[name]) for name in columns},
+            kinds,
             columns,
             self.tables.labels,
             self.tables.weights,
@@ -129,13 +112,12 @@ class TableReader:
         return systems
 
     def _scores(self, table: Table, scale: str, drawn: Resampling) -> LabeledScores:
-        of_scores = self.tables.of_scores(self.allowed)
+        of_scores: dict[str, Any] = {"classes": self.tables.classes, "normalize": self.normalize}
         floor = (self.floor or 0.0) if scale in OF_POSTERIORS else 0.0
         ids = table.others["ids"]
         return LabeledScores(
             table.predictions(parse_priors(self.priors, scale), floor=floor, **of_scores),
             raw=lambda: replace(table, kind="raw scores").predictions(None, **of_scores),
-            write=_write_table,
             resampling=drawn,
             groups=(ids[0], ids[1]) if len(ids) == 2 else None,
             by=[*table.others["by"]] or None,
@@ -143,96 +125,114 @@ class TableReader:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class TableScores:
-    """Reads the table of one system."""
+def scores_of(
+    trials: "TrialSet",
+    name: object,
+    scale: str,
+    drawn: IntervalOptions | None = None,
+    conditions: Sequence[str] = (),
+    prior: float | None = None,
+    weights: NDArray[np.float64] | None = None,
+) -> LabeledScores:
+    """Return the scores of trials; errors name the system."""
+    from fastpsr.trials.evaluate import predictions_of, units_of
 
-    scale: str
+    trials.check_columns("by", conditions)
+    kind: Any = scale
+    unweighted = None
+    if weights is not None:
+        unweighted = predictions_of(trials, name, kind, prior=prior)
+    return LabeledScores(
+        predictions_of(trials, name, kind, prior=prior, weights=weights),
+        raw=lambda: trials.predictions("raw", weights=weights),
+        resampling=units_of(trials, None if drawn is None else drawn.resample),
+        groups=SPEAKER_COLUMNS if trials.has_speakers else None,
+        by=[*conditions] or None,
+        trials=trials,
+        unweighted=unweighted,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Reads the scores of one system, a table or trials, and writes calibrated ones."""
+
     options: TrainingOptions
-    drawn: IntervalOptions | None = None
-    conditions: Sequence[str] = ()
+    scale: str
+    drawn: IntervalOptions | None
+    conditions: Sequence[str]
+    of_trials: bool
 
     def read(
-        self, path: Path, *, labeled: bool = True, in_parts: bool | None = False
+        self, path: Path, *, in_parts: bool | None = False, says_kind: bool = True
     ) -> LabeledScores:
-        """Read a table; with None, part by part where it is large or of several files."""
-        reader = TableReader(self.options.tables, self.options.allowed, self.drawn, self.conditions)
-        columns = {"": parse_columns(self.options.columns)}
-        options: Any = {"labeled": labeled, "in_parts": in_parts, "prefix": f"{path}: "}
-        return reader.read(path, {"": self.scale}, columns, **options)[""]
+        """Read labeled scores; with None, a table part by part where it is large or several files.
 
-    def read_others(self, path: Path, training: Predictions | None) -> LabeledScores:
-        """Read scores that need no labels."""
-        return self.read(path, labeled=False)
-
-
-@dataclass(frozen=True, eq=False)
-class TrialScores:
-    """Reads score files of trials."""
-
-    reader: "TrialReader"
-    scale: str
-    drawn: IntervalOptions | None = None
-    conditions: Sequence[str] = ()
-
-    def read(self, path: Path, *, in_parts: bool | None = False) -> LabeledScores:
-        """Read labeled trials, which are all in memory."""
-        trials = self.reader.read(path)
-        console.print(f"scores taken as {self.scale}")
-        return self.of(trials, path)
+        What the scores look like is printed where that is not what they are taken for.
+        """
+        scores = self._read(path, labeled=True, in_parts=in_parts, says_kind=says_kind)
+        print_suspicions(path, scores.predictions)
+        return scores
 
     def read_others(self, path: Path, training: Predictions | None) -> LabeledScores:
         """Read scores that need no labels."""
         prior = None
-        if self.scale == "posteriors":  # calibrated posteriors are at the training priors
+        if self.of_trials and self.scale == "posteriors":
             if training is None:
                 raise ValueError(
                     "--scores-are posteriors needs --key and --scores rather than --load: LLRs of "
                     "trials are posteriors without the prior that the calibrator was trained at"
                 )
-            prior = float(training.priors[1])
-        trials = self.reader.read_unlabeled(path)
-        console.print(f"scores taken as {self.scale}")
-        return self.of(trials, path, prior)
+            prior = float(training.priors[1])  # which calibrated posteriors have
+        return self._read(path, labeled=False, prior=prior)
 
-    def of(
+    def _read(
         self,
-        trials: "TrialSet",
-        name: object,
+        path: Path,
+        *,
+        labeled: bool,
         prior: float | None = None,
-        weights: NDArray[np.float64] | None = None,
+        in_parts: bool | None = False,
+        says_kind: bool = True,
     ) -> LabeledScores:
-        """Return the scores of trials; errors name the system."""
-        from fastpsr.trials import write_scores
-        from fastpsr.trials.evaluate import predictions_of, units_of
+        options = self.options
+        if self.of_trials:
+            from fastpsr.cli.trial_files import TrialReader
 
-        trials.check_columns("by", self.conditions)
-        scale = cast("Scale", self.scale)
-        data = predictions_of(trials, name, scale, prior=prior, weights=weights)
-        unweighted = None
-        if weights is not None:
-            unweighted = predictions_of(trials, name, scale, prior=prior)
-        drawn = None if self.drawn is None else self.drawn.of_trials(trials)
-        format = self.reader.options.of_scores.format or trials.source.format
+            of_trials = TrialReader(options.trials, has_scores=options.scores is not None)
+            trials = of_trials.read(path) if labeled else of_trials.read_unlabeled(path)
+            if says_kind:
+                console.print(f"scores taken as {self.scale}")
+            return scores_of(trials, path, self.scale, self.drawn, self.conditions, prior)
+        reader = TableReader(options.tables, options.trials.normalize, self.drawn, self.conditions)
+        systems = reader.read(
+            path, {"": self.scale}, {"": options.columns}, labeled=labeled, in_parts=in_parts,
+            prefix=f"{path}: ",
+        )  # fmt: skip
+        return systems[""]
 
-        def write(result: Predictions, target: Path) -> str:
-            llrs = result.llrs
-            write_scores(target, trials, llrs, format=format)
-            alone = self.reader.keys.classes is not None and not self.reader.has_scores
-            order = "; first those of targets" * alone
-            return f"{len(result):,} trials with LLRs (natural logarithms){order}{_infinite(llrs)}"
+    def check_ending(self, scores: LabeledScores, path: Path | None) -> None:
+        """Raise if the ending of --output implies another format than that of trials."""
+        if scores.trials is not None:
+            from fastpsr.cli.trial_files import format_of
 
-        return LabeledScores(
-            data,
-            raw=lambda: trials.predictions("raw", weights=weights),
-            write=write,
-            resampling=units_of(trials, drawn),
-            groups=SPEAKER_COLUMNS if trials.has_speakers else None,
-            by=[*self.conditions] or None,
-            trials=trials,
-            format=format,
-            unweighted=unweighted,
-        )
+            format_of(self.options.trials, scores.trials, path)
+
+    def write(self, scores: LabeledScores, calibrated: Predictions, path: Path) -> None:
+        """Write calibrated scores, for trials in the format that was read, and print so."""
+        with to_stdout(path) as target:
+            if scores.trials is None:
+                content = _write_table(calibrated, target)
+            else:
+                from fastpsr.cli.trial_files import format_of
+                from fastpsr.trials import write_scores
+
+                llrs, format = calibrated.llrs, format_of(self.options.trials, scores.trials, None)
+                write_scores(target, scores.trials, llrs, format=format)
+                alone = isinstance(self.options.trials.key, Mapping) and not self.options.scores
+                order = "; first those of targets" * alone
+                content = f"{len(llrs):,} trials with LLRs (natural logarithms){order}"
+        console.print(f"{path}: {content}{_infinite(calibrated)}")
 
 
 def _write_table(result: Predictions, path: Path) -> str:
@@ -249,11 +249,12 @@ def _write_table(result: Predictions, path: Path) -> str:
         columns["sample_weight"] = np.asarray(result.weights)
     write_columns(path, columns)
     names = ", ".join(columns)
-    return f"{len(result):,} rows of {names} (natural logarithms){_infinite(result.scores)}"
+    return f"{len(result):,} rows of {names} (natural logarithms)"
 
 
-def _infinite(scores: NDArray[np.float64]) -> str:
+def _infinite(calibrated: Predictions) -> str:
     """Return a message about infinite scores, or "" if there are none."""
+    scores = calibrated.scores
     counts = {word: np.count_nonzero(scores == float(word)) for word in ("-inf", "inf")}
     if not any(counts.values()):
         return ""

@@ -1,6 +1,7 @@
 """`fastpsr select`."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,12 +9,12 @@ import typer
 
 import fastpsr as fp
 from fastpsr.cli.command import in_groups
-from fastpsr.cli.options.declaration import option, words_of
-from fastpsr.cli.options.files import Json, check_inputs, check_outputs, to_stdout, write_fitted
+from fastpsr.cli.options.conditions import CalibratorByOptions
+from fastpsr.cli.options.declaration import option, words_among
+from fastpsr.cli.options.files import Json, check_files, to_stdout, write_fitted
 from fastpsr.cli.options.intervals import IntervalOptions, arguments
-from fastpsr.cli.options.sources import ConditionOptions
 from fastpsr.cli.options.training import TrainingOptions
-from fastpsr.cli.show import console, print_error, print_suspicions, steps, warnings_as_lines
+from fastpsr.cli.show import console, steps, warnings_as_lines
 from fastpsr.cli.wording import worded
 from fastpsr.exports import CALIBRATORS
 from fastpsr.files import write_text
@@ -26,15 +27,21 @@ _OF_CLASSES = ("none", "temperature", "dp", "vector", "matrix")
 _FOLDS, _FOLDS_OF_SPEAKERS = 5, 10  # an inner fit leaves out the speakers of up to four folds
 
 
+def _parse_candidates(text: str | None) -> list[str]:
+    return words_among("--calibrators", text, ["none", *CALIBRATORS])
+
+
 @dataclass(frozen=True)
 class _Choice:
     """Among what is chosen, how, and where the result is written."""
 
-    calibrators: str | None = option(
+    to_json: Json
+    calibrators: list[str] = option(
         f"Candidates: none, {', '.join(CALIBRATORS)}. By default {','.join(_FEW)}, and for "
         f"more than two classes {','.join(_OF_CLASSES)}, without those that the scores are not "
         "for.",
         metavar="NAME,NAME...",
+        parse=_parse_candidates,
         arguments={"candidates": "--calibrators {}"},
     )
     rule: str = option(
@@ -53,17 +60,10 @@ class _Choice:
     save: Path | None = option(
         "Save the calibrator, fitted to all scores, as JSON; - for standard output."
     )
-    to_json: Json = None
 
-    @property
-    def names(self) -> list[str]:
-        """The names of candidates, none by default."""
-        return words_of("--calibrators", self.calibrators, ["none", *CALIBRATORS])
-
-    def candidates(self, data: "Data", conditions: ConditionOptions) -> dict[str, Any]:
+    def candidates(self, data: "Data", conditions: CalibratorByOptions) -> dict[str, Any]:
         """Return calibrators by name, by default those that suit the data; also by condition."""
-        named = fp.calibration.NAMED
-        names = self.names
+        named, names = fp.calibration.NAMED, self.calibrators
         if not names:
             usual = _FEW if data.n_classes == 2 else _OF_CLASSES
             names = [name for name in usual if name == "none" or named[name].suits(data)]
@@ -71,7 +71,7 @@ class _Choice:
                 what = "raw scores" if data.kind == "raw scores" else "samples with weights"
                 console.print(f"left out: {', '.join(left_out)}, which {what} are not for")
         candidates: dict[str, Any] = {name: named.get(name) for name in names}
-        if conditions.columns:
+        if conditions.by.columns:
             candidates |= {
                 f"{name} by condition": conditions.of(calibrator)
                 for name, calibrator in candidates.items()
@@ -83,10 +83,10 @@ class _Choice:
 @in_groups
 def select(
     context: typer.Context,
-    options: TrainingOptions = TrainingOptions(),  # noqa: B008
-    choice: _Choice = _Choice(),
-    drawn: IntervalOptions = IntervalOptions(),  # noqa: B008
-    conditions: ConditionOptions = ConditionOptions(),  # noqa: B008
+    options: TrainingOptions,
+    choice: _Choice,
+    drawn: IntervalOptions,
+    conditions: CalibratorByOptions,
 ) -> None:
     """Choose the calibrator that saves most, by nested cross-fitting.
 
@@ -97,26 +97,21 @@ def select(
     from fastpsr.results import as_json
 
     options = options.located(context)
-    of_trials, _ = options.of_trials, choice.names  # which may be refused
     checks.check_choice("rule", choice.rule, ("log", "brier"))
-    if (method := drawn.level_and_method[1]) != "auto":
-        raise ValueError(f"--ci {method} has no use: differences have simultaneous intervals")
-    intervals = drawn.parse(context, of_trials=of_trials, speakers=options.speakers)
+    if drawn.ci is not None and drawn.ci[1] != "auto":
+        raise ValueError(f"--ci {drawn.ci[1]} has no use: differences have simultaneous intervals")
+    intervals = drawn.settings(context, options.trials, of_trials=options.of_trials)
     if choice.simplest and intervals is None:
         raise ValueError("--simplest needs intervals: give --ci or --resamples too")
-    inputs = options.inputs(drawn if intervals else None)
-    check_outputs([("--save", choice.save), ("--json", choice.to_json)], inputs)
-    check_inputs(inputs)
-    source = options.source(
-        of_trials=of_trials, drawn=drawn if intervals else None, conditions=conditions.columns
-    )
-    read = source.read(options.path, in_parts=False if conditions.columns else None)
+    used, columns = drawn if intervals else None, conditions.by.columns
+    check_files(options.inputs(used), [("--save", choice.save), ("--json", choice.to_json)])
+    source = options.source(of_trials=options.of_trials, drawn=used, conditions=columns)
+    read = source.read(options.path, in_parts=False if columns else None)
     data, settings = read.predictions, arguments(intervals, read.resampling)
     settings.pop("method", None)  # differences have simultaneous intervals
-    print_suspicions(options.path, data)
-    if of_trials and (caution := drawn.caution(intervals, options.speakers)):
-        print_error(caution)
-    with warnings_as_lines(), worded(), steps(None) as begin:
+    if options.of_trials:
+        drawn.print_caution(intervals, options.trials)
+    with warnings_as_lines(), worded(), steps() as begin:
         candidates = choice.candidates(data, conditions)
         folds = choice.folds or (_FOLDS if read.groups is None else _FOLDS_OF_SPEAKERS)
         selection = fp.select(
@@ -125,7 +120,7 @@ def select(
             fp.rules.Brier() if choice.rule == "brier" else fp.rules.Log(),
             fp.CrossFit(folds=folds, groups=read.groups),
             by=read.by,
-            progress=lambda done, total: begin("replicates", done, total),
+            progress=partial(begin, "replicates"),
             **settings,
         )
     console.print(str(selection), soft_wrap=True)

@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,10 +60,10 @@ def print_line_once(message: str) -> None:
         print_line(message)
 
 
-def print_written(paths: Sequence[Path]) -> None:
-    """Print which files were written."""
-    if paths:
-        console.print(f"written: {', '.join(map(str, paths))}")
+def print_written(outputs: Sequence[tuple[str, Path | None]]) -> None:
+    """Print which files were written, other than standard output."""
+    if paths := [str(path) for _, path in outputs if path is not None and str(path) != "-"]:
+        console.print(f"written: {', '.join(paths)}")
 
 
 @contextmanager
@@ -154,11 +154,8 @@ class Steps:
     The first word of the name of a step is its kind.
     """
 
-    def __init__(self, bar: "Progress | None" = None, total: int | None = None) -> None:
-        self._bar = bar
-        self._task = None if bar is None else bar.add_task("", total=total, within="")
-        self._total, self._n_begun = total, 0
-        self._part, self._part_begun = "", 0.0
+    def __init__(self, bar: "Progress | None" = None) -> None:
+        self._bar, self._part = bar, ""
         self._kind, self._begun = "", time.perf_counter()
         self._seconds: dict[str, float] = {}
 
@@ -167,29 +164,16 @@ class Steps:
 
         A part may be the step itself.
         """
-        now = time.perf_counter()
         if done is None:
             self._seconds[self._kind] = self.seconds(self._kind)
-            self._kind, self._begun = name.partition(" ")[0], now
-            self._n_begun += 1
-        if self._bar is None or self._task is None:
-            return
-        if name != self._part or done is None:
-            self._part, self._part_begun = name, now
-        place, within = "", ""
-        if done is not None and out_of is not None and out_of > 1:
-            left = (now - self._part_begun) * (out_of - done) / max(done, 1)
-            within = f"{done:,} of {out_of:,}" + f", {left:.0f} s left" * (done > 0)
-        elif done:
-            within = f"{done:,}"
-        completed, total = done or 0, out_of
-        if self._total is not None:
-            place = f"step {self._n_begun} of {self._total}"
-            completed, total = max(self._n_begun - 1, 0), self._total
-        within = "; ".join(filter(None, [place, within]))
-        self._bar.update(
-            self._task, description=name, completed=completed, total=total, within=within
-        )
+            self._kind, self._begun = name.partition(" ")[0], time.perf_counter()
+        if self._bar is not None:
+            (task,) = self._bar.tasks
+            task.total = out_of or None  # which `update` would leave as it is for None
+            if name != self._part or done is None:  # time is that of the part
+                self._bar.reset(task.id, description=name)
+            self._part = name
+            self._bar.update(task.id, completed=done or 0)
 
     def seconds(self, kind: str) -> float:
         """Return how long the steps of a kind took so far."""
@@ -197,48 +181,40 @@ class Steps:
         return self._seconds.get(kind, 0.0) + current
 
     @contextmanager
-    def of_rows(self, data: "Data") -> Iterator[Callable[[str, int, int], object]]:
-        """Yield what shows metrics and replicates; of data in parts, show the rows read as well."""
-        from fastpsr.data import PartitionedPredictions
+    def of_rows(self) -> Iterator[None]:
+        """Show how many rows are read of data in parts, as well as metrics and replicates."""
         from fastpsr.data.reading import watched
 
-        if not isinstance(data, PartitionedPredictions):
-            yield self
-            return
-        n_rows = data.source.n_rows
-        read, n_done, replicates = -1, 0, ""
-
-        def tell(step: str, done: int, total: int) -> None:
-            nonlocal replicates
-            replicates = f", {done:,} of {total:,} {step}" if "replicates" in step else ""
+        n_rows = 0
 
         def see(progress: Any) -> None:
-            nonlocal read, n_done
-            if progress.read != read:
-                read, n_done = progress.read, 0
-            n_done += progress.n_rows
-            out_of = None if progress.is_sample else n_rows
-            self(f"rows, read {read + 1}{replicates}", n_done, out_of)
+            nonlocal n_rows
+            n_rows += progress.n_rows
+            self("rows read", n_rows)
 
         with watched(see):
-            yield tell
+            yield
 
 
 @contextmanager
-def steps(total: int | None = None) -> Iterator[Steps]:
-    """Show on a terminal a bar of `total` steps, if known, with the time that has elapsed."""
+def steps() -> Iterator[Steps]:
+    """Show on a terminal a bar of the steps, with the time that has elapsed and is left."""
     if not errors.is_terminal:
         yield Steps()
         return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich import progress
 
-    name, within = (
-        TextColumn(f"{{task.{field}}}", markup=False) for field in ("description", "fields[within]")
+    columns = (
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(bar_width=20),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+        progress.TimeRemainingColumn(),
     )
-    with Progress(name, BarColumn(bar_width=20), TimeElapsedColumn(), within, console=errors,
-                  transient=True) as bar:  # fmt: skip
+    with progress.Progress(*columns, console=errors, transient=True) as bar:
+        bar.add_task("", total=None)
         _bars.append(bar)
         try:
-            yield Steps(bar, total)
+            yield Steps(bar)
         finally:
             _bars.remove(bar)

@@ -1,8 +1,7 @@
 """`fastpsr simulate`."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -24,13 +23,8 @@ Output = Annotated[Path, typer.Argument(help="File to write: .npz, .csv or .parq
 Seed = Annotated[int, typer.Option(help="Random seed; the same seed gives the same data.")]
 
 
-class System(StrEnum):
-    """The synthetic systems of Ferrer and Ramos (2024)."""
-
-    CAL = "cal"
-    MCS = "mcs"
-    MCP = "mcp"
-    MCPS = "mcps"
+#: The synthetic systems of Ferrer and Ramos (2024).
+System = Literal["cal", "mcs", "mcp", "mcps"]
 
 
 @app.command(cls=Command)
@@ -108,15 +102,14 @@ def classes(
     system: Annotated[
         System,
         typer.Option(help="System: calibrated (cal), or miscalibrated in one of three ways."),
-    ] = (System.CAL),
-    variance: Annotated[float, typer.Option(help="Variance of the features.")] = 0.15,
+    ] = "cal",
     seed: Seed = 0,
 ) -> None:
     """Write labels and log-posteriors of a synthetic system (Ferrer and Ramos, 2024)."""
     _check_output(output)
-    data = fp.simulate.gaussian_classes(samples, n_classes=n_classes, variance=variance, seed=seed)
-    _write(output, {"y_true": data.y_true, "log_posterior": getattr(data, system.value)})
-    console.print(f"{output}: {samples:,} samples of {n_classes} classes, system {system.value}")
+    data = fp.simulate.gaussian_classes(samples, n_classes=n_classes, seed=seed)
+    _write(output, {"y_true": data.y_true, "log_posterior": getattr(data, system)})
+    console.print(f"{output}: {samples:,} samples of {n_classes} classes, system {system}")
 
 
 def _check_output(path: Path) -> None:

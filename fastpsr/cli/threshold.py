@@ -1,19 +1,19 @@
 """`fastpsr threshold`."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 import fastpsr as fp
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.options.declaration import option
-from fastpsr.cli.options.files import Json, check_inputs, check_outputs, written
+from fastpsr.cli.options.files import Json, Outputs, check_files
 from fastpsr.cli.options.intervals import IntervalOptions, drawn_name
 from fastpsr.cli.options.measures import parse_dcf
-from fastpsr.cli.options.modes import given, refuse
+from fastpsr.cli.options.sources import given, refuse
 from fastpsr.cli.options.training import TrainingOptions
-from fastpsr.cli.show import console, print_error, print_suspicions, print_written
+from fastpsr.cli.show import console, print_error, print_written
 from fastpsr.cli.wording import in_words
 
 if TYPE_CHECKING:
@@ -56,9 +56,10 @@ class _Point:
 @in_groups
 def threshold(
     context: typer.Context,
-    at: _Point = _Point(),
-    options: TrainingOptions = TrainingOptions(),  # noqa: B008
-    drawn: IntervalOptions = IntervalOptions(),  # noqa: B008
+    *,
+    at: _Point,
+    options: TrainingOptions,
+    drawn: IntervalOptions,
     to_json: Json = None,
 ) -> None:
     """Print the threshold for a prior and costs, or for a limit of an error rate.
@@ -70,58 +71,44 @@ def threshold(
     from fastpsr.evaluation import evaluate_systems
     from fastpsr.evaluation.specification import Specification
 
-    metric, speakers = at.metric, options.speakers
-    cost = metric.costs[0] if isinstance(metric, fp.MinDCF) else None
-    has_scores = options.file is not None or options.of_trials
+    metric, has_scores = at.metric, options.file is not None or options.of_trials
     if has_scores:
         options = options.located(context)
     else:
         refuse(context, {*given(context)} - {"--dcf"}, "needs --scores FILE, or a table")
-    intervals = drawn.parse(context, of_trials=options.of_trials, speakers=speakers)
-    inputs = options.inputs(drawn if intervals else None) if has_scores else []
-    outputs = [("--json", to_json)]
-    check_outputs(outputs, inputs)
-    if cost is not None:
-        console.print(f"calibrated LLRs: {cost.threshold:.6g} (natural logarithm)")
+    intervals = drawn.settings(context, options.trials, of_trials=options.of_trials)
+    used = drawn if intervals else None
+    inputs = options.inputs(used) if has_scores else []
+    outputs: Outputs = [("--json", to_json)]
+    check_files(inputs, outputs)
+    if isinstance(metric, fp.MinDCF):
+        console.print(f"calibrated LLRs: {metric.costs[0].threshold:.6g} (natural logarithm)")
     if not has_scores:
         return
-    check_inputs(inputs)
-    predictions, ranks, units, scale = _read(options, drawn if intervals else None)
-    print_suspicions(options.path, predictions)
+    source = options.source(of_trials=options.of_trials, drawn=used)
+    scores, scale = source.read(options.path, says_kind=False), source.scale
+    predictions = ranks = scores.predictions
+    if scale in ("llr", "log10-llr"):
+        ranks = scores.raw()  # in the unit of the file
     point = metric.operating_point(ranks)
     rows = "trials" if options.of_trials else "samples"
     console.print(f"{_described(metric, point, rows)}; scores taken as {scale}")
     if caution := _too_few(metric, predictions):
         print_error(caution)
-    settings = None if intervals is None else intervals.drawing(units)
+    settings = None if intervals is None else intervals.drawing(scores.resampling)
     metrics = {"threshold": fp.Threshold(metric), metric.label: metric}
     table = evaluate_systems({None: ranks}, Specification(metrics, settings))
-    table = in_words(table, drawn_name(drawn.scheme, has_speakers=speakers.are_known))
     # of what the scores are, not of their ranks
     groups = (replace(group, kind=predictions.kind) for group in table.groups)
-    table = replace(table, groups=tuple(groups))
+    table = in_words(replace(table, groups=tuple(groups)), drawn_name(scores.resampling))
     if intervals is not None:
         print_evaluation(table)
-    if options.of_trials and (caution := drawn.caution(intervals, speakers)):
-        print_error(caution)
-    if cost is not None and scale in ("llr", "log10-llr"):
-        _print_actual(cost, predictions)
+    if options.of_trials:
+        drawn.print_caution(intervals, options.trials)
+    if isinstance(metric, fp.MinDCF) and scale in ("llr", "log10-llr"):
+        _print_actual(metric.costs[0], predictions)
     write_evaluation(table, scale, outputs, inputs, operating_point=point.to_dict())
-    print_written(written(outputs))
-
-
-def _read(
-    options: TrainingOptions, drawn: IntervalOptions | None
-) -> "tuple[fp.Predictions, fp.Predictions, Any, str]":
-    """Return predictions, the same in the units of the file, what is drawn, and the kind of scores.
-
-    Thresholds of posteriors are posteriors; they have their log-odds beside.
-    """
-    source: Any = options.source(of_trials=options.of_trials, drawn=drawn)
-    path = options.path
-    scores = source.of(source.reader.read(path), path) if options.of_trials else source.read(path)
-    in_units = scores.raw() if source.scale in ("llr", "log10-llr") else scores.predictions
-    return scores.predictions, in_units, scores.resampling, source.scale
+    print_written(outputs)
 
 
 def _described(metric: "Metric", point: "fp.OperatingPoint", rows: str) -> str:

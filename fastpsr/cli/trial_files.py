@@ -1,19 +1,18 @@
 """Keys and score files of trials; how their columns were interpreted is printed."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fastpsr.cli.options.sources import AllowOptions, KeyOptions, SpeakerOptions, TrialOptions
+from fastpsr.cli.options.sources import TrialOptions
 from fastpsr.cli.show import Steps, print_line, print_line_once
 from fastpsr.cli.wording import note_in_options, worded
 from fastpsr.files import can_be_read_again
 from fastpsr.trials import Reading, TrialSet, read, read_key
 from fastpsr.trials.formats import endings_of, may_end_in
 from fastpsr.trials.reading import read_file
-from fastpsr.trials.roles import CLASSES, Request, Wanted
+from fastpsr.trials.roles import Request, Wanted
 from fastpsr.trials.speakers import AS_SPEAKERS, taken_as_conditions
 
 
@@ -21,10 +20,7 @@ from fastpsr.trials.speakers import AS_SPEAKERS, taken_as_conditions
 class TrialReader:
     """Reads score files and joins them with the key, or uses the labels that they contain."""
 
-    keys: KeyOptions
     options: TrialOptions
-    allowed: AllowOptions = field(default_factory=AllowOptions)
-    speakers: SpeakerOptions = field(default_factory=SpeakerOptions)
     has_scores: bool = True  # else the classes are the scores
     progress: Steps = field(default_factory=Steps)
 
@@ -32,66 +28,59 @@ class TrialReader:
         """Read the scores of a system, with labels; add speakers."""
         key = self._key
         if key is None:
-            trials, n_printed = self._read_alone(path, labeled=True), 0
+            trials = self._read_labeled(path)
+            notes = [*trials.notes]
         else:
-            self.progress(f"reading {path}")
             scores = self._read_file(path, "scores", known=key.ids)
             print_line(scores.notes)  # printed before the join, since it may explain an error
             self.progress(f"joining {path}")
-            in_order = self.options.of_scores.in_order
-            trials = read(key, scores, in_order=in_order, **self.allowed.policies, **self._speakers)
-            n_printed = 2
-        notes = [*trials.notes[n_printed:]]
+            trials = read(key, scores, **self.options.joined)
+            notes = [*trials.notes[2:]]
         if trials.has_speakers or taken_as_conditions(trials.columns, AS_SPEAKERS):
-            notes, on_speakers = notes[:-1], notes[-1]
-            self._print(notes)
-            print_line_once(note_in_options(on_speakers))  # which hold for several systems
+            _print(*notes[:-1])
+            print_line_once(note_in_options(notes[-1]))  # which holds for several systems
         else:
-            self._print(notes)
+            _print(*notes)
         return trials
 
     def read_unlabeled(self, path: Path) -> TrialSet:
         """Read scores without a key."""
-        trials = self._read_alone(path, labeled=False)
-        self._print(trials.notes)
+        trials = read(None, self._read_file(path, "scores"), **self.options.policies)
+        _print(*trials.notes)
         return trials
 
     @cached_property
     def _key(self) -> Reading | None:
-        files: Any = self.keys.keys
-        if self.keys.classes is not None and self.has_scores:
-            files = dict(zip(CLASSES, self.keys.classes, strict=True))
-        if not files:
+        files: Any = self.options.key
+        if not files or not (self.has_scores or isinstance(files, list)):
             return None
-        self.progress(f"reading {' and '.join(map(str, self.keys.files))}")
-        layout, turns = self.options.of_key, "--key-format transpose or no-transpose"
+        self.progress(f"reading {' and '.join(map(str, self.options.files))}")
+        layout, turns = self.options.key_format, "--key-format transpose or no-transpose"
         with worded(format="--key-format {}", columns="--key-format {}", transpose=turns):
             key = read_key(
                 files, format=layout.format, columns=layout.columns, transpose=layout.transpose,
                 progress=self.progress,
             )  # fmt: skip
-        self._print([key.notes])
+        _print(key.notes)
         return key
 
     def _read_file(self, path: Path, wanted: Wanted, **more: Any) -> Reading:
         """Read a file, and show how much of it was read."""
-        layout = self.options.of_scores
+        self.progress(f"reading {path}")
+        layout = self.options.format
         request = Request(wanted, layout.format, layout.columns, layout.transpose, prefix="score_")
         return read_file(path, request, self.progress, **more)
 
-    def _read_alone(self, path: Path, *, labeled: bool) -> TrialSet:
-        policies = {name: self.allowed.policies[name] for name in ("duplicates", "nan")}
-        classes = self.keys.classes
-        self.progress(f"reading {path if classes is None else ' and '.join(map(str, classes))}")
-        if classes is not None:
-            files = dict(zip(CLASSES, classes, strict=True))
-            format = self.options.of_scores.format
-            options = policies | self._speakers
-            return read(files, score_format=format, progress=self.progress, **options)
-        if not labeled:
-            return read(None, self._read_file(path, "scores"), **policies)
+    def _read_labeled(self, path: Path) -> TrialSet:
+        """Read scores that hold their labels, or those of each class."""
+        joined, files = self.options.joined, self.options.key
+        if isinstance(files, dict):
+            self.progress(f"reading {' and '.join(map(str, files.values()))}")
+            by_class: Any = files
+            format = self.options.format.format
+            return read(by_class, score_format=format, progress=self.progress, **joined)
         try:
-            return read(self._read_file(path, "labeled scores"), **policies, **self._speakers)
+            return read(self._read_file(path, "labeled scores"), **joined)
         except ValueError as error:
             if not can_be_read_again(path):
                 raise
@@ -103,26 +92,19 @@ class TrialReader:
                 raise ValueError(f"{path} has no labels: give a key with --key") from None
             raise
 
-    @property
-    def _speakers(self) -> dict[str, Any]:
-        """The source of the speakers, as arguments of `read`."""
-        source = self.speakers
-        return {
-            "speakers": source.file, "speaker_columns": source.pair,
-            "speaker_pattern": source.pattern,
-        }  # fmt: skip
 
-    @staticmethod
-    def _print(notes: Sequence[str]) -> None:
-        for line in (line for note in notes for line in note.splitlines()):
-            print_line(note_in_options(line))
+def _print(*notes: str) -> None:
+    for line in (line for note in notes for line in note.splitlines()):
+        print_line(note_in_options(line))
 
 
-def check_ending(option: str, path: Path, format: str) -> None:
-    """Raise if the extension of an output file implies another format."""
-    if not may_end_in(format, path):
-        ending, usual = Path(path.name.removesuffix(".gz")).suffix, endings_of(format)
+def format_of(options: TrialOptions, trials: TrialSet, output: Path | None) -> str:
+    """Return the format that scores are written in; raise if the output ends as another one."""
+    format = options.format.format or trials.source.format
+    if output is not None and not may_end_in(format, output):
+        ending, usual = Path(output.name.removesuffix(".gz")).suffix, endings_of(format)
         raise ValueError(
-            f"{option} must not end in {ending}, as {path} does: scores of trials are written in "
+            f"--output must not end in {ending}, as {output} does: scores of trials are written in "
             f"the format that they were read in, {format}: end it in {' or '.join(usual)}"
         )
+    return format

@@ -8,7 +8,7 @@ import typer
 
 from fastpsr.cli.compiling import compile_all
 from fastpsr.cli.show import console, steps
-from fastpsr.kernels.compilation import listed
+from fastpsr.kernels.compilation import Signature, listed
 
 
 def warmup(
@@ -24,10 +24,10 @@ def warmup(
     """Compile all kernels into the cache, so that later commands need not compile."""
     begun = time.perf_counter()
     todo = listed()
-    took = []
-    with steps(len(todo)) as begin:
+    took: list[tuple[Signature, float | None]] = []
+    with steps() as begin:
         for signature, seconds in compile_all(todo):
-            begin(signature.kernel)
+            begin(f"compiled {signature.kernel}", len(took) + 1, len(todo))
             took.append((signature, seconds))
     if as_json:
         took.sort(key=lambda entry: -(entry[1] or 0.0))

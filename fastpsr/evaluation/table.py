@@ -246,7 +246,7 @@ class Difference:
 
     @property
     def p_value(self) -> float | None:
-        """As ``BootstrapResult.p_value``, of this difference alone; None if there is no interval."""
+        """As ``BootstrapResult.p_value``, unadjusted; None if there is no interval."""
         if self.result is None or math.isnan(self.result.p_value):
             return None
         return 1.0 if self.is_equal else self.result.p_value

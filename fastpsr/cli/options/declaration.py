@@ -1,6 +1,6 @@
 """Declaration of options: each has its panel of the help, and the arguments that it stands for."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import Any
 
@@ -32,14 +32,33 @@ def declared(
     return typer.Option(*names, help=help, rich_help_panel=panel, **more)
 
 
-def option(help: str, *names: str, default: Any = None, **more: Any) -> Any:
-    """Return a field of a dataclass that is an option of a command, declared likewise."""
-    return field(default=default, metadata={"option": declared(help, *names, **more)})
+def option(
+    help: str,
+    *names: str,
+    default: Any = None,
+    type: Any = str | None,
+    parse: Callable[[Any], Any] | None = None,
+    **more: Any,
+) -> Any:
+    """Return a field of a dataclass that is an option of a command, declared likewise.
+
+    A field has the type of its annotation, unless `parse` makes its value of another `type`.
+    """
+    declaration = declared(help, *names, **more)
+    if parse is None:
+        return field(default=default, metadata={"option": declaration})
+    metadata = {"option": declaration, "type": type, "parse": parse}
+    return field(default=default, metadata=metadata)
 
 
-def words_of(name: str, text: str | None, known: Iterable[str]) -> list[str]:
-    """Return the words of an option, with commas between; raise unless each is known, and once."""
-    words = [] if text is None else [word.strip() for word in text.split(",")]
+def words_of(text: str | None) -> list[str] | None:
+    """Return words with commas between; None where there is no text."""
+    return None if text is None else [word.strip() for word in text.split(",")]
+
+
+def words_among(name: str, text: str | None, known: Iterable[str]) -> list[str]:
+    """Return the words of an option; raise unless each is known, and is there once."""
+    words = words_of(text) or []
     for place, word in enumerate(words):
         if word not in known:
             raise ValueError(f"{name} must be among {', '.join(known)}, not {word!r}")

@@ -1,28 +1,22 @@
 """Options of `evaluate` and `compare`."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
 
 import fastpsr as fp
+from fastpsr.cli.options.conditions import ByOptions, Differences
+from fastpsr.cli.options.declaration import METRICS, TABLES, option
 from fastpsr.cli.options.files import OutputOptions
 from fastpsr.cli.options.intervals import IntervalOptions
-from fastpsr.cli.options.measures import CalibratorOptions, MeasureOptions, Metrics
+from fastpsr.cli.options.measures import FOLDS, CalibratorOptions, MeasureOptions, Metrics
 from fastpsr.cli.options.sources import (
     OF_POSTERIORS,
-    AllowOptions,
-    By,
-    Conditions,
-    DifferenceOptions,
-    KeyOptions,
+    Columns,
     KindsOfScores,
-    SpeakerOptions,
-    SystemColumns,
     TableOptions,
     TrialOptions,
-    kind_of,
     parse_columns,
-    parse_systems,
 )
 
 
@@ -30,56 +24,59 @@ from fastpsr.cli.options.sources import (
 class EvaluationOptions:
     """What is evaluated, how, and where it is written; in the order of the help."""
 
-    keys: KeyOptions = field(default_factory=KeyOptions)
-    scores_are: KindsOfScores = None
-    by: By = None
-    measures: MeasureOptions = field(default_factory=MeasureOptions)
-    drawn: IntervalOptions = field(default_factory=IntervalOptions)
-    speakers: SpeakerOptions = field(default_factory=SpeakerOptions)
-    outputs: OutputOptions = field(default_factory=OutputOptions)
-    loss: CalibratorOptions = field(default_factory=CalibratorOptions)
-    systems: SystemColumns = None
-    tables: TableOptions = field(default_factory=TableOptions)
-    trials: TrialOptions = field(default_factory=TrialOptions)
-    allowed: AllowOptions = field(default_factory=AllowOptions)
-    differences: DifferenceOptions = field(default_factory=DifferenceOptions)
+    trials: TrialOptions
+    scores_are: KindsOfScores
+    conditions: ByOptions
+    measures: MeasureOptions
+    drawn: IntervalOptions
+    outputs: OutputOptions
+    loss: CalibratorOptions
+    tables: TableOptions
+    columns: Columns = option(
+        "Column of scores, of several classes their columns in order. Several times, or with a "
+        "name: of each system of one table, by default named after its column.",
+        panel=TABLES,
+        metavar="[NAME=]COLUMN,...",
+        type=list[str] | None,
+        parse=parse_columns,
+    )
+    differences: Differences = option(
+        "Also differences: of the first system and each other (first) or of all pairs of "
+        "systems (pairs), with intervals; of each condition of --by and all samples (pooled) "
+        "or between all conditions (conditions). With commas between. Files other than JSON "
+        "hold only these.",
+        panel=METRICS,
+        metavar="WORD,...",
+        parse=Differences.parse,
+        arguments={"group_differences": "--differences"},
+    )
 
     def metrics(
-        self,
-        scales: Sequence[str],
-        n_classes: int = 2,
-        *,
-        of_table: bool = False,
-        has_spoof: bool = False,
+        self, scales: Iterable[str], n_classes: int, *, of_table: bool, has_spoof: bool
     ) -> Metrics:
         """Return the metrics of systems, which share them, by the kinds of their scores."""
-        from fastpsr.data import KINDS
+        from fastpsr.data import KINDS, KINDS_OF_SCALES
+        from fastpsr.evaluation.specification import named_metrics
 
-        has_floor = of_table and all(scale in OF_POSTERIORS for scale in scales)
-        return self.measures.of_kinds(
-            [KINDS[kind_of(scale)] for scale in scales],
+        measures = self.measures
+        kinds: list[Any] = [KINDS_OF_SCALES.get(scale, scale) for scale in scales]
+        has_floor = of_table and all(kind in OF_POSTERIORS for kind in kinds)
+        definition: Any = measures.eer or "hull"  # which EER checks
+        eer = fp.EER(definition)
+        metrics = named_metrics(
+            measures.metrics,
             n_classes,
-            spoofing=self.measures.spoofing(has_spoof=has_spoof),
+            [KINDS[kind] for kind in kinds],
+            eer=eer,
+            detection=measures.detection,
+            costs=measures.cost_matrix,
+            spoofing=measures.spoofing(has_spoof=has_spoof),
             calibrator=self.loss.untrained(has_floor=has_floor),
-            train=fp.CrossFit(folds=self.loss.folds),
+            train=fp.CrossFit(folds=self.loss.folds or FOLDS),
         )
-
-    @property
-    def system_columns(self) -> dict[str, list[str]] | None:
-        """The columns of scores of each system of one table, if --columns names systems."""
-        return parse_systems(self.systems)
-
-    @property
-    def columns(self) -> list[str] | None:
-        """The columns of scores of every table."""
-        return parse_columns(self.systems[0]) if self.systems else None
-
-    @property
-    def conditions(self) -> Conditions:
-        """The conditions."""
-        return Conditions.parse(self.by)
-
-    @property
-    def written(self) -> list[Path]:
-        """The files that are written, other than standard output."""
-        return [path for _, path in self.outputs.files if path and str(path) != "-"]
+        if measures.eer is not None and eer.label not in metrics:
+            raise ValueError(
+                f"--eer is for tables with the EER, not for one of {', '.join(metrics)}: LLRs and "
+                "raw scores of two classes have it, others with --metrics EER"
+            )
+        return metrics

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -30,52 +31,67 @@ Json = Annotated[
 _REPORT, _TABLES = ".html", (".csv", ".json", ".md", ".tex")
 
 
+def _parse_tables(name: str, paths: Sequence[Path] | None) -> list[Path]:
+    """Return files of tables and reports; raise for other endings."""
+    for path in paths or []:
+        if path.suffix not in (*_TABLES, _REPORT):
+            hint = "; --json - writes to standard output" * (str(path) == "-")
+            raise ValueError(
+                f"{name} must end in {', '.join(_TABLES)} or {_REPORT}, as {path} does not{hint}"
+            )
+    return [*(paths or [])]
+
+
+def is_report(path: Path) -> bool:
+    """Whether a file is a report, judged by its ending."""
+    return path.suffix == _REPORT
+
+
+_HELP = (
+    "Also write the table to this file, by its ending: .csv, .json, .md (Markdown), .tex (LaTeX), "
+    "or .html: a report with tables and figures. May be repeated."
+)
+_FILES: Any = list[Path] | None
+
+
 @dataclass(frozen=True)
 class OutputOptions:
     """Files that tables are also written to."""
 
-    named_by = "--output"
     to_json: Json = None
-    output: list[Path] | None = option(
-        "Also write the table to this file, by its ending: .csv, .json, .md (Markdown), .tex "
-        "(LaTeX), or .html: a report with tables and figures. May be repeated."
+    tables: list[Path] = option(
+        _HELP, "--output", type=_FILES, parse=partial(_parse_tables, "--output")
     )
 
-    def __post_init__(self) -> None:
-        for path in self.output or []:
-            if path.suffix not in (*_TABLES, _REPORT):
-                raise ValueError(
-                    f"{self.named_by} must end in {', '.join(_TABLES)} or {_REPORT}, "
-                    f"as {path} does not"
-                    + "; --json - writes to standard output"
-                    * (str(path) == "-")
-                )
+    named_by = "--output"
 
     @property
-    def files(self) -> list[tuple[str, Path | None]]:
+    def files(self) -> Outputs:
         """The files by the option that names them."""
-        return [("--json", self.to_json), *((self.named_by, path) for path in self.output or [])]
-
-    @property
-    def tables(self) -> Outputs:
-        """The files of tables."""
-        return [file for file in self.files if file[1] and file[1].suffix != _REPORT]
+        return [("--json", self.to_json), *((self.named_by, path) for path in self.tables)]
 
     @property
     def reports(self) -> list[Path]:
         """The files of reports."""
-        return [path for path in self.output or [] if path.suffix == _REPORT]
+        return [path for path in self.tables if is_report(path)]
 
 
-def written(outputs: Outputs) -> list[Path]:
-    """Return the files that are written, other than standard output."""
-    return [path for _, path in outputs if path is not None and str(path) != "-"]
+@dataclass(frozen=True)
+class TableOutputOptions(OutputOptions):
+    """The same of a command whose --output is for scores."""
+
+    tables: list[Path] = option(
+        _HELP, "--table", type=_FILES, parse=partial(_parse_tables, "--table")
+    )
+
+    named_by = "--table"
 
 
-def check_outputs(outputs: Outputs, inputs: Sequence[Path | None]) -> None:
-    """Raise, before any computation, if an output cannot be written or is also another file.
+def check_files(inputs: Sequence[Path | None], outputs: Outputs = ()) -> None:
+    """Raise, before any computation, if an input is not there, or an output cannot be written.
 
-    Standard input must not be read twice. For a report, its libraries must be installed.
+    An output must not be another file too, and standard input must not be read twice. For a
+    report, its libraries must be installed.
     """
     console.stderr = any(str(path) == "-" for _, path in outputs)  # that alone on stdout
     if sum(path == STDIN for path in inputs) > 1:
@@ -88,26 +104,20 @@ def check_outputs(outputs: Outputs, inputs: Sequence[Path | None]) -> None:
         if path.resolve() in names:
             raise ValueError(f"{name} must not be {names[path.resolve()]} too: {path}")
         names[path.resolve()] = name
-    reports = [file for file in outputs if file[1] is not None and file[1].suffix == _REPORT]
-    if reports:
-        try:
-            import fastpsr.report  # noqa: F401
-        except ImportError as error:
-            name, path = reports[0]
-            raise ValueError(f"{name} {path}: {error}") from None
+        if is_report(path):
+            try:
+                import fastpsr.report  # noqa: F401
+            except ImportError as error:
+                raise ValueError(f"{name} {path}: {error}") from None
+    for path in inputs:
+        if not (path is None or path == STDIN or path.exists() or glob.has_magic(str(path))):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
 
 
 def check_written_ending(path: Path) -> None:
     """Raise unless a table can be written to a file with this extension."""
     if path.suffix not in (".npz", ".csv", ".parquet"):
         raise ValueError(f"{path} must end in .npz, .csv or .parquet to be written")
-
-
-def check_inputs(inputs: Sequence[Path | None]) -> None:
-    """Raise, before the first file is read, if one is not there."""
-    for path in inputs:
-        if not (path is None or path == STDIN or path.exists() or glob.has_magic(str(path))):
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
 
 
 @contextmanager
@@ -150,7 +160,7 @@ def named_files(paths: Sequence[Path], what: str = "--scores") -> dict[Path, str
     return named
 
 
-def from_stdin(path: Path) -> Path:
+def from_stdin(path: Any) -> Any:
     """Return the path of standard input for "-"."""
     return STDIN if str(path) == "-" else path
 

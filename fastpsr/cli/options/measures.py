@@ -1,61 +1,81 @@
 """Settings of the metrics, and of calibrators."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import fastpsr as fp
 from fastpsr.caching import cached_property
-from fastpsr.cli.options.declaration import METRICS, TABLES, TRIALS, declared, option
-from fastpsr.cli.options.sources import OF_POSTERIORS
+from fastpsr.cli.options.declaration import METRICS, TABLES, TRIALS, declared, option, words_of
 from fastpsr.exports import CALIBRATORS, PRESETS
 
 if TYPE_CHECKING:
     from fastpsr.calibration.base import Calibrator
-    from fastpsr.data import Kind
 
 Metrics = Mapping[str, Any]
-Folds = Annotated[int, declared("Number of folds of the cross-fitting.", panel=METRICS, min=2)]
+#: Number of folds, where another is not given.
+FOLDS = 5
+Folds = Annotated[
+    int | None,
+    declared(f"Number of folds of the cross-fitting; by default {FOLDS}.", panel=METRICS, min=2),
+]
+
+
+def parse_dcf(text: str) -> "fp.MinDCF | fp.MinADCF":
+    """Return the cost of --dcf: of a preset, or of numbers; with five, of spoofed trials."""
+    try:
+        if text in PRESETS:
+            return fp.MinDCF(text)
+        numbers = [] if text == "asvspoof5" else [float(part) for part in text.split(":")]
+        if len(numbers) in (0, 5):
+            return fp.MinADCF("spoof", *numbers)
+        if len(numbers) in (1, 3):
+            return fp.MinDCF(*numbers)
+        raise ValueError
+    except ValueError:
+        several = "; give --dcf once for each operating point" * ("," in text)
+        raise ValueError(
+            f"--dcf must be {', '.join(PRESETS)}, a target prior or P:CMISS:CFA, or for lists "
+            "with spoofed trials asvspoof5 or PNON:PSPOOF:CMISS:CFA:CFASPOOF, with positive costs, "
+            f"and positive priors whose sum is below 1, not {text!r}{several}"
+        ) from None
+
+
+def _parse_costs(texts: Sequence[str] | None) -> list[Any]:
+    return [parse_dcf(text) for text in texts or []]
 
 
 @dataclass(frozen=True)
 class MetricOptions:
     """Which metrics there are in the table."""
 
-    dcf: list[str] | None = option(
+    dcf: list[Any] = option(
         f"Detection cost: {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA; of lists with "
         "spoofed trials asvspoof5 (there the default), or PNON:PSPOOF:CMISS:CFA:CFASPOOF. May be "
-        "repeated. By default 0.01 for LLRs and raw scores, none for posteriors."
+        "repeated. By default 0.01 for LLRs and raw scores, none for posteriors.",
+        type=list[str] | None,
+        parse=_parse_costs,
     )
-    metrics: str | None = option(
-        "Metrics of the table by name, with commas between, in this order."
+    metrics: list[str] | None = option(
+        "Metrics of the table by name, with commas between, in this order.", parse=words_of
     )
-
-    @property
-    def names(self) -> list[str] | None:
-        """The names of --metrics."""
-        return None if self.metrics is None else self.metrics.split(",")
 
     @property
     def detection(self) -> "list[fp.MinDCF] | None":
         """The requested detection costs, None for those of the kind of the scores."""
-        return [cost for cost in self._detection if isinstance(cost, fp.MinDCF)] or None
+        return [cost for cost in self.dcf if isinstance(cost, fp.MinDCF)] or None
 
     def spoofing(self, *, has_spoof: bool) -> "list[fp.MinADCF]":
         """Return the requested detection costs of a list with spoofed trials, or without."""
-        costs = [cost for cost in self._detection if isinstance(cost, fp.MinADCF)]
+        costs = [cost for cost in self.dcf if isinstance(cost, fp.MinADCF)]
         if costs and not has_spoof:
             raise ValueError(
                 "--dcf PNON:PSPOOF:CMISS:CFA:CFASPOOF is for lists with labels target, nontarget "
                 "and spoof; this one has no spoofed trials"
             )
         return costs or [fp.MinADCF("spoof")] * has_spoof
-
-    @property
-    def _detection(self) -> "list[fp.MinDCF | fp.MinADCF]":
-        return [parse_dcf(text) for text in self.dcf or []]
 
 
 @dataclass(frozen=True)
@@ -80,36 +100,16 @@ class MeasureOptions(MetricOptions):
         panel=TABLES,
         arguments={"costs": "costs"},  # in messages they are numbers of the file
     )
-    equalize: str | None = option(
-        "Columns of the key whose partitions get equal weight in the pooled result.", panel=TRIALS
+    equalize: list[str] | None = option(
+        "Columns of the key whose partitions get equal weight in the pooled result.",
+        panel=TRIALS,
+        parse=words_of,
     )
-
-    @property
-    def equalized(self) -> list[str] | None:
-        """The columns of --equalize."""
-        return None if self.equalize is None else self.equalize.split(",")
 
     @cached_property
     def cost_matrix(self) -> "fp.CostMatrix | None":
         """The costs of --costs."""
         return None if self.costs is None else read_costs(self.costs)
-
-    def of_kinds(self, kinds: "Iterable[Kind]", n_classes: int, **options: Any) -> Metrics:
-        """Return the requested metrics by name, by default those of scores of these kinds."""
-        from fastpsr.evaluation.specification import named_metrics
-
-        definition: Any = self.eer or "hull"  # which EER checks
-        eer = fp.EER(definition)
-        metrics = named_metrics(
-            self.names, n_classes, kinds, eer=eer, detection=self.detection, costs=self.cost_matrix,
-            **options,
-        )  # fmt: skip
-        if self.eer is not None and eer.label not in metrics:
-            raise ValueError(
-                f"--eer is for tables with the EER, not for one of {', '.join(metrics)}: LLRs and "
-                "raw scores of two classes have it, others with --metrics EER"
-            )
-        return metrics
 
 
 @dataclass(frozen=True)
@@ -130,11 +130,7 @@ class CalibratorOptions:
         panel=METRICS,
         metavar="P",
     )
-    folds: Folds = 5
-
-    def floor_of(self, scale: str) -> float:
-        """Return the floor of posteriors that are read of a table."""
-        return (self.floor or 0.0) if scale in OF_POSTERIORS else 0.0
+    folds: Folds = None
 
     def untrained(self, prior: float | None = None, *, has_floor: bool = False) -> "Calibrator":
         """Return the unfitted calibrator, with a floor and a prior if they were given.
@@ -175,26 +171,6 @@ def parse_priors(text: str | None, scale: str, *, of_trials: bool = False) -> li
         raise ValueError(f"--priors must be {which}, with commas between, not {text!r}") from None
     priors: list[float] = checks.as_priors("--priors", numbers, len(numbers)).tolist()
     return priors
-
-
-def parse_dcf(text: str) -> "fp.MinDCF | fp.MinADCF":
-    """Return the cost of --dcf: of a preset, or of numbers; with five, of spoofed trials."""
-    try:
-        if text in PRESETS:
-            return fp.MinDCF(text)
-        numbers = [] if text == "asvspoof5" else [float(part) for part in text.split(":")]
-        if len(numbers) in (0, 5):
-            return fp.MinADCF("spoof", *numbers)
-        if len(numbers) in (1, 3):
-            return fp.MinDCF(*numbers)
-        raise ValueError
-    except ValueError:
-        several = "; give --dcf once for each operating point" * ("," in text)
-        raise ValueError(
-            f"--dcf must be {', '.join(PRESETS)}, a target prior or P:CMISS:CFA, or for lists "
-            "with spoofed trials asvspoof5 or PNON:PSPOOF:CMISS:CFA:CFASPOOF, with positive costs, "
-            f"and positive priors whose sum is below 1, not {text!r}{several}"
-        ) from None
 
 
 def read_costs(path: Path) -> "fp.CostMatrix":

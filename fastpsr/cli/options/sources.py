@@ -1,28 +1,18 @@
-"""Where scores, labels, speakers and conditions are, what they are, and how files are read."""
+"""Where scores, labels and speakers are, what they are, and how files are read."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any
 
-import fastpsr as fp
-from fastpsr.cli.options.declaration import (
-    FILES,
-    METRICS,
-    TABLES,
-    TRIALS,
-    declared,
-    option,
-    words_of,
-)
+import typer
+
+from fastpsr.cli.options.declaration import FILES, TABLES, TRIALS, declared, option, words_among
 from fastpsr.cli.options.files import from_stdin, named_files
 from fastpsr.exports import FORMATS
-
-if TYPE_CHECKING:
-    from fastpsr.data import Scale, ScoreKind
-    from fastpsr.evaluation import GroupPairs, Pairs
 
 
 class ScoresAre(StrEnum):
@@ -39,6 +29,7 @@ class ScoresAre(StrEnum):
 
 #: Kinds that --floor applies to.
 OF_POSTERIORS = ("posteriors", "log-posteriors")
+OF_TRIALS = ("posteriors", "llr", "log10-llr", "raw")
 _OF_KINDS: dict[str, Any] = {"metavar": "KIND", "arguments": {"kind": "--scores-are {}"}}
 _KINDS = f"What scores are: {', '.join(ScoresAre)}. By default posteriors, of trials llr (natural "
 Scores = Annotated[
@@ -60,65 +51,33 @@ KindOfScores = Annotated[
 ]
 
 
-def table_scale(scores_are: ScoresAre | None) -> str:
-    """Return the kind of the scores of a table."""
-    return (scores_are or ScoresAre.POSTERIORS).value
-
-
-def trial_scale(scores_are: ScoresAre | None) -> "Scale":
-    """Return the kind of the scores of trials."""
+def kinds_by_name(
+    given_kinds: Sequence[str] | None, names: Collection[object], *, of_trials: bool
+) -> dict[str, str]:
+    """Return what the scores of each system are, which is said once or for each of them."""
     from fastpsr import checks
-    from fastpsr.data import KINDS_OF_SCALES
 
-    scale = (scores_are or ScoresAre.LLR).value
-    allowed = tuple(kind.value for kind in ScoresAre if kind in KINDS_OF_SCALES)
-    checks.check_choice("scores_are", scale, allowed)
-    return cast("Scale", scale)
-
-
-def kind_of(scale: str) -> "ScoreKind":
-    """Return what the library calls a kind of scores."""
-    from fastpsr.data import KINDS_OF_SCALES
-
-    return KINDS_OF_SCALES.get(scale) or cast("ScoreKind", scale)
-
-
-def kinds_of(scores_are: list[ScoresAre] | None, n_systems: int) -> list[ScoresAre | None]:
-    """Return the kind of the scores of each system, which is given once or for each."""
-    kinds: list[ScoresAre | None] = [*(scores_are or [])] or [None]
-    if len(kinds) not in (1, n_systems):
+    kinds = [str(kind) for kind in given_kinds or ["llr" if of_trials else "posteriors"]]
+    if len(kinds) not in (1, len(names)):
         raise ValueError(
-            f"--scores-are must be given once, or for each of {n_systems} systems, not "
+            f"--scores-are must be given once, or for each of {len(names)} systems, not "
             f"{len(kinds)} times"
         )
-    return kinds * n_systems if len(kinds) == 1 else kinds
+    for kind in kinds if of_trials else []:
+        checks.check_choice("scores_are", kind, OF_TRIALS)
+    kinds *= len(names) if len(kinds) == 1 else 1
+    return dict(zip(map(str, names), kinds, strict=True))
 
 
-Columns = Annotated[
-    str | None,
-    declared("Columns of scores in the order of the classes, with commas between.", panel=TABLES),
-]
-SystemColumns = Annotated[
-    list[str] | None,
-    declared(
-        "Column of scores, of several classes their columns in order. Several times, or with a "
-        "name: of each system of one table, by default named after its column.",
-        "--columns",
-        panel=TABLES,
-        metavar="[NAME=]COLUMN,...",
-    ),
-]
+Columns = dict[str, list[str]] | list[str] | None
 
 
-def parse_columns(text: str | None) -> list[str] | None:
-    """Return columns of scores, or None where they are not given."""
-    return None if text is None else text.split(",")
-
-
-def parse_systems(texts: Sequence[str] | None) -> dict[str, list[str]] | None:
-    """Return columns of scores by system, if these are several or have names."""
-    if not texts or (len(texts) == 1 and "=" not in texts[0]):
+def parse_columns(texts: Sequence[str] | None) -> Columns:
+    """Return columns of scores; those of each system, if these are several or have names."""
+    if not texts:
         return None
+    if len(texts) == 1 and "=" not in texts[0]:
+        return texts[0].split(",")
     systems: dict[str, list[str]] = {}
     for text in texts:
         name, _, columns = text.partition("=") if "=" in text else (text, "", text)
@@ -130,6 +89,13 @@ def parse_systems(texts: Sequence[str] | None) -> dict[str, list[str]] | None:
     return systems
 
 
+def _parse_classes(text: str | None) -> list[Any] | None:
+    """Return labels in the order of the columns; numbers are no words."""
+    names = None if text is None else [name.strip() for name in text.split(",")]
+    is_number = names is not None and all(re.fullmatch(r"[+-]?\d+", name) for name in names)
+    return [int(name) for name in names or []] if is_number else names
+
+
 @dataclass(frozen=True)
 class TableOptions:
     """Columns of tables."""
@@ -138,186 +104,59 @@ class TableOptions:
         "Column or array of class numbers 0 to K-1, or of --classes; a .npy file for .npy scores.",
         panel=TABLES,
     )
-    classes: str | None = option(
+    classes: list[Any] | None = option(
         "Labels in the order of the columns of scores, with commas between; of two classes the "
         "negative one first.",
         panel=TABLES,
+        parse=_parse_classes,
     )
     weights: str | None = option(
         "Column or array of sample weights; a .npy file for .npy scores.", panel=TABLES
     )
 
-    def of_scores(self, allowed: "AllowOptions") -> dict[str, Any]:
-        """Return what labels and scores are, as arguments of the library; numbers are no words."""
-        classes: list[Any] | None = (
-            None if self.classes is None else [name.strip() for name in self.classes.split(",")]
-        )
-        if classes is not None and all(re.fullmatch(r"[+-]?\d+", name) for name in classes):
-            classes = [int(name) for name in classes]
-        return {"classes": classes, "normalize": UNNORMALIZED in allowed.words}
 
-
-UNNORMALIZED = "unnormalized"
+_UNNORMALIZED, _OF_KEYS = "unnormalized", ("missing", "extra")
 NOT_OF_TRIALS = "is for a table of scores, not for trials (--key, --scores)"
 NOT_OF_TABLES = "is for trials (--key, --scores), not for a table of scores"
 #: Mismatches of keys and scores that can be allowed, by what the library then does.
 _POLICIES = {"missing": "drop", "extra": "ignore", "duplicates": "first", "nan": "drop"}
-
-
-@dataclass(frozen=True)
-class AllowOptions:
-    """What is allowed although it is an error by default."""
-
-    allow: str | None = option(
-        "Leave out trials without a score (missing), scores of trials that are not in the key "
-        "(extra), scores that are nan (nan), and trials or scores that occur twice, but for "
-        "the first (duplicates); divide the posteriors of each row of a table by their sum "
-        f"({UNNORMALIZED}). With commas between.",
-        panel=FILES,
-        metavar="WORD,...",
-        arguments={
-            **{name: f"--allow {name}" for name in _POLICIES},
-            "normalize": f"--allow {UNNORMALIZED}",
-        },
-    )
-
-    def __post_init__(self) -> None:
-        _ = self.words  # which may be refused
-
-    @property
-    def words(self) -> list[str]:
-        """What is allowed."""
-        return words_of("--allow", self.allow, [*_POLICIES, UNNORMALIZED])
-
-    @property
-    def policies(self) -> dict[str, Any]:
-        """What to do about trials and scores that do not match, as arguments of the library."""
-        allowed = self.words
-        return {name: how if name in allowed else "error" for name, how in _POLICIES.items()}
-
-    def check(self, *, of_trials: bool, has_key: bool) -> None:
-        """Raise if something is allowed that cannot be."""
-        for word in self.words:
-            if (word == UNNORMALIZED) == of_trials:
-                raise ValueError(f"--allow {word} {NOT_OF_TRIALS if of_trials else NOT_OF_TABLES}")
-            if word in ("missing", "extra") and not has_key:
-                raise ValueError(f"--allow {word} needs --key")
-
-
 _CLASSES = ("target", "nontarget")
-
-
-@dataclass(frozen=True)
-class KeyOptions:
-    """Where the labels of trials are; `-` is standard input."""
-
-    key: list[Path] | None = option(
-        "Trial list with labels; several make one. Or the ids of each class, target=FILE and "
-        "nontarget=FILE, which may be the scores of each class (then without --scores).",
-        metavar="[CLASS=]FILE",
-    )
-
-    def __post_init__(self) -> None:
-        n_classes = len(self._by_class)
-        if n_classes == 1 or 0 < n_classes < len(self.key or []):
-            raise ValueError(
-                "--key target=FILE and --key nontarget=FILE go together, without other keys"
-            )
-
-    @property
-    def _by_class(self) -> dict[str, Path]:
-        named = [str(path).partition("=") for path in self.key or [] if not path.exists()]
-        return {
-            name: from_stdin(Path(file)) for name, _, file in named if file and name in _CLASSES
-        }
-
-    @property
-    def keys(self) -> list[Path]:
-        """The files with labels."""
-        return [] if self._by_class else [from_stdin(path) for path in self.key or []]
-
-    @property
-    def classes(self) -> tuple[Path, Path] | None:
-        """The files of targets and of non-targets."""
-        files = self._by_class
-        return (files["target"], files["nontarget"]) if files else None
-
-    @property
-    def files(self) -> list[Path]:
-        """All of these files."""
-        return [*self.keys, *(self.classes or ())]
-
-    def systems(self, scores: Sequence[Path]) -> dict[Path, str | None]:
-        """Return score files with their names; without any, the targets' stand for both classes."""
-        if self.keys and not scores:
-            raise ValueError("--key needs --scores FILE, one for each system")
-        return named_files(scores) if scores or not self.classes else {self.classes[0]: None}
-
-    def has_key(self, scores: Sequence[Path]) -> bool:
-        """Whether these files are a key rather than the scores."""
-        return bool(self.keys or (self.classes and scores))
-
-    def inputs(self, scores: Sequence[Path]) -> list[Path]:
-        """Return all files to read, score files among them."""
-        return [*([] if self.classes and not scores else self.systems(scores)), *self.files]
-
-
-_COLUMNS, _PATTERN = "columns:", "pattern:"
-
-
-@dataclass(frozen=True)
-class SpeakerOptions:
-    """Source of the speakers of models and segments."""
-
-    speakers: str | None = option(
-        "Speakers of both sides of trials: a file with lines `id speaker`; two columns of the "
-        "key; or a regular expression that is searched in each id, whose first group, or else "
-        "the whole match, is the speaker.",
-        metavar=f"FILE|{_COLUMNS}ENROLL,TEST|{_PATTERN}REGEX",
-        arguments={
-            "mapping": "--speakers",
-            "pattern": f"--speakers {_PATTERN}{{}}",
-            "speaker_columns": f"--speakers {_COLUMNS}{{}}",
-            "speaker_pattern": f"--speakers {_PATTERN}{{}}",
-        },
-    )
-
-    def __post_init__(self) -> None:
-        columns = self._after(_COLUMNS)
-        if self.speakers == "" or (columns is not None and not all([*columns.partition(",")])):
-            raise ValueError(
-                f"--speakers must be a file, {_PATTERN}REGEX, or two columns of the key, "
-                f"{_COLUMNS}ENROLL,TEST, not {self.speakers!r}"
-            )
-
-    @property
-    def are_known(self) -> bool:
-        """Whether a source of speakers was given."""
-        return self.speakers is not None
-
-    @property
-    def file(self) -> Path | None:
-        """The file, if it was given."""
-        is_file = self.are_known and self.pair is None and self.pattern is None
-        return Path(self.speakers or "") if is_file else None
-
-    @property
-    def pair(self) -> tuple[str, str] | None:
-        """The columns of both sides, if these were given."""
-        enroll, comma, test = (self._after(_COLUMNS) or "").partition(",")
-        return (enroll, test) if comma else None
-
-    @property
-    def pattern(self) -> str | None:
-        """The regular expression, if it was given."""
-        return self._after(_PATTERN)
-
-    def _after(self, prefix: str) -> str | None:
-        text = self.speakers or ""
-        return text.removeprefix(prefix) if text.startswith(prefix) else None
-
-
 _IN_ORDER, _TURNS = "in-order", {"transpose": True, "no-transpose": False}
+
+
+def _parse_allowed(text: str | None) -> list[str]:
+    return words_among("--allow", text, [*_POLICIES, _UNNORMALIZED])
+
+
+def _parse_key(paths: Sequence[Path] | None) -> list[Path] | dict[str, Path]:
+    """Return the files of a key, or those of each class by its name."""
+    listed = [*(paths or [])]
+    named = [str(path).partition("=") for path in listed if not path.exists()]
+    by_class = {name: file for name, _, file in named if file and name in _CLASSES}
+    if len(by_class) == 1 or 0 < len(by_class) < len(listed):
+        raise ValueError(
+            "--key target=FILE and --key nontarget=FILE go together, without other keys"
+        )
+    if by_class:
+        return {name: from_stdin(Path(by_class[name])) for name in _CLASSES}
+    return [from_stdin(path) for path in listed]
+
+
+def _parse_speakers(text: str | None) -> dict[str, Any]:
+    """Return the source of the speakers by the argument of the library."""
+    if text is None:
+        return {}
+    if text.startswith("pattern:"):
+        return {"speaker_pattern": text.removeprefix("pattern:")}
+    if not text.startswith("columns:") and text:
+        return {"speakers": Path(text)}
+    enroll, _, test = text.removeprefix("columns:").partition(",")
+    if not enroll or not test:
+        raise ValueError(
+            "--speakers must be a file, pattern:REGEX, or two columns of the key, "
+            f"columns:ENROLL,TEST, not {text!r}"
+        )
+    return {"speaker_columns": (enroll, test)}
 
 
 @dataclass(frozen=True)
@@ -330,42 +169,65 @@ class Layout:
     in_order: bool = False
 
     @classmethod
-    def parse(cls, name: str, text: str | None, words: Collection[str]) -> "Layout":
+    def parse(cls, name: str, words: Iterable[str], text: str | None) -> "Layout":
         """Return the layout that an option describes; `words` may be in it besides formats."""
         parts = [] if text is None else [part.strip() for part in text.split(",")]
         columns = dict(part.split("=", 1) for part in parts if "=" in part)
-        formats = [part for part in parts if part in FORMATS]
-        turns = [part for part in parts if part in _TURNS]
-        in_order = [part for part in parts if part == _IN_ORDER and part in words]
-        n_known = len(columns) + len(formats) + len(turns) + len(in_order)
+        kinds = [
+            [part for part in parts if part in known]
+            for known in (FORMATS, _TURNS, {_IN_ORDER} & {*words})
+        ]
+        n_known = len(columns) + sum(map(len, kinds))
         is_empty = not all([*columns, *columns.values()])
-        if n_known < len(parts) or is_empty or max(map(len, (formats, turns, in_order))) > 1:
+        if n_known < len(parts) or is_empty or max(map(len, kinds)) > 1:
             raise ValueError(
                 f"{name} must be ROLE=COLUMN, or one of {', '.join([*FORMATS, *words])}, each "
                 f"once, with commas between, not {text!r}"
             )
-        turn = _TURNS[turns[0]] if turns else None
-        return cls(formats[0] if formats else None, columns, turn, in_order=bool(in_order))
+        (format,), (turn,), _ = ([*kind, None][:1] for kind in kinds)
+        return cls(format, columns, _TURNS.get(turn or ""), in_order=bool(kinds[2]))
 
 
 @dataclass(frozen=True)
 class TrialOptions:
-    """How keys and score files are read."""
+    """Where labels and speakers of trials are, and how files are read; `-` is standard input."""
 
-    key_format: str | None = option(
+    key: list[Path] | dict[str, Path] = option(
+        "Trial list with labels; several make one. Or the ids of each class, target=FILE and "
+        "nontarget=FILE, which may be the scores of each class (then without --scores).",
+        metavar="[CLASS=]FILE",
+        type=list[Path] | None,
+        parse=_parse_key,
+    )
+    speakers: dict[str, Any] = option(
+        "Speakers of both sides of trials: a file with lines `id speaker`; two columns of the "
+        "key; or a regular expression that is searched in each id, whose first group, or else "
+        "the whole match, is the speaker.",
+        metavar="FILE|columns:ENROLL,TEST|pattern:REGEX",
+        parse=_parse_speakers,
+        arguments={
+            "mapping": "--speakers",
+            "pattern": "--speakers pattern:{}",
+            "speaker_columns": "--speakers columns:{}",
+            "speaker_pattern": "--speakers pattern:{}",
+        },
+    )
+    key_format: Layout = option(
         f"How the key is read, by default detected from the content: {', '.join(FORMATS)}; "
         "names of its columns, ROLE=COLUMN, with the roles enroll, test, label, side; and "
         "whether the columns of a square HDF5 matrix are models, transpose or no-transpose. "
         "With commas between.",
         panel=TRIALS,
         metavar="FORMAT,ROLE=COLUMN,...",
+        parse=partial(Layout.parse, "--key-format", [*_TURNS]),
         arguments={"key_columns": "--key-format {}"},
     )
-    format: str | None = option(
+    format: Layout = option(
         "The same of score files, with the role score; and in-order: they have no ids, and are "
         "those of the trials of the key, in its order.",
         panel=TRIALS,
         metavar="FORMAT,ROLE=COLUMN,...",
+        parse=partial(Layout.parse, "--format", [*_TURNS, _IN_ORDER]),
         arguments={
             "score_columns": "--format {}",
             "score_format": "--format {}",
@@ -373,155 +235,108 @@ class TrialOptions:
             "in_order": "--format in-order",
         },
     )
-
-    def __post_init__(self) -> None:
-        _ = self.of_key, self.of_scores  # which may be refused
-
-    @property
-    def of_key(self) -> Layout:
-        """How the key is read."""
-        return Layout.parse("--key-format", self.key_format, _TURNS)
-
-    @property
-    def of_scores(self) -> Layout:
-        """How score files are read."""
-        return Layout.parse("--format", self.format, [*_TURNS, _IN_ORDER])
-
-
-By = Annotated[
-    list[str] | None,
-    declared(
-        "Column of the key or table: conditions, one for each of its values; of several columns, "
-        "for each combination. Numbers may be put into N bins of about the same number of samples, "
-        "or into bins with these edges; each is a condition for each value. May be repeated.",
-        metavar="COLUMN[:N|:EDGE:EDGE...|:each],...",
-        arguments={"bins": "--by {column}:{}"},
-    ),
-]
-
-
-@dataclass(frozen=True)
-class Conditions:
-    """Conditions as arguments of the library."""
-
-    by: list[str | tuple[str, ...]] | None
-    bins: dict[str, Any] | None
-
-    @classmethod
-    def parse(cls, texts: Sequence[str] | None) -> "Conditions":
-        """Return the conditions of --by."""
-        by: list[str | tuple[str, ...]] = []
-        bins: dict[str, Any] = {}
-        for text in texts or []:
-            names = []
-            for part in text.split(","):
-                name, binning = _with_bins(part)
-                names.append(name)
-                if binning is not None and bins.setdefault(name, binning) != binning:
-                    raise ValueError(f"--by must give the bins of {name} once")
-            by.append(tuple(names) if len(names) > 1 else names[0])
-        return cls(by or None, bins or None)
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns, each once."""
-        names = [[each] if isinstance(each, str) else each for each in self.by or ()]
-        return [*dict.fromkeys(name for some in names for name in some)]
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """The arguments."""
-        return {"by": self.by, "bins": self.bins}
-
-
-def _with_bins(text: str) -> tuple[str, Any]:
-    """Return a column and its bins: how many, their edges, "each", or None."""
-    matched = _BINNED.fullmatch(text)
-    if matched is None:
-        return text, None
-    name, bins = matched.groups()
-    if bins == "each":
-        return name, bins
-    parts = bins.split(":")
-    return name, int(bins) if bins.isdecimal() else [float(part) for part in parts]
-
-
-@dataclass(frozen=True)
-class ConditionOptions:
-    """Conditions that have a calibrator each, and how many samples each needs."""
-
-    by: By = None
-    min_per_class: int | None = option(
-        "With --by, number of samples of each class that a condition needs to have a "
-        "calibrator of its own; others use that of all samples. By default 100.",
-        min=1,
-        metavar="N",
-    )
-
-    def __post_init__(self) -> None:
-        _ = self.conditions  # which may be refused
-        if self.min_per_class is not None and self.by is None:
-            raise ValueError("--min-per-class is for conditions: give --by too")
-
-    @property
-    def conditions(self) -> Conditions:
-        """The conditions."""
-        return Conditions.parse(self.by)
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns of conditions, each once."""
-        return self.conditions.columns
-
-    def of(self, calibrator: Any) -> "fp.ByCondition":
-        """Return a calibrator by condition."""
-        more = {} if self.min_per_class is None else {"min_per_class": self.min_per_class}
-        return fp.ByCondition(calibrator, bins=self.conditions.bins, **more)
-
-
-_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-#: A column and its bins; names may contain colons.
-_BINNED = re.compile(rf"(.+?):(each|{_NUMBER}(?::{_NUMBER})*)", re.DOTALL)
-_SYSTEM_PAIRS: "dict[str, Pairs]" = {"first": "first", "pairs": "all"}
-_GROUP_PAIRS: "dict[str, GroupPairs]" = {"pooled": "pooled", "conditions": "all"}
-
-
-@dataclass(frozen=True)
-class DifferenceOptions:
-    """Which systems and which conditions are compared."""
-
-    differences: str | None = option(
-        "Also differences: of the first system and each other (first) or of all pairs of "
-        "systems (pairs), with intervals; of each condition of --by and all samples (pooled) "
-        "or between all conditions (conditions). With commas between. Files other than JSON "
-        "hold only these.",
-        panel=METRICS,
+    allow: list[str] = option(
+        "Leave out trials without a score (missing), scores of trials that are not in the key "
+        "(extra), scores that are nan (nan), and trials or scores that occur twice, but for "
+        "the first (duplicates); divide the posteriors of each row of a table by their sum "
+        f"({_UNNORMALIZED}). With commas between.",
+        panel=FILES,
         metavar="WORD,...",
-        arguments={"group_differences": "--differences"},
+        parse=_parse_allowed,
+        arguments={
+            **{name: f"--allow {name}" for name in _POLICIES},
+            "normalize": f"--allow {_UNNORMALIZED}",
+        },
     )
 
-    def __post_init__(self) -> None:
-        for alternatives in (_SYSTEM_PAIRS, _GROUP_PAIRS):
-            if {*alternatives} <= {*self._words}:
-                raise ValueError(
-                    f"--differences must have one of {' and '.join(alternatives)}, not both"
-                )
-
-    def of_systems(self) -> "DifferenceOptions":
-        """Return these, with those of the first system and each other if there are none."""
-        default = [] if self.pairs else ["first"]
-        return DifferenceOptions(",".join([*default, *self._words]))
+    @property
+    def files(self) -> list[Path]:
+        """The files of the key."""
+        return [*self.key.values()] if isinstance(self.key, Mapping) else self.key
 
     @property
-    def pairs(self) -> "Pairs | None":
-        """Which pairs of systems are compared."""
-        return next((_SYSTEM_PAIRS[word] for word in self._words if word in _SYSTEM_PAIRS), None)
+    def normalize(self) -> bool:
+        """Whether posteriors of a table are divided by their sum."""
+        return _UNNORMALIZED in self.allow
 
     @property
-    def group_pairs(self) -> "GroupPairs | None":
-        """Which conditions are compared."""
-        return next((_GROUP_PAIRS[word] for word in self._words if word in _GROUP_PAIRS), None)
+    def policies(self) -> dict[str, Any]:
+        """What to do about trials and scores that do not match, as arguments of the library."""
+        return {name: how if name in self.allow else "error" for name, how in _POLICIES.items()}
 
     @property
-    def _words(self) -> list[str]:
-        return words_of("--differences", self.differences, (*_SYSTEM_PAIRS, *_GROUP_PAIRS))
+    def joined(self) -> dict[str, Any]:
+        """How scores are joined with the key, as arguments of the library."""
+        return {"in_order": self.format.in_order, **self.policies, **self.speakers}
+
+    def systems(self, scores: Sequence[Path]) -> dict[Path, str | None]:
+        """Return score files with their names; without any, the targets' stand for both classes."""
+        if not scores and isinstance(self.key, Mapping):
+            return {self.key["target"]: None}
+        if self.key and not scores:
+            raise ValueError("--key needs --scores FILE, one for each system")
+        return named_files(scores)
+
+    @property
+    def inputs_beside(self) -> list[Path | None]:
+        """The files to read besides those of scores."""
+        return [*self.files, self.speakers.get("speakers")]
+
+    def inputs(self, scores: Sequence[Path]) -> list[Path | None]:
+        """Return all files to read, score files among them."""
+        are_beside = bool(scores) or not isinstance(self.key, Mapping)
+        systems = self.systems(scores) if are_beside else []
+        return [*systems, *self.inputs_beside]
+
+    def check(
+        self,
+        context: typer.Context,
+        *,
+        of_trials: bool,
+        has_scores: bool,
+        of_keys: Collection[str] = _OF_KEYS,
+    ) -> None:
+        """Raise if a given option is not for a table, for trials, or for trials without a key.
+
+        What is `of_keys` is allowed only with a key.
+        """
+        has_key = bool(self.key) and (has_scores or isinstance(self.key, list))
+        if of_trials:
+            refuse(context, _in_panel(context, TABLES), NOT_OF_TRIALS)
+        else:
+            refuse(context, [*_in_panel(context, TRIALS), "--speakers"], NOT_OF_TABLES)
+        for word in self.allow:
+            if (word == _UNNORMALIZED) == of_trials:
+                raise ValueError(f"--allow {word} {NOT_OF_TRIALS if of_trials else NOT_OF_TABLES}")
+            if word in of_keys and not has_key:
+                raise ValueError(f"--allow {word} needs --key")
+        if of_trials and not has_key:
+            refuse(context, ("--key-format",), "needs --key")
+            if self.format.in_order:
+                raise ValueError("--format in-order needs --key")
+
+
+# Options that are only valid in some modes of a command
+
+
+def given(context: typer.Context) -> list[str]:
+    """Return the names of the options given on the command line."""
+    return [
+        option.opts[0]
+        for option in context.command.params
+        if getattr(context.get_parameter_source(option.name or ""), "name", "") == "COMMANDLINE"
+        and context.params.get(option.name or "") not in (None, (), [])  # click before 8.2: no FILE
+    ]
+
+
+def refuse(context: typer.Context, options: Iterable[str], reason: str) -> None:
+    """Raise if one of `options` was given: the error is its name and the reason."""
+    refused = set(options)
+    for name in given(context):
+        if name in refused:
+            raise ValueError(f"{name} {reason}")
+
+
+def _in_panel(context: typer.Context, panel: str) -> list[str]:
+    options = context.command.params
+    return [option.opts[0] for option in options if getattr(option, "rich_help_panel", "") == panel]

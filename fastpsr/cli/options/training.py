@@ -2,30 +2,19 @@
 
 import glob
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fastpsr.cli.options.declaration import option
+from fastpsr.cli.options.declaration import TABLES, option, words_of
 from fastpsr.cli.options.files import arrays_beside
 from fastpsr.cli.options.intervals import IntervalOptions
-from fastpsr.cli.options.modes import refuse_for_mode
-from fastpsr.cli.options.sources import (
-    AllowOptions,
-    Columns,
-    KeyOptions,
-    KindOfScores,
-    SpeakerOptions,
-    TableOptions,
-    TrialOptions,
-    table_scale,
-    trial_scale,
-)
+from fastpsr.cli.options.sources import KindOfScores, TableOptions, TrialOptions, kinds_by_name
 
 if TYPE_CHECKING:
-    from fastpsr.cli.score_files import TableScores, TrialScores
+    from fastpsr.cli.score_files import Source
 
 
 @dataclass(frozen=True)
@@ -39,18 +28,19 @@ class TrainingOptions:
             help="Table of scores with labels, or a score file of trials that holds labels; of "
             "select also a folder or pattern of Parquet files.",
         ),
-    ] = None
+    ]
+    trials: TrialOptions
+    scores_are: KindOfScores
+    tables: TableOptions
     scores: Path | None = option(
         "Score file of trials, - for standard input; without --key it must contain labels.",
         arguments={"scores": "scores"},  # in messages they are the scores of a file
     )
-    keys: KeyOptions = field(default_factory=KeyOptions)
-    scores_are: KindOfScores = None
-    columns: Columns = None
-    tables: TableOptions = field(default_factory=TableOptions)
-    speakers: SpeakerOptions = field(default_factory=SpeakerOptions)
-    trials: TrialOptions = field(default_factory=TrialOptions)
-    allowed: AllowOptions = field(default_factory=AllowOptions)
+    columns: list[str] | None = option(
+        "Columns of scores in the order of the classes, with commas between.",
+        panel=TABLES,
+        parse=words_of,
+    )
 
     def located(self, context: typer.Context) -> "TrainingOptions":
         """Return options of one file, a table or that of --scores; raise if others are not for it.
@@ -59,30 +49,22 @@ class TrainingOptions:
         """
         from fastpsr.tables import is_table
 
-        file, by_class = self.file, self.keys.classes is not None
+        file = self.file
         if file is None and not self.of_trials:
             raise ValueError("give a table of scores with labels, or --key and --scores")
-        if file is not None and (self.scores is not None or by_class):
+        if file is not None and (self.scores is not None or isinstance(self.trials.key, dict)):
             raise ValueError(f"--scores takes one file: {file} is one too many")
         options = self
         if file and not (is_table(file) or file.is_dir() or glob.has_magic(str(file))):
             options = replace(self, file=None, scores=file)
         elif file and self.of_trials:
             raise ValueError(f"--key needs --scores FILE: without it {file} is a table")
-        options.check_mode(context, of_trials=options.of_trials)
+        options.check(context, of_trials=options.of_trials)
         return options
 
-    def check_mode(self, context: typer.Context, *, of_trials: bool) -> None:
+    def check(self, context: typer.Context, *, of_trials: bool) -> None:
         """Raise if an option was given that is not for a table, or not for trials."""
-        has_key = self.keys.has_key(self.systems)
-        refuse_for_mode(
-            context, of_trials=of_trials, has_key=has_key, allowed=self.allowed, trials=self.trials
-        )
-
-    @property
-    def of_scores(self) -> dict[str, Any]:
-        """What labels and scores of a table are, as arguments of the library."""
-        return self.tables.of_scores(self.allowed)
+        self.trials.check(context, of_trials=of_trials, has_scores=self.scores is not None)
 
     @property
     def systems(self) -> list[Path]:
@@ -92,18 +74,19 @@ class TrainingOptions:
     @property
     def of_trials(self) -> bool:
         """Whether the scores are of trials."""
-        return bool(self.keys.files or self.systems)
+        return bool(self.trials.key or self.scores)
 
     @property
     def path(self) -> Path:
         """The file of the scores to train on."""
-        return self.file or next(iter(self.keys.systems(self.systems)))
+        return self.file or next(iter(self.trials.systems(self.systems)))
 
     def inputs(self, drawn: IntervalOptions | None = None) -> list[Path | None]:
         """Return all files to read that these options name."""
-        clusters = None if drawn is None or self.of_trials else drawn.column
-        beside = arrays_beside(self.tables.labels, self.tables.weights, clusters)
-        return [self.file, *self.keys.inputs(self.systems), self.speakers.file, *beside]
+        beside = arrays_beside(self.tables.labels, self.tables.weights)
+        if drawn is not None and not self.of_trials:
+            beside += arrays_beside(*drawn.columns)
+        return [self.file, *self.trials.inputs(self.systems), *beside]
 
     def source(
         self,
@@ -111,14 +94,11 @@ class TrainingOptions:
         of_trials: bool,
         drawn: IntervalOptions | None = None,
         conditions: Sequence[str] = (),
-    ) -> "TableScores | TrialScores":
+        scale: str | None = None,
+    ) -> "Source":
         """Return what reads the scores; also what is `drawn` of them, and their conditions."""
-        from fastpsr.cli.score_files import TableScores, TrialScores
-        from fastpsr.cli.trial_files import TrialReader
+        from fastpsr.cli.score_files import Source
 
-        if not of_trials:
-            return TableScores(table_scale(self.scores_are), self, drawn, conditions)
-        reader = TrialReader(
-            self.keys, self.trials, self.allowed, self.speakers, has_scores=bool(self.systems)
-        )
-        return TrialScores(reader, trial_scale(self.scores_are), drawn, conditions)
+        kinds = [self.scores_are] if self.scores_are else scale and [scale]
+        (kind,) = kinds_by_name(kinds or None, [""], of_trials=of_trials).values()
+        return Source(self, kind, drawn, conditions, of_trials=of_trials)
