@@ -194,6 +194,17 @@ def _sampled(name: str, n_samples: int, metrics: Metrics, **options: Any) -> Stu
     )  # fmt: skip
 
 
+def _few(name: str, n_samples: int) -> Study:
+    """Return a study of few samples, of which half are targets."""
+    study = _sampled(name, n_samples, RANKS | {"AP": fp.AveragePrecision()})
+    population = INDEPENDENT[name]
+    draw, large = (
+        _alone(independent, population=population, n_samples=n, prior=0.5)
+        for n in (n_samples, _N_LARGE)
+    )
+    return replace(study, draw=draw, large=large)
+
+
 def _sitw(name: str) -> Study:
     small = _sampled(name, 2_000, RANKS)
     draw = _alone(independent, population=INDEPENDENT[name], n_samples=SITW.n_trials,
@@ -262,8 +273,8 @@ def studies() -> dict[str, Study]:
               CORE | {"NCE": MEANS["NCE"], _CROSS_FITTED: FITS[_CROSS_FITTED]}, 0.5),
         *(_sampled(name, 20_000, CORE)
           for name in ("Gaussian", "mixture", "skewed", "discrete")),
-        *(_sampled(name, n_samples, RANKS | {"AP": fp.AveragePrecision()})
-          for n_samples in (40, 100, 400) for name in ("Gaussian", "skewed", "discrete")),
+        *(_few(name, n_samples) for n_samples in (40, 100, 400)
+          for name in ("Gaussian", "skewed", "discrete")),
         *_twice(in_clusters),
         *_twice(replace(in_clusters, name="nested", about="the same, by Nested",
                         draw=lambda seed: _nested(in_clusters.draw(seed)))),

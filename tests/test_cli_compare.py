@@ -185,3 +185,25 @@ def test_warnings_are_said_once_for_all_systems():
     assert f" (and {n - 1} like this: " in line
     lines = [line for line in outcome.out.splitlines() if "speakers: " in line]
     assert len(lines) == 1  # which the key has for all systems
+
+
+def test_independent_tables_are_compared_unpaired():
+    systems = {name: data(n=n, seed=n) for name, n in (("a", 200), ("b", 300))}
+    for name, (y, z, _) in systems.items():
+        write(f"{name}.csv", y=y, z=z)
+    arguments = (
+        "--labels",
+        "y",
+        "--differences",
+        "unpaired",
+        "--metrics",
+        "AUC",
+        "--scores-are",
+        "logits",
+    )
+    succeed("evaluate", "a.csv", "b.csv", *arguments, "--json", "t.json")
+    (difference,) = strict_json("t.json")["differences"]
+    pair = [fp.Predictions.from_logits(y, z) for y, z, _ in systems.values()]
+    expected = fp.compare(fp.AUC(), *pair, paired=False, seed=0)
+    assert difference["p_value"] == pytest.approx(expected.p_value)
+    check_refusal({}, ("evaluate", "a.csv", *arguments), ["two systems or more"])

@@ -118,3 +118,26 @@ def test_sets_that_are_not_independent_are_refused():
         fp.compare(fp.AUC(), a, b, paired=False, resampling=fp.Clusters(np.arange(100)))
     with pytest.raises(fp.ArgumentError, match="same samples"):
         fp.compare(fp.AUC(), a, b)
+
+
+def test_tables_of_independent_systems_have_the_differences_of_compare():
+    rng = np.random.default_rng(7)
+    systems = {"a": system(rng, rng.integers(0, 2, 300)), "b": system(rng, rng.integers(0, 2, 400))}
+    metrics = [fp.AUC(), fp.CrossEntropy(), fp.EER()]
+    options = {"n_resamples": 200, "seed": 0}
+    table = fp.evaluate(systems, metrics, differences="unpaired", **options)
+    expected = fp.compare(metrics, *systems.values(), paired=False, **options)
+    for difference, result in zip(table.differences, expected, strict=True):
+        assert (difference.low, difference.high) == result.interval
+        assert difference.p_value == result.p_value
+        assert difference.to_dict()["p_value"] == result.p_value
+
+
+def test_tables_refuse_systems_that_are_not_independent():
+    rng = np.random.default_rng(8)
+    systems = {name: system(rng, rng.integers(0, 2, 100)) for name in "ab"}
+    drawn = {"n_resamples": 40, "resampling": fp.Clusters("speaker")}
+    with pytest.raises(fp.ArgumentError, match="'a' and 'b' must not share clusters"):
+        fp.evaluate(systems, [fp.AUC()], differences="unpaired", **drawn)
+    with pytest.raises(fp.ArgumentError, match="group_differences must be left out"):
+        fp.evaluate(systems, [fp.AUC()], differences="unpaired", group_differences="all")

@@ -138,7 +138,7 @@ def test_json_and_frames():
     table = fp.evaluate(systems_of("ab"), METRICS, differences="first", **OPTIONS)
     names = ["system_a", "system_b", "group_a", "group_b", "metric", "a", "b", "difference", "low",
              "high", "n_undefined", "n_simultaneous", "method", "equal", "excludes_zero",
-             "note", "unit"]  # fmt: skip
+             "p_value", "note", "unit"]  # fmt: skip
     frame = table.to_frame()
     assert frame["row"].to_list() == ["value"] * len(table.rows) + ["difference"] * len(METRICS)
     records = frame.to_dicts()[len(table.rows) :]

@@ -13,6 +13,7 @@ from fastpsr.calibration.fusion import LinearFusion
 from fastpsr.calibration.registry import *  # noqa: F403
 from fastpsr.calibration.registry import CALIBRATORS as CALIBRATORS
 from fastpsr.calibration.registry import NAMED as NAMED
+from fastpsr.calibration.registry import OTHER_NAMES as OTHER_NAMES
 from fastpsr.calibration.stacks import Quality
 from fastpsr.calibration.training import CrossFit, HeldOut, TrainOnTest, cross_fit
 from fastpsr.calibration.training import Training as Training

@@ -37,6 +37,9 @@ CALIBRATORS: dict[str, type[Calibrator]] = {
     "pav-ovr": OneVersusRest,
 }
 
+#: What calibrators are also called.
+OTHER_NAMES = {"logistic": "dp", "platt": "dp", "isotonic": "pav"}
+
 #: Calibrators by their name on the command line.
 NAMED: dict[str, Calibrator] = {name: kind() for name, kind in CALIBRATORS.items()} | {
     "pav-laplace": PAV(laplace=True),

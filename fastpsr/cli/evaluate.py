@@ -50,6 +50,10 @@ def evaluate_systems(
     trials, named = options.trials, [*(scores or []), *(files or [])]
     paths, of_trials = _paths(options, named, scores)
     trials.check(context, of_trials=of_trials, has_scores=bool(named))
+    if options.differences.pairs == "unpaired" and (of_trials or len(paths) < 2):
+        raise ValueError(
+            "--differences unpaired is for tables of different samples, one per system"
+        )
     intervals = options.drawn.settings(
         context, trials, of_trials=of_trials, always=options.differences.pairs is not None
     )

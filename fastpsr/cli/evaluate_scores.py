@@ -162,7 +162,7 @@ def _of_tables(plan: Plan, joined: Path | None, begin: Steps) -> Systems:
         tables, options.trials.normalize, None if plan.intervals is None else options.drawn,
         options.conditions.by.columns, options.measures.priors, floor,
     )  # fmt: skip
-    are_several = options.differences.pairs is not None and len(sources) > 1
+    are_several = options.differences.pairs in ("first", "all") and len(sources) > 1
     systems: dict[str, LabeledScores] = {}
     for path, columns_of_system in sources.items():
         begin(f"reading {path}")
@@ -372,7 +372,7 @@ def _show(
         table = table.renamed({path: name or path for path, name in plan.systems.items()})
     with recorded_lines() as warnings:
         sizes = {each.system: each.class_sizes for each in shown.groups if each.group is None}
-        if len({*sizes.values()}) > 1:
+        if len({*sizes.values()}) > 1 and options.differences.pairs != "unpaired":
             said = ", ".join(f"{system} {sum(n):,}" for system, n in sizes.items())
             print_error(f"warning: the systems are judged on different trials: {said}")
         if plan.of_trials:

@@ -10,9 +10,13 @@ from itertools import combinations
 from typing import Any
 
 from fastpsr.bootstrap import BootstrapResult, Resampling
-from fastpsr.bootstrap.bootstrap import check_same_columns, check_same_samples
+from fastpsr.bootstrap.bootstrap import (
+    check_independent,
+    check_same_columns,
+    check_same_samples,
+)
 from fastpsr.bootstrap.intervals import Method
-from fastpsr.bootstrap.results import Estimand, intervals_of
+from fastpsr.bootstrap.results import Estimand, intervals_of, results_of
 from fastpsr.bootstrap.schemes import names_of_ids
 from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.counts import side_by_side
@@ -108,10 +112,11 @@ def evaluate(
         rows x classes x folds x (replicates + 400) x 2e-8 s / threads: a warning says so.
     confidence_level, method, resampling, seed
         As for :func:`fastpsr.bootstrap`.
-    differences : {"first", "all"}, optional
+    differences : {"first", "all", "unpaired"}, optional
         For several systems on the same samples: also the differences between the first system and
-        each other, or of all pairs, the system named first minus the other. With `n_resamples`
-        differences are computed on the same bootstrap draws of all systems, as by
+        each other, or of all pairs, the system named first minus the other. "unpaired" is "first"
+        for systems on independent test sets, as ``fp.compare(..., paired=False)``. With
+        `n_resamples` differences are computed on the same bootstrap draws of all systems, as by
         :func:`fastpsr.compare`; the intervals of the systems are those without differences.
     group_differences : {"pooled", "all"}, optional
         With `by`, also the differences between each group and all samples, or of all pairs of
@@ -267,7 +272,9 @@ def evaluate_systems(
             own = [data.kind] if specification.differences is None else kinds
             metrics = named_metrics(specification.metrics, data.n_classes, own)
             groups = None if unweighted is None else unweighted[system]
-            of_systems.append(tasks_of(system, among, data, metrics, specification, groups, of_all))
+            is_apart = specification.differences == "unpaired" and bool(of_systems)
+            of_system = specification.of_further_set() if is_apart else specification
+            of_systems.append(tasks_of(system, among, data, metrics, of_system, groups, of_all))
         except ArgumentError as error:
             if len(systems) == 1:
                 raise
@@ -291,15 +298,18 @@ def _evaluated(
         _leave_out_slow_intervals(tasks)
         over = [task.data for task in tasks]
         side_by_side(*(partial(task.compute, progress) for task in tasks), over=over)
+        is_unpaired = specification.differences == "unpaired"
         for batch in batches:
             settings = batch[0].intervals if specification.group_differences is None else intervals
-            between = [(a, b) for a, b in pairs if a in batch]
+            between = [] if is_unpaired else [(a, b) for a, b in pairs if a in batch]
             results: dict[Any, BootstrapResult] = {}
             if settings is not None:
                 results = _intervals(batch, between, settings, progress)
             for task in batch:
                 task.make_rows(results)
             differences += _differences(between, results)
+        if is_unpaired:
+            differences += _differences(pairs, _unpaired_results(pairs, intervals))
     rows = tuple(row for task in tasks for row in task.rows.values())
     groups = tuple(task.described for task in tasks)
     return Evaluation(rows, groups, intervals, tuple(differences), tuple(warned.values()))
@@ -315,6 +325,8 @@ def _compared(
     if differences is not None:
         if len(systems) < 2:
             raise ArgumentError("differences", "need a dict of two systems or more")
+        if differences == "unpaired":
+            return batches, _pairs_of_independent(systems, of_systems, intervals)
         _check_comparable(systems, of_systems, specification)
         batches = list(zip(*of_systems, strict=True))
         for batch in batches:
@@ -330,6 +342,41 @@ def _compared(
             if intervals is not None:
                 intervals.check_simultaneous(len(of_groups))
     return batches, pairs
+
+
+def _pairs_of_independent(
+    systems: Mapping[Any, Data], of_systems: Sequence[list[Task]], intervals: Intervals | None
+) -> list[_Pair]:
+    """Return the first system with each other, by group; raise unless test sets are independent."""
+    (first, data), *further = systems.items()
+    pairs: list[_Pair] = []
+    for (system, other), tasks in zip(further, of_systems[1:], strict=True):
+        try:
+            if data.n_classes != other.n_classes:
+                rule = f"must have the same classes: {data.n_classes} and {other.n_classes}"
+                raise ArgumentError("predictions", rule)
+            if intervals is not None:
+                check_independent(data, other, intervals.resampling)
+        except ArgumentError as error:
+            raise error.renamed(f"predictions {first!r} and {system!r}") from None
+        pairs += [(a, b) for a in of_systems[0] for b in tasks if a.group == b.group]
+    return pairs
+
+
+def _unpaired_results(
+    pairs: Sequence[_Pair], intervals: Intervals | None
+) -> dict[Any, BootstrapResult]:
+    """Return the results of differences of systems that were drawn apart."""
+    if intervals is None:
+        return {}
+    differences = {
+        (a, b, name): replace(_difference(a, b, name), is_paired=False)
+        for a, b in pairs
+        for name in a.jobs
+        if name in b.jobs and all(task.jobs[name].is_drawn for task in (a, b))
+    }
+    differences = {key: d for key, d in differences.items() if not math.isnan(d.value)}
+    return dict(zip(differences, results_of([*differences.values()], intervals), strict=True))
 
 
 def _pairs_of_groups(tasks: Sequence[Task], which: GroupPairs) -> list[_Pair]:

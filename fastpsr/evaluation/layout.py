@@ -99,16 +99,15 @@ def _grid_of_two(evaluation: "Evaluation") -> Grid:
     """Return sizes and metrics of two systems, and their differences."""
     a, b = (group.system or "" for group in evaluation.groups)
     names, sizes = _sizes(evaluation)
-    nothing = [Cell("")] * 4
+    nothing = [Cell("")] * 3
     lines = [[Cell(name), *of_both, *nothing] for name, *of_both in zip(names, *sizes, strict=True)]
     for pair in evaluation.differences:
         values = [Cell(number(row.value, row.unit), row.value) for row in (pair.a, pair.b)]
         cell = difference_cell(pair)
         answer = {None: "", True: "yes", False: "no"}[cell.excludes_zero]
-        p_value = Cell("" if pair.p_value is None or pair.is_equal else f"{pair.p_value:.3g}")
-        compared = [Cell(cell.text, cell.number), Cell(cell.interval), Cell(answer), p_value]
+        compared = [Cell(cell.text, cell.number), Cell(cell.interval), Cell(answer)]
         lines.append([Cell(pair.metric), *values, *compared])
-    header = ["metric", a, b, "difference", "interval", "excludes 0", "p"]
+    header = ["metric", a, b, "difference", "interval", "excludes 0"]
     caption = f"difference: {evaluation.differences[0].name}"
     return Grid(header, lines, caption=caption).without("")
 

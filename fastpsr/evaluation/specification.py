@@ -1,8 +1,8 @@
 """What is computed of systems: metrics, intervals, groups, differences."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
 from fastpsr import checks
 from fastpsr.bootstrap.settings import Intervals
@@ -18,8 +18,9 @@ from fastpsr.metrics.defaults import (
     named_metric,
 )
 
-#: Which systems are compared: the first with each other, or all pairs.
-Pairs = Literal["first", "all"]
+#: Which systems are compared: the first with each other, or all pairs; of the same samples, or the
+#: first with each other where test sets are independent.
+Pairs = Literal["first", "all", "unpaired"]
 #: Which groups are compared: each with all samples, or all pairs.
 GroupPairs = Literal["pooled", "all"]
 
@@ -37,7 +38,7 @@ class Specification:
     intervals : Intervals or None
     by, bins : optional
         Groups, as for :func:`fastpsr.evaluate`.
-    differences : {"first", "all"} or None
+    differences : {"first", "all", "unpaired"} or None
         Of systems.
     group_differences : {"pooled", "all"} or None
     """
@@ -50,8 +51,15 @@ class Specification:
     group_differences: GroupPairs | None = None
 
     def __post_init__(self) -> None:
-        checks.check_choice("differences", self.differences, (None, "first", "all"))
+        checks.check_choice("differences", self.differences, (None, *get_args(Pairs)))
         checks.check_choice("group_differences", self.group_differences, (None, "pooled", "all"))
+        if self.differences == "unpaired" and self.group_differences is not None:
+            rule = "must be left out where test sets of systems are independent"
+            raise ArgumentError("group_differences", rule)
+
+    def of_further_set(self) -> "Specification":
+        """Return that of a test set which is drawn apart from the first."""
+        return self if self.intervals is None else replace(self, intervals=self.intervals.apart())
 
 
 def named_metrics(

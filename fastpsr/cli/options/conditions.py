@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 #: A column and its bins; names may contain colons.
 _BINNED = re.compile(rf"(.+?):(each|{_NUMBER}(?::{_NUMBER})*)", re.DOTALL)
-_SYSTEM_PAIRS: "dict[str, Pairs]" = {"first": "first", "pairs": "all"}
+_SYSTEM_PAIRS: "dict[str, Pairs]" = {"first": "first", "pairs": "all", "unpaired": "unpaired"}
 _GROUP_PAIRS: "dict[str, GroupPairs]" = {"pooled": "pooled", "conditions": "all"}
 
 
@@ -108,9 +108,9 @@ class Differences:
         """Return the differences of --differences."""
         words = words_among("--differences", text, (*_SYSTEM_PAIRS, *_GROUP_PAIRS))
         for alternatives in (_SYSTEM_PAIRS, _GROUP_PAIRS):
-            if {*alternatives} <= {*words}:
+            if len({*alternatives} & {*words}) > 1:
                 raise ValueError(
-                    f"--differences must have one of {' and '.join(alternatives)}, not both"
+                    f"--differences must have one of {' and '.join(alternatives)}, not several"
                 )
         pairs = next((_SYSTEM_PAIRS[word] for word in words if word in _SYSTEM_PAIRS), None)
         return cls(pairs, next((_GROUP_PAIRS[w] for w in words if w in _GROUP_PAIRS), None))

@@ -41,9 +41,10 @@ class EvaluationOptions:
         parse=parse_columns,
     )
     differences: Differences = option(
-        "Also differences: of the first system and each other (first) or of all pairs of "
-        "systems (pairs), with intervals; of each condition of --by and all samples (pooled) "
-        "or between all conditions (conditions). With commas between. Files other than JSON "
+        "Also differences: of the first system and each other (first; unpaired, if their tables "
+        "have independent samples) or of all pairs of systems (pairs), with intervals; of each "
+        "condition of --by and all samples (pooled) or between all conditions (conditions). With "
+        "commas between. Files other than JSON "
         "hold only these.",
         panel=METRICS,
         metavar="WORD,...",

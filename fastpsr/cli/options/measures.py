@@ -139,8 +139,10 @@ class CalibratorOptions:
         """
         from fastpsr import checks
 
-        checks.check_choice("calibrator", self.calibrator, CALIBRATORS)
-        calibrator: Any = fp.calibration.NAMED[self.calibrator]
+        other_names = fp.calibration.OTHER_NAMES
+        checks.check_choice("calibrator", self.calibrator, (*CALIBRATORS, *other_names))
+        name_in_table = other_names.get(self.calibrator, self.calibrator)
+        calibrator: Any = fp.calibration.NAMED[name_in_table]
         for name, value in (("floor", self.floor), ("prior", prior)):
             if value is None:
                 continue
