@@ -133,7 +133,7 @@ def test_standard_input_and_output():
     done = program("calibrate", "--key", "key", "--scores", "-", "--output", "-", stdin=scores)
     assert done.stdout == Path("o").read_text("utf-8")
     assert "-: 192 trials" in done.stderr
-    for command in (["evaluate"], ["threshold", "--dcf", "0.1"], ["calibrate", "--output", "p"]):
+    for command in (["evaluate"], ["threshold", "--at", "dcf=0.1"], ["calibrate", "--output", "p"]):
         refused = fastpsr(*command, "--key", "-", "--scores", "-")
         assert "standard input (-) can be read once" in refused.err
 
@@ -344,7 +344,7 @@ def test_messages_are_a_line_each_in_a_pipe():
     write_files()
     name = f"{'long' * 20}.txt"
     Path("a.txt").rename(name)
-    done = program("threshold", "--dcf", "0.01", "--key", "key", "--scores", name, COLUMNS="80")
+    done = program("threshold", "--at", "dcf=0.01", "--key", "key", "--scores", name, COLUMNS="80")
     starts = ["calibrated LLRs: ", "key: ", f"{name}: ", "best for these trials: ", "at the thresh"]
     lines = done.stdout.splitlines()
     assert len(lines) == len(starts)

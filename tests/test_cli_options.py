@@ -110,11 +110,11 @@ LINES = {
         f"select t.csv --columns q --calibrators dp {CONDITIONS}",
     ],
     "threshold": [
-        *(f"threshold {line} --dcf 0.1 --ci 0.9 --resamples 40" for line, _ in TRIALS),
+        *(f"threshold {line} --at dcf=0.1 --ci 0.9 --resamples 40" for line, _ in TRIALS),
         "threshold two.csv --labels truth --columns p_bird,p_cat --classes bird,cat "
-        "--allow unnormalized --fa 0.1 --weights size",
-        f"threshold t.csv --columns z --scores-are llr --miss 0.1 --resample patient {DRAWN}",
-        "threshold t.csv --columns q --dcf 0.1 --json o.json",
+        "--allow unnormalized --at fa=0.1 --weights size",
+        f"threshold t.csv --columns z --scores-are llr --at miss=0.1 --resample patient {DRAWN}",
+        "threshold t.csv --columns q --at dcf=0.1 --json o.json",
     ],
     "fuse": [
         f"fuse --key key --scores a.txt b.txt --metrics EER {FEW} --table o.html",
@@ -273,7 +273,7 @@ DAMAGED = {
     "calibrate": ["s.npz --output o.npz", "--key key --scores scores --output o"],
     "fuse": ["--key key --scores scores other", "--load scores --apply other --output o"],
     "select": ["s.npz", "--key key --scores scores"],
-    "threshold": ["s.npz --dcf 0.1", "--key key --scores scores --dcf 0.1"],
+    "threshold": ["s.npz --at dcf=0.1", "--key key --scores scores --at dcf=0.1"],
     "join": ["--key key --scores scores --output o.parquet"],
 }
 

@@ -252,7 +252,7 @@ def test_every_command_says_what_scores_look_like():
     for command, names in [
         (["evaluate", *key, "--scores", "a", "--scores", "b", *few], ["a: ", "like this: b)"]),
         (["compare", *key, "a", "b", *few, "--resamples", 40], ["a: ", "like this: b)"]),
-        (["threshold", *key, "--scores", "a", "--dcf", 0.01], ["a: "]),
+        (["threshold", *key, "--scores", "a", "--at", "dcf=0.01"], ["a: "]),
         (["calibrate", *key, "--scores", "a", "--output", "o"], ["a: "]),
     ]:
         outcome = fastpsr(*command)

@@ -32,7 +32,7 @@ COMMANDS = {
     "calibrate": "Train a calibrator and apply it to other scores, or calibrate by cross-fitting.",
     "fuse": "Fuse the scores of several systems into one LLR, and show what each of them adds.",
     "select": "Choose the calibrator that saves most, by nested cross-fitting.",
-    "threshold": "Print the threshold for a prior and costs, or for a limit of an error rate.",
+    "threshold": "Print the threshold for a prior and costs, or for another operating point.",
     "join": "Join a key and score files (text files of any size) into one Parquet file.",
     "warmup": "Compile all kernels into the cache, so that later commands need not compile.",
     "simulate": "Write simulated data to files.",

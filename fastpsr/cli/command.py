@@ -13,6 +13,7 @@ from fastpsr.cli.options.declaration import KNOWN
 
 #: Options of former versions by the option that is given instead, in commands that have that.
 OLD = {
+    "--at": ("--dcf", "--fa", "--miss"),
     "--allow": ("--missing", "--extra", "--duplicates", "--nan", "--normalize"),
     "--by": ("--bins",),
     "--ci": ("--interval",),

@@ -1,7 +1,7 @@
 """`fastpsr threshold`."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -19,63 +19,78 @@ from fastpsr.cli.wording import in_words
 if TYPE_CHECKING:
     from fastpsr.metrics.detection import DetectionCost
 
-    Metric = fp.MinDCF | fp.MissRate | fp.FalseAlarmRate
+    Metric = fp.EER | fp.MinDCF | fp.MissRate | fp.FalseAlarmRate | fp.RecallAtPrecision
+
+
+#: Metrics of a limit, by what is limited.
+_LIMITED: dict[str, Any] = {
+    "fa": fp.MissRate, "miss": fp.FalseAlarmRate, "precision": fp.RecallAtPrecision,
+}  # fmt: skip
+_WORDS = "eer, fa=P, miss=P, precision=P or dcf=P[:CMISS:CFA]"
+
+
+def _parse_point(text: str | None) -> "Metric":
+    """Return the metric with the operating point of --at."""
+    word, _, value = (text or "").partition("=")
+    if word == "dcf":
+        cost = parse_dcf(value)
+        if not isinstance(cost, fp.MinDCF) or len(cost.costs) > 1:
+            raise ValueError(f"--at dcf must have one operating point, not {value}")
+        return cost
+    if text == "eer":
+        return fp.EER()
+    if word not in _LIMITED or not value:
+        raise ValueError(f"--at must be {_WORDS}, not {text!r}")
+    try:
+        metric: Metric = _LIMITED[word](float(value))
+    except ValueError as error:
+        rule = getattr(error, "rule", f"must be a number, not {value!r}")
+        raise ValueError(f"--at {word} {rule}") from None
+    return metric
 
 
 @dataclass(frozen=True)
 class _Point:
     """The operating point."""
 
-    dcf: str | None = option("Target prior, P:CMISS:CFA, or a preset with one operating point.")
-    fa: float | None = option(
-        "Limit of the false-alarm rate: the lowest threshold.",
-        metavar="P_FA",
-        arguments={"p_fa": "--fa {}"},
+    at: Any = option(
+        "Operating point: equal error rates (eer); the lowest threshold with at most this "
+        "false-alarm rate (fa=P) or with at least this precision (precision=P); the highest with "
+        "at most this miss rate (miss=P); or the best for a target prior and costs, or a preset "
+        "with one operating point (dcf=P:CMISS:CFA).",
+        metavar=f"[{_WORDS.replace(', ', '|').replace(' or ', '|')}]",
+        parse=_parse_point,
+        arguments={"p_fa": "--at fa={}", "p_miss": "--at miss={}"},
     )
-    miss: float | None = option(
-        "Limit of the miss rate: the highest threshold.",
-        metavar="P_MISS",
-        arguments={"p_miss": "--miss {}"},
-    )
-
-    @property
-    def metric(self) -> "Metric":
-        """The metric with this operating point."""
-        if sum(limit is not None for limit in (self.dcf, self.fa, self.miss)) != 1:
-            raise ValueError("give one of --dcf, --fa, --miss")
-        if self.fa is not None:
-            return fp.MissRate(self.fa)
-        if self.miss is not None:
-            return fp.FalseAlarmRate(self.miss)
-        cost = parse_dcf(str(self.dcf))
-        if not isinstance(cost, fp.MinDCF) or len(cost.costs) > 1:
-            raise ValueError(f"--dcf must have one operating point for a threshold, not {self.dcf}")
-        return cost
 
 
 @in_groups
 def threshold(
     context: typer.Context,
     *,
-    at: _Point,
+    point_of: _Point,
     options: TrainingOptions,
     drawn: IntervalOptions,
     to_json: Json = None,
 ) -> None:
-    """Print the threshold for a prior and costs, or for a limit of an error rate.
+    """Print the threshold for a prior and costs, or for another operating point.
 
-    --dcf prints the threshold of calibrated LLRs, and with --scores the best one for these trials.
+    --at dcf=P prints the threshold of calibrated LLRs, and with --scores the best one for these
+    trials. A threshold that is found on the trials it is evaluated on is optimistic.
     Scores at or above the threshold are accepted.
     """
     from fastpsr.cli.results import print_evaluation, write_evaluation
     from fastpsr.evaluation import evaluate_systems
     from fastpsr.evaluation.specification import Specification
 
-    metric, has_scores = at.metric, options.file is not None or options.of_trials
+    metric: Metric = point_of.at
+    has_scores = options.file is not None or options.of_trials
     if has_scores:
         options = options.located(context)
     else:
-        refuse(context, {*given(context)} - {"--dcf"}, "needs --scores FILE, or a table")
+        if not isinstance(metric, fp.MinDCF):
+            raise ValueError(f"--at {metric.label} needs --scores FILE, or a table")
+        refuse(context, {*given(context)} - {"--at"}, "needs --scores FILE, or a table")
     intervals = drawn.settings(context, options.trials, of_trials=options.of_trials)
     used = drawn if intervals else None
     inputs = options.inputs(used) if has_scores else []
@@ -118,6 +133,10 @@ def _described(metric: "Metric", point: "fp.OperatingPoint", rows: str) -> str:
         what = f"lowest with P_fa of at most {metric.p_fa:g} on these {rows}"
     elif isinstance(metric, fp.FalseAlarmRate):
         what = f"highest with P_miss of at most {metric.p_miss:g} on these {rows}"
+    elif isinstance(metric, fp.EER):
+        what = f"at the equal error rate of these {rows}"
+    elif isinstance(metric, fp.RecallAtPrecision):
+        what = f"lowest with a precision of at least {metric.precision:g} on these {rows}"
     else:
         cost = f"normalized cost {metric.costs[0].normalized(point.p_miss, point.p_fa):.4f}, "
     text = repr(point.threshold)
@@ -130,16 +149,17 @@ def _described(metric: "Metric", point: "fp.OperatingPoint", rows: str) -> str:
 
 def _too_few(metric: "Metric", predictions: "fp.Predictions") -> str:
     """Return a caution where a limit permits no error on so few trials."""
-    if isinstance(metric, fp.MinDCF):
+    if isinstance(metric, fp.FalseAlarmRate):
+        word, limit, kind, label = "miss", metric.p_miss, "targets", 1
+    elif isinstance(metric, fp.MissRate):
+        word, limit, kind, label = "fa", metric.p_fa, "non-targets", 0
+    else:
         return ""
-    option, limit, kind, label = "--miss", getattr(metric, "p_miss", 0.0), "targets", 1
-    if isinstance(metric, fp.MissRate):
-        option, limit, kind, label = "--fa", metric.p_fa, "non-targets", 0
     n = int((predictions.labels == label).sum())
     if not 0.0 < limit * n < 1.0:
         return ""
     return (
-        f"warning: {option} {limit:g} permits less than one error of {n:,} {kind}: these trials "
+        f"warning: --at {word}={limit:g} permits less than one error of {n:,} {kind}: these trials "
         f"cannot show such a rate, and other trials may well have a higher one; 30 errors take "
         f"{30.0 / limit:,.0f} {kind}"
     )
