@@ -239,3 +239,18 @@ def test_tables_by_condition(trials, conditions):
     succeed(*run, "--apply", "u.csv", "--output", "o.csv")
     expected = MAKER.fit(predictions, conditions).transform(predictions, conditions).llrs
     assert polars.read_csv("o.csv")["llr"].to_list() == pytest.approx(expected.tolist())
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
+def test_other_columns_of_a_table_are_kept(ending):
+    y, z, _ = data()
+    sites = np.array(["a", "b", "c"])[np.arange(y.size) % 3]
+    write("t.csv", y=y, z=z[:, 1] - z[:, 0], site=sites)
+    options = ("--labels", "y", "--columns", "z", "--scores-are", "logits")
+    succeed("calibrate", "t.csv", *options, "--output", f"o.{ending}")
+    columns = read(f"o.{ending}")
+    assert list(columns["site"]) == list(sites)
+    write("t.csv", y=y, z=z[:, 1] - z[:, 0], log_odds=z[:, 0])
+    files = {"t.csv": Path("t.csv").read_bytes()}
+    arguments = ["calibrate", "t.csv", *options, "--output", "o.csv"]
+    check_refusal(files, arguments, ["must not be named log_odds"])

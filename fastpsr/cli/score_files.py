@@ -18,7 +18,7 @@ from fastpsr.cli.options.training import TrainingOptions
 from fastpsr.cli.show import console, print_line, print_suspicions
 from fastpsr.cli.wording import in_options
 from fastpsr.data import KINDS_OF_SCALES, Predictions
-from fastpsr.errors import ArgumentError
+from fastpsr.errors import ArgumentError, counted
 from fastpsr.files import whole_file
 from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.tables import Table, open_table
@@ -72,6 +72,7 @@ class TableReader:
     conditions: Sequence[str] = ()
     priors: str | None = None
     floor: float | None = None
+    keeps_all: bool = False  # columns
 
     def read(
         self,
@@ -102,6 +103,7 @@ class TableReader:
             self.tables.weights,
             {"ids": tuple(names_of_ids(drawn).values()), "by": self.conditions},
             in_parts=in_parts,
+            keeps_all=self.keeps_all,
         )
         systems = {}
         for name, table in tables.items():
@@ -204,7 +206,9 @@ class Source:
             if says_kind:
                 console.print(f"scores taken as {self.scale}")
             return scores_of(trials, path, self.scale, self.drawn, self.conditions, prior)
-        reader = TableReader(options.tables, options.trials.normalize, self.drawn, self.conditions)
+        reader = TableReader(
+            options.tables, options.trials.normalize, self.drawn, self.conditions, keeps_all=True
+        )
         systems = reader.read(
             path, {"": self.scale}, {"": options.columns}, labeled=labeled, in_parts=in_parts,
             prefix=f"{path}: ",
@@ -236,7 +240,7 @@ class Source:
 
 
 def _write_table(result: Predictions, path: Path) -> str:
-    """Write labels, and log-odds, LLRs or a logarithm per class; return a message."""
+    """Write labels, log-odds, LLRs or a logarithm per class, and the other columns of the table."""
     columns: dict[str, NDArray[Any]] = {}
     if result.y_true is not None:
         columns["y_true"] = result.y_true
@@ -247,9 +251,15 @@ def _write_table(result: Predictions, path: Path) -> str:
         columns[name] = result.scores
     if result.weights.size:
         columns["sample_weight"] = np.asarray(result.weights)
-    write_columns(path, columns)
     names = ", ".join(columns)
-    return f"{len(result):,} rows of {names} (natural logarithms)"
+    for name in result.columns:
+        if name in columns:
+            raise ValueError(f"a column of the table must not be named {name}, which is written")
+        values = np.asarray(result.columns[name])
+        columns[name] = values.astype(str) if values.dtype == object else values
+    write_columns(path, columns)
+    others = f", and of {counted(len(result.columns), 'other column')}" if result.columns else ""
+    return f"{len(result):,} rows of {names} (natural logarithms){others}"
 
 
 def _infinite(calibrated: Predictions) -> str:

@@ -206,11 +206,13 @@ class OpenTable:
         others: Mapping[str, Sequence[str]],
         *,
         in_parts: bool | None = None,
+        keeps_all: bool = False,
     ) -> dict[str, Table]:
         """Return tables of the scores of systems by name, which share the other columns.
 
         Labels, weights and columns of scores are as `fastpsr.read_table` says. `others` are named
-        by arguments, of which errors speak; without any the predictions have all columns.
+        by arguments, of which errors speak; without any, or if it `keeps_all`, the predictions have
+        all columns.
         """
         label = self._find("labels", labels, LABELS)
         weight = self._find("weights", weights, WEIGHTS)
@@ -236,7 +238,7 @@ class OpenTable:
             for name in more:  # an empty cell is an error before anything is computed
                 self.ids(name)
         roles = {label, weight, *(name for names in chosen.values() for name in names)}
-        further = more if others else dict.fromkeys(self.names or ())
+        further = more if others and not keeps_all else dict.fromkeys(self.names or ())
         no_roles = tuple(name for name in further if name not in roles)
         tables = {}
         for name, each in chosen.items():
