@@ -27,9 +27,9 @@ class IntervalRule:
     ----------
     samples, units : RuleMethod
         Method of "auto" where samples are drawn, and where whole clusters or speakers are.
-    scale : {"plain", "log", "log of the rest", "logit"}
-        Scale on which intervals by subsampling and by the jackknife are symmetric; "log of the
-        rest" is that of 1 - value, and "logit" that of value / (1 - value), for values from 0 to 1.
+    scale : {"plain", "log", "logit"}
+        Scale on which intervals by subsampling and by the jackknife are symmetric; "logit", the
+        logarithm of value / (1 - value), is for values from 0 to 1.
     center, center_of_units : Center
         Of intervals by subsampling: how the bias of a value that is optimized or fitted on the data
         is corrected where samples are drawn, and where clusters or speakers are.
@@ -43,7 +43,7 @@ class IntervalRule:
 
     samples: RuleMethod = "percentile"
     units: RuleMethod = "percentile"
-    scale: Literal["plain", "log", "log of the rest", "logit"] = "plain"
+    scale: Literal["plain", "log", "logit"] = "plain"
     center: Center = NO_BIAS
     center_of_units: Center = NO_BIAS
     spread: Literal["nested", "all", "halves"] = "nested"

@@ -40,7 +40,6 @@ RULES = {
     "minDCF": Rule(fp.MinDCF(0.2), (ONE_TERM, ONE_TERM, LINEAR), ALL, "log", 1.0),
     "minCllr": Rule(fp.MinCllr(), (TWO_TERMS, ONE_TERM, ONE_TERM), NESTED, "log", 1.0),
     "AUC": Rule(fp.AUC(), (NO_BIAS,) * 3, ("halves", "nested", "nested"), "logit", 1.0),
-    "AP": Rule(fp.AveragePrecision(), (NO_BIAS,) * 3, ("halves", "nested", "nested"), "rest", 1.0),
     "PAV": Rule(PAV_ON_TEST, (TWO_TERMS, ONE_TERM, ONE_TERM), NESTED, "plain", math.inf),
     "affine": Rule(
         fp.CalibrationLoss(LOG, fp.DirectionPreserving(), fp.TrainOnTest()), (LINEAR,) * 3,
@@ -158,10 +157,6 @@ def ends_on(scale, center, reach, most):
     if scale == "logit":
         ends = (logit(center) + sign * reach / (center * (1.0 - center)) for sign in (-1, 1))
         return tuple(map(expit, ends))
-    if scale == "rest":
-        rest = 1.0 - center
-        low, high = ends_on("log", rest, reach, 1.0)
-        return 1.0 - high, 1.0 - low
     return center * math.exp(-reach / center), min(center * math.exp(reach / center), most)
 
 
@@ -229,7 +224,7 @@ def test_differences_are_paired(scheme, weights):
 
 def test_intervals_of_samples_are_symmetric_on_the_scale_of_the_metric():
     data = gaussian(300, 1.5, 0)
-    for name in ("EER", "minDCF", "MissRate", "AUC", "AP", "affine", "threshold"):
+    for name in ("EER", "minDCF", "MissRate", "AUC", "affine", "threshold"):
         rule = RULES[name]
         result = fp.bootstrap(rule.metric, data, method="subsampling", n_resamples=40, seed=5)
         low, high = result.interval
@@ -238,8 +233,6 @@ def test_intervals_of_samples_are_symmetric_on_the_scale_of_the_metric():
             center = math.sqrt(low * high)
         elif rule.scale == "logit":
             center = expit((logit(low) + logit(high)) / 2.0)
-        elif rule.scale == "rest":
-            center = 1.0 - math.sqrt((1.0 - low) * (1.0 - high))
         assert result.corrected == pytest.approx(center, rel=1e-9), name
         if rule.centers[0] is NO_BIAS:
             assert center == pytest.approx(result.value, rel=1e-9), name
@@ -344,11 +337,10 @@ def test_values_without_a_spread_have_no_interval():
 @pytest.mark.parametrize(
     ("metric", "n", "distance", "seed", "words"),
     [
-        (fp.AveragePrecision(), 15, 2.5, 3, "AP has an interval down to 0"),
         (fp.MinDCF(0.5), 10, 1.5, 0, r"minDCF\(0.5\) has an interval up to 1"),
         (PAV_ON_TEST, 30, 2.5, 0, "RCL CE has an interval from 0 to 100"),
     ],
-    ids=["AP", "minDCF", "RCL"],
+    ids=["minDCF", "RCL"],
 )
 def test_an_interval_that_only_the_range_bounds_is_not_to_be_used(metric, n, distance, seed, words):
     with pytest.warns(RuntimeWarning, match=f"^{words}, .*not to be used"):

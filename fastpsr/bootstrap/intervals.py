@@ -210,23 +210,15 @@ class Estimate(NamedTuple):
         t = float(stdtrit(self.total_degrees_of_freedom, (1.0 + confidence_level) / 2.0))
         if rule.scale == "plain":
             return Interval(center - t * error, center + t * error)
-        if rule.scale == "logit":
-            if not 0.0 < center < 1.0:
-                raise ValueError(
-                    f"the value is {center:.3g} after correction, and must lie in 0 to 1"
-                )
-            odds, factor = center / (1.0 - center), math.exp(t * error / (center * (1.0 - center)))
-            return Interval(odds / (factor + odds), odds * factor / (1.0 + odds * factor))
-        distance = 1.0 - center if rule.scale == "log of the rest" else center
-        if not distance > 0.0:
-            of = "1 minus the value" if rule.scale == "log of the rest" else "the value"
-            raise ValueError(
-                f"{of} is {distance:.3g} after correction for its bias, and must be positive"
-            )
-        factor = math.exp(min(t * error / distance, 700.0))
-        if rule.scale == "log of the rest":
-            return Interval(1.0 - min(distance * factor, 1.0), 1.0 - distance / factor)
-        return Interval(center / factor, center * factor)
+        scale = center * (1.0 - center) if rule.scale == "logit" else center
+        if not scale > 0.0:
+            where = "lie in 0 to 1" if rule.scale == "logit" else "be positive"
+            raise ValueError(f"it is {center:.3g} after correction for its bias, and must {where}")
+        factor = math.exp(min(t * error / scale, 700.0))
+        if rule.scale == "log":
+            return Interval(center / factor, center * factor)
+        odds = center / (1.0 - center)
+        return Interval(odds / (factor + odds), odds * factor / (1.0 + odds * factor))
 
     @property
     def total_degrees_of_freedom(self) -> float:

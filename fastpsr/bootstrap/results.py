@@ -572,11 +572,9 @@ def _uninformative(estimand: Estimand, outcome: Outcome) -> str:
     ends, center, scale = outcome.interval, estimand.value, "plain"
     if outcome.estimate is not None and not math.isnan(outcome.estimate.degrees_of_freedom):
         center, scale = outcome.estimate.center, outcome.estimate.rule.scale
-    is_low, is_high = ends.low <= low, ends.high >= high
-    if is_low and is_high and low < high:
+    is_high = ends.high >= high
+    if ends.low <= low and is_high and low < high:
         reached = f"from {low:g} to {high:g}"
-    elif is_low and scale == "log of the rest" and high - ends.low > math.e * (high - center):
-        reached = f"down to {low:g}"
     elif is_high and scale == "log" and ends.high > math.e * center:
         reached = f"up to {high:g}"
     else:

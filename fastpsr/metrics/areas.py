@@ -33,6 +33,7 @@ class _Area(RankMetric[Weighted | RankTable]):
     unit = "probability"
     higher_is_better = True
     value_range = (0.0, 1.0)
+    interval_rule = IntervalRule("jackknife", "jackknife", "logit", spread="halves")
 
     def _check_class(self) -> None:
         if isinstance(self.class_, str) and self.class_ in self.means:
@@ -150,7 +151,6 @@ class AUC(_Area):
     resolution = "runs"
     meaning = "area under the ROC"
     reference_value = 0.5
-    interval_rule = IntervalRule("jackknife", "jackknife", "logit", spread="halves")
 
     def __post_init__(self) -> None:
         self._check_class()
@@ -230,7 +230,6 @@ class AveragePrecision(_Area):
     means: ClassVar[tuple[Any, ...]] = ("macro", "weighted")
     resolution = "positives"
     meaning = "mean precision over recall"
-    interval_rule = IntervalRule("subsampling", "subsampling", "log of the rest", spread="halves")
 
     def __post_init__(self) -> None:
         self._check_class()

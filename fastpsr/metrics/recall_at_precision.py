@@ -55,7 +55,7 @@ class RecallAtPrecision(PointMetric[RankTable]):
     unit = "fraction"
     higher_is_better = True
     value_range = (0.0, 1.0)
-    interval_rule = replace(AT_A_POINT, scale="log of the rest")
+    interval_rule = replace(AT_A_POINT, scale="logit")
 
     def __post_init__(self) -> None:
         rule = "lie above 0, up to 1"
