@@ -20,8 +20,8 @@ NO_NONTARGETS = fp.Predictions.from_llrs([1], [1.0], prior=0.5)
 EQUAL = fp.Predictions.from_llrs([0, 1, 0, 1], [0.5] * 4)
 INFINITE = fp.Predictions.from_llrs([0, 1, 1, 0, 1], [-INF, -INF, 2.0, 1.0, INF])
 SEPARABLE = fp.Predictions.from_llrs([0, 0, 1, 1], [-2.0, -1.0, 1.0, 2.0])
-BINARY = ["ape", "bayes_error", "det", "empirical_cross_entropy", "pav_map", "reliability", "roc",
-          "score_histogram", "tippett"]  # fmt: skip
+BINARY = ["ape", "bayes_error", "det", "empirical_cross_entropy", "pav_map", "precision_recall",
+          "reliability", "roc", "score_histogram", "tippett"]  # fmt: skip
 
 
 def own_lines(ax):

@@ -13,7 +13,7 @@ except ModuleNotFoundError as _error:
     raise ImportError('plotting needs matplotlib: pip install "fastpsr[plot]"') from _error
 
 from fastpsr.plotting.bars import metric_bars
-from fastpsr.plotting.error_rates import det, roc
+from fastpsr.plotting.error_rates import det, precision_recall, roc
 from fastpsr.plotting.priors import ape, bayes_error, empirical_cross_entropy
 from fastpsr.plotting.reliability import reliability, reliability_bins
 from fastpsr.plotting.sample_size import sample_size
@@ -27,6 +27,7 @@ __all__ = [
     "empirical_cross_entropy",
     "metric_bars",
     "pav_map",
+    "precision_recall",
     "reliability",
     "reliability_bins",
     "roc",

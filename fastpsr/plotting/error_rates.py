@@ -1,4 +1,4 @@
-"""The DET and the ROC: error rates of detectors, on probit and on linear axes."""
+"""The DET and the ROC, and precision over recall: rates of detectors along the threshold."""
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from fastpsr.curves import Roc
-from fastpsr.curves import roc as roc_of
+from fastpsr import curves
+from fastpsr.curves import PrecisionRecall, Roc
 from fastpsr.data import Floats, Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import ActDCF, MinDCF
@@ -83,18 +83,18 @@ def det(
             raise ArgumentError("operating_points", f"must be MinDCF or ActDCF, not {point!r}")
     canvas = Canvas(ax, kwargs)
     named = as_mapping(systems, class_)
-    curves = canvas.results(named, Roc, roc_of, band=band, problem=_all_equal)
+    rates = canvas.results(named, Roc, curves.roc, band=band, problem=_all_equal)
     is_new = _set_probit_axes(canvas.ax)
     limits = [] if is_new else [canvas.view]
     marked: list[tuple[str, str, float, float]] = []
-    for name, curve in curves.items():
+    for name, curve in rates.items():
         color = canvas.draw(name, curve, _P_FA, _P_MISS).get_color()
         marked += _mark(canvas, name, curve, named[name], operating_points, color)
         if not ((curve.p_fa > 0.0) & (curve.p_miss > 0.0)).any():
             canvas.note(name, "a threshold parts the classes: no errors to draw")
         limits.append(_limits(curve))
     _limit_rates(canvas, limits, marked)
-    if is_new and curves:
+    if is_new and rates:
         also = ", and operating points there," if operating_points else ""
         canvas.note("", f"rates of 0 and 100 %{also} lie beyond the axes")
     return canvas.finish("False-alarm rate (%)", "Miss rate (%)")
@@ -296,15 +296,15 @@ def roc(
     """
     canvas = Canvas(ax, kwargs)
     named = as_mapping(systems, class_)
-    curves = canvas.results(named, Roc, roc_of, band=band, problem=_all_equal)
-    for name, curve in curves.items():
+    rates = canvas.results(named, Roc, curves.roc, band=band, problem=_all_equal)
+    for name, curve in rates.items():
         line = canvas.draw(name, curve, _P_FA, _p_hit)
         if hull:
             corners = curve.hull
             canvas.ax.plot(curve.p_fa[corners], 1.0 - curve.p_miss[corners], linestyle="--",
                            linewidth=1.0, color=line.get_color())  # fmt: skip
             canvas.key("convex hull", linestyle="--")
-    _limit_corner(canvas, curves)
+    _limit_corner(canvas, rates)
     return canvas.finish("False-alarm rate", "Hit rate (1 - miss rate)")
 
 
@@ -330,3 +330,62 @@ def _limit_corner(canvas: Canvas, curves: Mapping[str, Roc]) -> None:
     canvas.ax.set_xlim(-0.01 * end, 1.01 * end)
     canvas.ax.set_ylim(1.0 - 1.01 * end, 1.0 + 0.01 * end)
     canvas.ax.set_aspect("equal")
+
+
+@with_hints
+def precision_recall(
+    systems: PrecisionRecall | Predictions | Mapping[str, PrecisionRecall | Predictions],
+    *,
+    band: Bands = None,
+    class_: int | None = None,
+    ax: Axes | None = None,
+    **kwargs: Any,
+) -> Axes:
+    """Draw the precision against the recall, in steps.
+
+    Parameters
+    ----------
+    systems : PrecisionRecall, Predictions, or mapping of names to these
+        Results of :func:`fastpsr.precision_recall`, or labeled predictions.
+    band : Band, or mapping of names to Band, optional
+        Results of ``fp.band(fp.precision_recall, predictions)``, drawn as shaded areas.
+    class_ : int, optional
+        The class to draw against the rest; needed for predictions of more than two classes.
+    ax : Axes, optional
+        By default a new figure's.
+    **kwargs
+        For the lines (``Axes.plot``).
+
+    Returns
+    -------
+    Axes
+        The area below a curve is the average precision. A dotted line marks the precision of
+        chance, which is the prior of the class; results do not hold it, so that only predictions
+        have this line. A note names each system that cannot be drawn, with the reason.
+
+    Raises
+    ------
+    ValueError
+        For data that are not labeled, or have more than two classes without `class_`.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> from matplotlib.figure import Figure
+    >>> data = fp.Predictions.from_raw_scores([0, 1, 0, 1], [1.0, 2.0, 3.0, 4.0])
+    >>> ax = fp.plotting.precision_recall({"A": data}, ax=Figure().subplots())
+    >>> ax.lines[0].get_xydata().round(3).tolist()
+    [[1.0, 0.667], [0.5, 1.0], [0.0, 1.0]]
+    """
+    canvas = Canvas(ax, kwargs)
+    named = as_mapping(systems, class_)
+    results = canvas.results(named, PrecisionRecall, curves.precision_recall, band=band)
+    for name, curve in results.items():
+        look = canvas.style(name, drawstyle="steps-post")
+        canvas.draw(name, curve, attrgetter("recall"), attrgetter("precision"), look)
+        data = named[name]
+        if isinstance(data, Predictions):
+            prior = float(data.priors[1])
+            canvas.guide(f"chance ({prior:.3g})", [0.0, 1.0], [prior, prior], linestyle=":")
+    canvas.ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
+    return canvas.finish("Recall", "Precision")

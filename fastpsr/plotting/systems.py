@@ -57,7 +57,7 @@ def check_system(name: str, value: Any, kind: type[Any], takes: bool, calibrated
             f"must be binary, not of {value.n_classes} classes",
             remedy="take one class c against the rest, "
             "fp.Predictions.from_posteriors(y_true == c, posteriors[:, c]), "
-            "or class_=c of det, roc and pav_map",
+            "or class_=c of det, roc, precision_recall and pav_map",
         )
     if calibrated:
         value.require_posteriors("figures of posteriors")
