@@ -5,9 +5,11 @@ Needs the extra ``torchmetrics``; imported only when asked for, ``import fastpsr
 
 from __future__ import annotations  # without PyTorch, documentation is made of it
 
+import math
+from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +30,9 @@ try:
 except ImportError as error:
     message = 'fastpsr.torchmetrics needs torchmetrics: pip install "fastpsr[torchmetrics]"'
     raise ImportError(message) from error
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["TorchMetric"]
 
@@ -54,6 +59,8 @@ class TorchMetric(torchmetrics.Metric):
         The number K of classes; LLRs and scores are of 2.
     priors : array-like of float, shape (K,), optional
         Class priors of the evaluation; by default the class frequencies of all samples.
+    ignore_index : int, optional
+        Samples whose target has this value are left out, whatever their `preds`.
     **kwargs
         As for ``torchmetrics.Metric``, such as ``sync_on_compute``.
 
@@ -108,6 +115,7 @@ class TorchMetric(torchmetrics.Metric):
         *,
         num_classes: int = 2,
         priors: ArrayLike | None = None,
+        ignore_index: int | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -120,12 +128,15 @@ class TorchMetric(torchmetrics.Metric):
         if num_classes > 2 and input in ("llrs", "scores"):
             raise ArgumentError("num_classes", f"must be 2 for {input}, not {num_classes}")
         self.metric, self.input, self.num_classes = metric, input, num_classes
+        checks.check_instance("ignore_index", ignore_index, (int, type(None)), "an int or None")
+        self.ignore_index = ignore_index
         self._kind: ScoreKind = "raw scores" if input == "scores" else input
         self.priors = None if priors is None else checks.as_priors("priors", priors, num_classes)
         if self.priors is not None and input == "scores":
             raise ArgumentError("priors", "must not be given for scores, which only rank")
         self._sums = self._find_sums()
-        of_input = (input, num_classes, self.priors is None or self.priors.tolist())
+        priors_or_none = self.priors is None or self.priors.tolist()
+        of_input = (input, num_classes, priors_or_none, ignore_index)
         if self._sums is None:
             # metrics of a MetricCollection share states of the same name that are alike
             self._state = _named("samples", of_input)
@@ -142,6 +153,18 @@ class TorchMetric(torchmetrics.Metric):
         return self.metric.higher_is_better
 
     @property
+    def plot_lower_bound(self) -> float | None:
+        """The least value that the metric can have, where it is finite."""
+        low, _ = self.metric.value_range
+        return low if math.isfinite(low) else None
+
+    @property
+    def plot_upper_bound(self) -> float | None:
+        """The greatest value that the metric can have, where it is finite."""
+        _, high = self.metric.value_range
+        return high if math.isfinite(high) else None
+
+    @property
     def keeps_samples(self) -> bool:
         """Whether the state grows with the samples."""
         return self._sums is None
@@ -155,8 +178,10 @@ class TorchMetric(torchmetrics.Metric):
         target : Tensor of int or bool, shape (N,)
         sample_weight : Tensor, shape (N,), optional
         """
-        weights = None if sample_weight is None else from_tensor(sample_weight)
-        batch = self._batch(from_tensor(preds), from_tensor(target), weights)
+        arrays = [from_tensor(values) for values in (preds, target, sample_weight)]
+        if self.ignore_index is not None:
+            arrays = _without(self.ignore_index, *arrays)
+        batch = self._batch(*arrays)
         state = getattr(self, self._state)
         if self._sums is None:
             state.append(self._tensor(_kept(batch)))
@@ -182,6 +207,24 @@ class TorchMetric(torchmetrics.Metric):
             _require_samples(totals.any())
             value = self.metric.finish(self._sums.assemble(totals[:, 0].copy(), totals[:, 1:]))
         return self._tensor(np.float64(value))
+
+    def plot(self, val: Tensor | Sequence[Tensor] | None = None, ax: Axes | None = None) -> Any:
+        """Plot a value, or values over steps, as the metrics of torchmetrics do.
+
+        Parameters
+        ----------
+        val : Tensor, or sequence of Tensor, optional
+            Results of ``compute`` or ``forward``; by default that of ``compute``.
+        ax : matplotlib Axes, optional
+            By default a new figure's.
+
+        Returns
+        -------
+        Figure, or None if `ax` is given, and Axes
+        """
+        figure, axes = self._plot(val, ax)
+        axes.set_ylabel(self.metric.label)
+        return figure, axes
 
     def extra_repr(self) -> str:
         """Return what is shown in the parentheses of ``repr``."""
@@ -298,6 +341,15 @@ class _Example(_Batch):
 
     def require_rows(self) -> None:
         raise _NeedsAllError
+
+
+def _without(ignore_index: int, preds: Any, target: Any, weights: Any) -> list[Any]:
+    """Return the samples of other targets; arrays of unequal lengths as they are, to be refused."""
+    keep = np.asarray(target) != ignore_index
+    arrays = [array if array is None else np.asarray(array) for array in (preds, target, weights)]
+    if any(array is not None and array.shape[:1] != keep.shape for array in arrays):
+        return arrays
+    return [array if array is None else array[keep] for array in arrays]
 
 
 def _summed(sums: Sums, batch: Predictions) -> NDArray[Any]:
