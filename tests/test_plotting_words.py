@@ -70,13 +70,13 @@ NOTES = [
     ("tippett", INFINITE, "A: 33.3 % of targets at minus infinity"),
     ("tippett", INFINITE, "A: 33.3 % of targets at infinity"),
     ("tippett", INFINITE, "A: 50 % of non-targets at minus infinity"),
-    ("score_histogram", INFINITE, "A: 50 % of non-targets at minus infinity, not drawn"),
+    ("score_histogram", INFINITE, "A: 50 % of non-targets at minus infinity are not drawn"),
     ("empirical_cross_entropy", INFINITE, "A: raw cross-entropy is infinite"),
     ("pav_map", INFINITE, "infinite scores that PAV maps to finite LLRs"),
-    ("det", SEPARABLE, "A: a threshold parts the classes"),
+    ("det", SEPARABLE, "A: a threshold separates the classes"),
     ("pav_map", SEPARABLE, "A: the classes do not overlap"),
     ("det", GOOD, "rates of 0 and 100 % lie beyond the axes"),
-    ("bayes_error", RAW, "A: raw scores have no actual error"),
+    ("bayes_error", RAW, "A: raw scores have only a minimum error"),
 ]
 
 
@@ -128,7 +128,7 @@ def test_infinite_and_undefined_bars():
 def test_replicates_of_bands_without_a_class():
     few = fp.Predictions.from_llrs([0, 1, 0, 0], [0.0, 0.2, 0.5, -1.0], prior=0.5)
     ax = draw("reliability", {"A": few}, n_resamples=60, seed=0)
-    assert "A: a class is missing in" in notes_of(ax)
+    assert "A: the band leaves out" in notes_of(ax)
 
 
 def test_notes_of_several_calls_are_one_text():

@@ -1,7 +1,7 @@
 """Precision and recall.
 
-The precision against the recall, with a pointwise 95 % band. The dotted line is the precision that
-chance has: the share of class 1.
+The precision against the recall, with a pointwise 95 % band. The dotted line is the precision of
+chance, which is the share of class 1.
 """
 
 import fastpsr as fp
