@@ -225,11 +225,13 @@ def test_ignored_targets_are_left_out_as_by_torchmetrics(n_classes):
     task = "Binary" if n_classes == 2 else "Multiclass"
     theirs = {
         kind: getattr(torchmetrics.classification, task + kind)(**options, ignore_index=IGNORED)
-        for kind in ("AUROC", "CalibrationError")
+        for kind in ("AUROC", "AveragePrecision", "CalibrationError")
     }
     on = "class" if n_classes == 2 else "confidence"
+    class_ = None if n_classes == 2 else "macro"
     ours = {
-        "AUROC": fp.AUC(None if n_classes == 2 else "macro"), "CalibrationError": fp.ECE(15, on),
+        "AUROC": fp.AUC(class_), "AveragePrecision": fp.AveragePrecision(class_),
+        "CalibrationError": fp.ECE(15, on),
     }  # fmt: skip
     for kind, metric in ours.items():
         adapter = TorchMetric(metric, "posteriors", ignore_index=IGNORED, **options)

@@ -15,7 +15,7 @@ from fastpsr.data import Floats, Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.plotting.systems import as_mapping, check_system
 
-#: Okabe and Ito's colors, told apart with any kind of color vision, then three of Tol's.
+#: Colors of Okabe and Ito, distinct for all kinds of color vision, then three of Tol.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255",
           "#999933", "#332288")  # fmt: skip
 #: Labels of axes: logarithms are natural in all figures.
@@ -278,7 +278,7 @@ def is_guide(artist: Any) -> bool:
 
 
 def _write_notes(ax: Axes, notes: list[str], width: int) -> None:
-    """Add notes to those of the axes, below the label of the x axis."""
+    """Add notes to the axes, below the label of the x axis and the present notes."""
     lines = dict.fromkeys([*take_notes(ax).splitlines(), *notes])
     if not lines:
         return

@@ -172,7 +172,7 @@ def empirical_cross_entropy(
     ax : Axes, optional
         By default a new figure's.
     **kwargs
-        For the lines (``Axes.plot``): raw LLRs are solid, those after PAV dashed.
+        For the lines (``Axes.plot``): raw LLRs are solid, LLRs after PAV dashed.
 
     Returns
     -------

@@ -69,7 +69,7 @@ def is_multiclass(value: Any) -> bool:
 
 
 def events_of(systems: Mapping[str, Any], on: On, classes: Sequence[int] | None) -> dict[str, Any]:
-    """Return binary systems as they are, and others as predictions of events, by name.
+    """Return systems by name, with more than two classes converted to predictions of events.
 
     An event is "the sample belongs to class k", for each of the `classes`, or "the most probable
     class is the true class".
@@ -95,7 +95,7 @@ def events_of(systems: Mapping[str, Any], on: On, classes: Sequence[int] | None)
 
 
 def _binary(value: Predictions, posteriors: Any, came_true: Any) -> Predictions:
-    """Return predictions of whether an event came true, with weights at the given priors."""
+    """Return predictions of whether an event occurred, with weights at the given priors."""
     weights = value.balanced_weights()
     return Predictions.from_posteriors(
         came_true, posteriors, sample_weight=weights if weights.size else None

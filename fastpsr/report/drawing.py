@@ -185,7 +185,7 @@ def _drawn(plan: _Plan, salt: str, begin: Progress) -> Drawing:
     """
     begin(plan.title, 0, 1)
     with matplotlib.rc_context({**_LOOK, "svg.hashsalt": salt}), warnings.catch_warnings():
-        # the reader's fonts count, not those of this machine
+        # the browser supplies the fonts
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
         figure = Figure(_INCHES, layout="constrained")
         ax = figure.subplots()

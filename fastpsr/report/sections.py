@@ -22,7 +22,7 @@ from fastpsr.report.names import by_column
 
 _MOST_COLUMNS = 6  # of numbers in a table: as many as fit on a printed page
 _ROLES = ("EER", "minDCF", "actDCF", "Cllr")  # of the overview: all better where lower
-_OTHER_ROLES = ("EER", "minCllr", "NCE")  # if the EER is the only one of _ROLES
+_OTHER_ROLES = ("EER", "minCllr", "NCE")  # if only the EER is present
 _LIBRARIES = ("numpy", "scipy", "numba", "polars", "matplotlib")
 
 
