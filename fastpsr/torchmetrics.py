@@ -1,13 +1,15 @@
 """Metrics of fastpsr as metrics of torchmetrics.
 
-Needs the extra ``torchmetrics``; imported only when asked for, ``import fastpsr.torchmetrics``.
+Needs the extra ``torchmetrics``, and an explicit ``import fastpsr.torchmetrics``.
 """
 
-from __future__ import annotations  # without PyTorch, documentation is made of it
+from __future__ import annotations  # the documentation is built without PyTorch
 
+import math
+from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,14 +31,17 @@ except ImportError as error:
     message = 'fastpsr.torchmetrics needs torchmetrics: pip install "fastpsr[torchmetrics]"'
     raise ImportError(message) from error
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 __all__ = ["TorchMetric"]
 
 Input = Literal["posteriors", "logits", "llrs", "scores"]
 
-#: Kinds of predictions by what preds are; others are posteriors.
+#: Kinds of predictions by input, where they are not posteriors.
 _KINDS: dict[Input, Kind] = {"llrs": "likelihoods", "scores": "raw scores"}
 
-#: Names of arguments of `Predictions.of`, as they are called here.
+#: Arguments of `update` by the arguments of `Predictions.of`.
 _NAMES = {"scores": "preds", "y_true": "target"}
 
 
@@ -48,12 +53,14 @@ class TorchMetric(torchmetrics.Metric):
     metric : Metric, or str
         A metric, or its name in default tables, such as "NCE".
     input : {"posteriors", "logits", "llrs", "scores"}
-        What ``preds`` are. It is never guessed from the values: logits between 0 and 1 are logits.
-        "llrs" are natural logarithms, and "scores" only rank.
+        The kind of ``preds``. It is never guessed from the values: logits between 0 and 1 remain
+        logits. "llrs" are natural logarithms; "scores" only rank.
     num_classes : int
-        The number K of classes; LLRs and scores are of 2.
+        The number K of classes; 2 for LLRs and scores.
     priors : array-like of float, shape (K,), optional
         Class priors of the evaluation; by default the class frequencies of all samples.
+    ignore_index : int, optional
+        Samples whose target has this value are left out; their `preds` may have any values.
     **kwargs
         As for ``torchmetrics.Metric``, such as ``sync_on_compute``.
 
@@ -65,26 +72,26 @@ class TorchMetric(torchmetrics.Metric):
     Raises
     ------
     ValueError
-        If the metric is not defined for this input, as in memory, or holds other data sample by
-        sample (``SemiEmpiricalScore``, a-DCF). From ``update``, for invalid `preds`, `target` or
+        If the metric is not defined for this input, or holds data of its own for each sample
+        (``SemiEmpiricalScore``, a-DCF). From ``update``, for invalid `preds`, `target` or
         `sample_weight`.
 
     Notes
     -----
     Expected scores, Bayes risks, Cllr, actDCF and the ECE with bins of equal width are computed
-    from sums, in a state whose size depends only on the metric and on K. Two things need all
-    samples at the end, and keep them, 8 (K + 2) bytes each (two logits, LLRs and scores: 24):
+    from sums, in a state whose size depends only on the metric and on K. Other metrics keep all
+    samples, with 8 (K + 2) bytes per sample (24 for two logits, LLRs and scores):
 
-    - Metrics of ranks (EER, minDCF, minCllr, AUC), those that refit a calibrator, quantile bins,
-      and metrics of your own without ``sums``.
-    - LLRs where the metric needs posteriors, and posteriors or logits where it needs LLRs (Cllr,
-      actDCF), if `priors` are not given: the class frequencies that turn one into the other are
-      known only at the end. Pass `priors` for a state of constant size.
+    - Metrics of ranks (EER, minDCF, minCllr, AUC), metrics that refit a calibrator or use quantile
+      bins, and custom metrics without ``sums``.
+    - Metrics that convert LLRs to posteriors, or posteriors and logits to LLRs (Cllr, actDCF), if
+      `priors` are not given: the conversion needs the class frequencies of all samples. Pass
+      `priors` for a state of constant size.
 
     States are float64, and sums are compensated: the number of batches, their order, and the number
     of processes change a value by less than 1e-12 of it. Samples of weight 0 are ignored. Tensors
     may be on any device: they are copied to the CPU. On devices without float64 (MPS), leave the
-    metric itself on the CPU. Metrics that share what they sum share it in a ``MetricCollection``.
+    metric itself on the CPU. In a ``MetricCollection``, metrics with the same sums share a state.
 
     Examples
     --------
@@ -108,6 +115,7 @@ class TorchMetric(torchmetrics.Metric):
         *,
         num_classes: int = 2,
         priors: ArrayLike | None = None,
+        ignore_index: int | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -120,12 +128,15 @@ class TorchMetric(torchmetrics.Metric):
         if num_classes > 2 and input in ("llrs", "scores"):
             raise ArgumentError("num_classes", f"must be 2 for {input}, not {num_classes}")
         self.metric, self.input, self.num_classes = metric, input, num_classes
+        checks.check_instance("ignore_index", ignore_index, (int, type(None)), "an int or None")
+        self.ignore_index = ignore_index
         self._kind: ScoreKind = "raw scores" if input == "scores" else input
         self.priors = None if priors is None else checks.as_priors("priors", priors, num_classes)
         if self.priors is not None and input == "scores":
             raise ArgumentError("priors", "must not be given for scores, which only rank")
         self._sums = self._find_sums()
-        of_input = (input, num_classes, self.priors is None or self.priors.tolist())
+        priors_or_none = self.priors is None or self.priors.tolist()
+        of_input = (input, num_classes, priors_or_none, ignore_index)
         if self._sums is None:
             # metrics of a MetricCollection share states of the same name that are alike
             self._state = _named("samples", of_input)
@@ -142,6 +153,18 @@ class TorchMetric(torchmetrics.Metric):
         return self.metric.higher_is_better
 
     @property
+    def plot_lower_bound(self) -> float | None:
+        """The least value that the metric can have, where it is finite."""
+        low, _ = self.metric.value_range
+        return low if math.isfinite(low) else None
+
+    @property
+    def plot_upper_bound(self) -> float | None:
+        """The greatest value that the metric can have, where it is finite."""
+        _, high = self.metric.value_range
+        return high if math.isfinite(high) else None
+
+    @property
     def keeps_samples(self) -> bool:
         """Whether the state grows with the samples."""
         return self._sums is None
@@ -155,8 +178,10 @@ class TorchMetric(torchmetrics.Metric):
         target : Tensor of int or bool, shape (N,)
         sample_weight : Tensor, shape (N,), optional
         """
-        weights = None if sample_weight is None else from_tensor(sample_weight)
-        batch = self._batch(from_tensor(preds), from_tensor(target), weights)
+        arrays = [from_tensor(values) for values in (preds, target, sample_weight)]
+        if self.ignore_index is not None:
+            arrays = _without(self.ignore_index, *arrays)
+        batch = self._batch(*arrays)
         state = getattr(self, self._state)
         if self._sums is None:
             state.append(self._tensor(_kept(batch)))
@@ -183,8 +208,26 @@ class TorchMetric(torchmetrics.Metric):
             value = self.metric.finish(self._sums.assemble(totals[:, 0].copy(), totals[:, 1:]))
         return self._tensor(np.float64(value))
 
+    def plot(self, val: Tensor | Sequence[Tensor] | None = None, ax: Axes | None = None) -> Any:
+        """Plot a value, or values over steps, as the metrics of torchmetrics do.
+
+        Parameters
+        ----------
+        val : Tensor, or sequence of Tensor, optional
+            Results of ``compute`` or ``forward``; by default that of ``compute``.
+        ax : matplotlib Axes, optional
+            By default a new figure's.
+
+        Returns
+        -------
+        Figure, or None if `ax` is given, and Axes
+        """
+        figure, axes = self._plot(val, ax)
+        axes.set_ylabel(self.metric.label)
+        return figure, axes
+
     def extra_repr(self) -> str:
-        """Return what is shown in the parentheses of ``repr``."""
+        """Return the text in the parentheses of ``repr``."""
         return f"{self.metric!r}, {self.input!r}"
 
     def _tensor(self, values: Any) -> Tensor:
@@ -214,7 +257,7 @@ class TorchMetric(torchmetrics.Metric):
         return batch
 
     def _find_sums(self) -> Sums | None:
-        """Return what the metric sums up, or None if it needs all samples at the end."""
+        """Return the sums of the metric, or None if it needs all samples at the end."""
         takes_class = hasattr(self.metric, "class_")
         class_ = getattr(self.metric, "class_", None)
         if self.metric.binary_only and class_ is None:
@@ -231,15 +274,15 @@ class TorchMetric(torchmetrics.Metric):
         except ArgumentError:
             raise ArgumentError("metric", own_data) from None
         try:
-            if self.num_classes == 2:  # of which the example has samples
+            if self.num_classes == 2:  # the example has samples of both
                 with suppress(_NeedsAllError):
-                    self.metric.value_on(example)  # raises for what it is not defined for
+                    self.metric.value_on(example)  # raises if it is not defined for this input
             sums: Sums | None = self.metric.sums(example)
         except _NeedsAllError:
             return None
         if sums is not None and not all(isinstance(each, _Example) for each in sums.companions):
             raise ArgumentError("metric", own_data)
-        if sums is not None and sums.companions:  # made of the samples, as by a fitted calibrator
+        if sums is not None and sums.companions:  # computed from all samples, as by a calibrator
             return None
         try:
             if sums is not None:
@@ -263,15 +306,13 @@ class TorchMetric(torchmetrics.Metric):
             values[here], labels[here] = rows[:, :-2], rows[:, -2]
             if weights is not None:
                 weights[here] = rows[:, -1]
-        return (
-            Predictions._make(  # not checked again: sums of float32 rows are not those of float64
-                labels,
-                self._kind,
-                values[:, 0] if self._is_of_one_column else values,
-                self.priors,
-                weights,
-                given=self.input == "posteriors",
-            )
+        return Predictions._make(  # without checks: rows of float32 may not sum to 1 in float64
+            labels,
+            self._kind,
+            values[:, 0] if self._is_of_one_column else values,
+            self.priors,
+            weights,
+            given=self.input == "posteriors",
         )
 
     @property
@@ -280,11 +321,11 @@ class TorchMetric(torchmetrics.Metric):
 
 
 class _NeedsAllError(Exception):
-    """Raised where something depends on the samples, of which not all are there."""
+    """Raised if a value depends on all samples, while only some are known."""
 
 
 class _Batch(Predictions):
-    """Some of the samples: the class frequencies of all are not known."""
+    """Some of the samples; the class frequencies of all samples are unknown."""
 
     @property
     def priors(self) -> Floats:
@@ -294,14 +335,23 @@ class _Batch(Predictions):
 
 
 class _Example(_Batch):
-    """What is known of samples before there are any: nothing can be counted."""
+    """Placeholder for samples before the first batch; reading its rows raises."""
 
     def require_rows(self) -> None:
         raise _NeedsAllError
 
 
+def _without(ignore_index: int, preds: Any, target: Any, weights: Any) -> list[Any]:
+    """Return the samples with other targets; leave unequal lengths for the checks to refuse."""
+    keep = np.asarray(target) != ignore_index
+    arrays = [array if array is None else np.asarray(array) for array in (preds, target, weights)]
+    if any(array is not None and array.shape[:1] != keep.shape for array in arrays):
+        return arrays
+    return [array if array is None else array[keep] for array in arrays]
+
+
 def _summed(sums: Sums, batch: Predictions) -> NDArray[Any]:
-    """Return the sums of a batch, and zeros for what addition rounds off, (2, G, 1 + C)."""
+    """Return the sums of a batch, with zeros as rounding errors, shape (2, G, 1 + C)."""
     totals = np.column_stack(sums.totals(Part.whole(batch)))
     return np.stack([totals, np.zeros_like(totals)])
 
@@ -322,7 +372,7 @@ def _kept(batch: Predictions) -> Floats:
 
 
 def _added(stacked: Tensor) -> Tensor:
-    """Add up states along the first axis; a state is sums, and what their addition rounded off."""
+    """Add up states along the first axis; a state holds sums and their rounding errors."""
     total, rest = stacked[0]
     for term, its_rest in stacked[1:]:
         added = total + term

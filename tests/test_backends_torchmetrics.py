@@ -213,6 +213,55 @@ def test_what_is_refused_in_a_batch(kind, preds, target, name, index):
         metric.update(torch.tensor(preds), torch.tensor(target))
 
 
+IGNORED = -100
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_ignored_targets_are_left_out_as_by_torchmetrics(n_classes):
+    y, z, weights = samples(n_classes)
+    q = as_input(z, "posteriors")
+    labels = np.where(np.arange(N) % 5 == 0, IGNORED, y)
+    options = {} if n_classes == 2 else {"num_classes": n_classes}
+    task = "Binary" if n_classes == 2 else "Multiclass"
+    theirs = {
+        kind: getattr(torchmetrics.classification, task + kind)(**options, ignore_index=IGNORED)
+        for kind in ("AUROC", "AveragePrecision", "CalibrationError")
+    }
+    on = "class" if n_classes == 2 else "confidence"
+    class_ = None if n_classes == 2 else "macro"
+    ours = {
+        "AUROC": fp.AUC(class_), "AveragePrecision": fp.AveragePrecision(class_),
+        "CalibrationError": fp.ECE(15, on),
+    }  # fmt: skip
+    for kind, metric in ours.items():
+        adapter = TorchMetric(metric, "posteriors", ignore_index=IGNORED, **options)
+        value = updated(adapter, (labels, q), 6).compute()
+        expected = updated(theirs[kind], (labels, q), 6).compute()
+        assert value.item() == pytest.approx(expected.item(), abs=2e-6)  # theirs in float32
+        keep = labels != IGNORED
+        weighted = TorchMetric(metric, "posteriors", ignore_index=IGNORED, **options)
+        data = fp.Predictions.from_posteriors(y[keep], q[keep], sample_weight=weights[keep])
+        value = updated(weighted, (labels, q, weights), 3).compute()
+        assert value.item() == pytest.approx(metric(data), rel=1e-12)
+
+
+def test_ignored_targets_may_have_any_predictions():
+    adapter = TorchMetric(fp.BrierScore(), "posteriors", ignore_index=255)
+    adapter.update(torch.tensor([float("nan"), 0.2, 0.7]), torch.tensor([255, 0, 1]))
+    adapter.update(torch.tensor([0.3]), torch.tensor([255]))
+    assert adapter.compute().item() == fp.BrierScore()([0, 1], torch.tensor([0.2, 0.7]))
+    for target in ([0, 300, 1], [255, 0]):
+        with pytest.raises(fp.ArgumentError):
+            adapter.update(torch.tensor([0.1, 0.2, 0.7]), torch.tensor(target))
+    with refuses("ignore_index"):
+        TorchMetric(fp.EER(), "scores", ignore_index="none")
+    both = torchmetrics.MetricCollection(
+        {str(index): TorchMetric(fp.EER(), "scores", ignore_index=index) for index in (None, 255)}
+    )
+    both.update(torch.tensor([0.1, 0.4, 0.3]), torch.tensor([0, 1, 1]))
+    assert len(both.compute_groups) == 2
+
+
 @pytest.mark.filterwarnings("ignore:The ``compute`` method of metric")
 @pytest.mark.parametrize("metric", [fp.CrossEntropy(), fp.EER()])
 def test_no_samples_have_no_value(metric):
@@ -276,6 +325,30 @@ def test_life_of_a_metric(metric, kind, options):
     assert_close(updated(whole, arrays, 1).compute(), value, rtol=1e-12, atol=0)
     assert metric.label in repr(whole) or type(metric).__name__ in repr(whole)
     assert whole.higher_is_better is (type(metric) is fp.AUC)
+
+
+def test_plots_are_those_of_torchmetrics():
+    pytest.importorskip("matplotlib").use("Agg")
+    from matplotlib.figure import Figure
+
+    y, z, _ = samples()
+    adapter, theirs = TorchMetric(fp.AUC(), "logits"), torchmetrics.classification.BinaryAUROC()
+    arrays = torch.from_numpy(z), torch.from_numpy(y)
+    values = [[metric(*arrays) for _ in range(3)] for metric in (adapter, theirs)]
+    for value, expected in ((None, None), values):
+        axes = Figure().subplots(), Figure().subplots()
+        for metric, val, ax in zip((adapter, theirs), (value, expected), axes, strict=True):
+            assert metric.plot(val, ax) == (None, ax)
+        ours, peer = ([line.get_xydata() for line in ax.lines] for ax in axes)
+        np.testing.assert_allclose(ours, peer, atol=1e-6)  # theirs in float32
+        assert axes[0].get_ylim() == pytest.approx(axes[1].get_ylim())
+        assert axes[0].get_xlabel() == axes[1].get_xlabel()
+        assert [text.get_text() for text in axes[0].texts] == ["Optimal \n value"]
+        assert axes[0].get_ylabel() == "AUC"
+    unbounded = TorchMetric(fp.DevPAV(), "llrs")
+    assert (unbounded.plot_lower_bound, unbounded.plot_upper_bound) == (0.0, None)
+    figure, ax = torchmetrics.MetricCollection({"AUC": adapter}).plot()[0]
+    assert figure.axes == [ax]
 
 
 @pytest.mark.filterwarnings("ignore:the logits all lie in")

@@ -57,9 +57,9 @@ def test_a_table():
         "fastpsr evaluate unweighted.csv --columns z",
     ):  # fmt: skip
         assert words in shown.text
-    shaded = "Shaded are pointwise bands of 90 %, from 40 replicates, resampling iid."
+    shaded = "The shaded areas are pointwise 90 % bands from 40 replicates, resampling iid."
     assert shown.text.count(shaded) == 4  # DET, Bayes error, reliability, PAV map
-    assert "by chance" not in shown.text
+    assert "At each posterior, the shaded area" not in shown.text
 
 
 def test_classes_and_costs():
@@ -68,7 +68,7 @@ def test_classes_and_costs():
     assert len(page().all("svg")) == 4
     assert "bands" not in page().text
     assert "0, 1, 2; 1, 0, 1; 3, 1, 0" in page().text
-    assert "Shaded is where 95 % of their curves would lie by chance" in page().text
+    assert "At each posterior, the shaded area holds 95 % of the curves" in page().text
 
 
 def test_trials_by_condition():
@@ -93,7 +93,7 @@ def test_spoofed_trials_are_apart():
     run = ["evaluate", "--key", "spoof.key", "--scores", "a.txt", "--metrics", "EER"]
     succeed(*run, "--output", "r.html")
     assert "kind=spoof" in page().text
-    assert page().text.count("Spoofed trials are apart") == 2
+    assert page().text.count("Spoofed trials are separate") == 2
 
 
 @pytest.mark.parametrize("kinds", [["llr"], ["llr", "raw"]])
@@ -107,7 +107,7 @@ def test_a_comparison(kinds):
     assert ("Empirical cross-entropy" in headings) == ("raw" not in kinds)
     assert "Detection error trade-off" in headings
     assert "Difference a.txt - second" in page().text
-    assert "at 90 % for each difference alone" in page().text
+    assert "the level of 90 % applies to each difference separately" in page().text
 
 
 def test_a_fusion():
@@ -117,9 +117,9 @@ def test_a_fusion():
     assert shown.headings[0] == "Fusion of a.txt, b.txt"
     assert "Gains of the fusion" in shown.headings
     assert "without a.txt" in shown.text
-    assert "Weights of a fit to all samples" in shown.text
+    assert "Fusion weights, fitted to all samples" in shown.text
     assert "The intervals hold the fits fixed" in shown.text
-    assert shown.text.count("rank 2 of 2 columns") == 1
+    assert shown.text.count("its 2 columns have rank 2") == 1
 
 
 def test_wrong_places_are_refused_before_any_work():

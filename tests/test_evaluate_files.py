@@ -132,7 +132,7 @@ def test_a_report_of_groups_with_intervals(page):
         "Detection costs", evaluation.settings, *(row.note for row in evaluation.rows),
     ):  # fmt: skip
         assert words in text
-    assert text.count("Shaded are pointwise bands of 95 %, from 40 replicates") == 4
+    assert text.count("The shaded areas are pointwise 95 % bands from 40 replicates") == 4
 
 
 def test_a_report_of_systems_and_their_differences(page):

@@ -44,6 +44,7 @@ CURVES = {  # two systems for each figure, of results and predictions
     "empirical_cross_entropy": {"A": fp.empirical_cross_entropy(A), "B": B},
     "metric_bars": {"A": fp.evaluate(A, SCORES), "B": {"NCE": 0.5, "NBS": 0.4}},
     "pav_map": {"A": fp.pav_steps(A), "B": B},
+    "precision_recall": {"A": fp.precision_recall(A), "B": B},
     "reliability": {"A": fp.pav_steps(A), "B": B},
     "reliability_bins": {"A": A, "B": B},
     "roc": {"A": fp.roc(A), "B": B},
@@ -156,6 +157,21 @@ def test_roc_and_det_draw_error_rates():
     of_class = lines_of(draw("roc", several(), class_=1))[0].get_xydata()
     area = -trapezoid(of_class[:, 1], of_class[:, 0])
     assert area == pytest.approx(fp.AUC(class_=1)(several()), rel=1e-12)
+
+
+def test_precision_over_recall_has_the_average_precision_as_area():
+    data = several(priors=[0.2, 0.3, 0.5])
+    ax = draw("precision_recall", {"A": data, "B": A}, class_=1)
+    for line, expected in zip(
+        lines_of(ax), [fp.AveragePrecision(1)(data), fp.AveragePrecision()(A)], strict=True
+    ):
+        recall, precision = line.get_xydata().T
+        assert line.get_drawstyle() == "steps-post"
+        assert -np.diff(recall) @ precision[:-1] == pytest.approx(expected, rel=1e-12)
+    guides = [line.get_ydata() for line in ax.lines if is_guide(line)]
+    assert guides == [[0.3, 0.3], [0.5, 0.5]]
+    assert labels_of(ax) == ["A", "B", "chance (0.3)", "chance (0.5)"]
+    assert labels_of(draw("precision_recall", {"A": fp.precision_recall(A)})) == ["A"]
 
 
 def test_det_axes_are_probit():
@@ -404,6 +420,7 @@ def test_bars_of_each_system_and_group():
 BANDED = {  # figure: curve, x of the band, and the series that is drawn
     "det": (fp.roc, lambda c: c.p_fa, lambda c: c.p_miss),
     "roc": (fp.roc, lambda c: c.p_fa, lambda c: 1.0 - c.p_miss),
+    "precision_recall": (fp.precision_recall, lambda c: c.recall, lambda c: c.precision),
     "bayes_error": (fp.bayes_error, lambda c: c.prior_log_odds, lambda c: c.normalized_actual),
     "ape": (fp.bayes_error, lambda c: c.prior_log_odds, lambda c: c.actual),
     "pav_map": (fp.pav_steps, lambda c: c.score, lambda c: c.llr),

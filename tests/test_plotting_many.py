@@ -45,10 +45,10 @@ def test_one_system_does_not_stretch_the_axis_of_scores(name):
     usual = draw(name, {"A": GOOD, "B": GOOD}).get_xlim()
     ax = draw(name, {"A": GOOD, "B": WILD})
     assert ax.get_xlim() == pytest.approx(usual)
-    assert "B: scores of" in notes_of(ax)
+    assert "B: scores from" in notes_of(ax)
     alone = draw(name, {"B": WILD})
     assert alone.get_xlim()[1] > 5.0 * usual[1]
-    assert "B: scores of" not in notes_of(alone)
+    assert "B: scores from" not in notes_of(alone)
 
 
 def test_one_system_does_not_flatten_the_others():
@@ -69,11 +69,11 @@ def test_the_roc_of_good_systems_is_its_corner():
         end = ax.get_xlim()[1] / 1.01
         assert end == min(e for e in (0.05, 0.1, 0.2, 0.5, 1.0) if e >= 4.0 * fp.EER()(data))
         assert ax.get_ylim()[0] == pytest.approx(1.0 - ax.get_xlim()[1])
-        assert f"the corner of rates up to {100 * end:g} %" in notes_of(ax)
+        assert f"the axes only show rates up to {100 * end:g} %" in notes_of(ax)
     chance = fp.Predictions.from_llrs(Y, RNG.normal(size=600))
     ax = draw("roc", {"A": chance, "B": better})
     assert ax.get_xlim()[1] < 0.51
-    assert "A: beyond the axes" in notes_of(ax)
+    assert "A: the curve lies beyond the axes" in notes_of(ax)
     draw("roc", {"C": chance}, ax=ax)
     assert ax.get_xlim()[1] == draw("roc", {"A": chance}).get_xlim()[1] > 1.0
 

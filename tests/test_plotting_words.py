@@ -20,8 +20,8 @@ NO_NONTARGETS = fp.Predictions.from_llrs([1], [1.0], prior=0.5)
 EQUAL = fp.Predictions.from_llrs([0, 1, 0, 1], [0.5] * 4)
 INFINITE = fp.Predictions.from_llrs([0, 1, 1, 0, 1], [-INF, -INF, 2.0, 1.0, INF])
 SEPARABLE = fp.Predictions.from_llrs([0, 0, 1, 1], [-2.0, -1.0, 1.0, 2.0])
-BINARY = ["ape", "bayes_error", "det", "empirical_cross_entropy", "pav_map", "reliability", "roc",
-          "score_histogram", "tippett"]  # fmt: skip
+BINARY = ["ape", "bayes_error", "det", "empirical_cross_entropy", "pav_map", "precision_recall",
+          "reliability", "roc", "score_histogram", "tippett"]  # fmt: skip
 
 
 def own_lines(ax):
@@ -70,13 +70,13 @@ NOTES = [
     ("tippett", INFINITE, "A: 33.3 % of targets at minus infinity"),
     ("tippett", INFINITE, "A: 33.3 % of targets at infinity"),
     ("tippett", INFINITE, "A: 50 % of non-targets at minus infinity"),
-    ("score_histogram", INFINITE, "A: 50 % of non-targets at minus infinity, not drawn"),
+    ("score_histogram", INFINITE, "A: 50 % of non-targets at minus infinity are not drawn"),
     ("empirical_cross_entropy", INFINITE, "A: raw cross-entropy is infinite"),
     ("pav_map", INFINITE, "infinite scores that PAV maps to finite LLRs"),
-    ("det", SEPARABLE, "A: a threshold parts the classes"),
+    ("det", SEPARABLE, "A: a threshold separates the classes"),
     ("pav_map", SEPARABLE, "A: the classes do not overlap"),
     ("det", GOOD, "rates of 0 and 100 % lie beyond the axes"),
-    ("bayes_error", RAW, "A: raw scores have no actual error"),
+    ("bayes_error", RAW, "A: raw scores have only a minimum error"),
 ]
 
 
@@ -128,7 +128,7 @@ def test_infinite_and_undefined_bars():
 def test_replicates_of_bands_without_a_class():
     few = fp.Predictions.from_llrs([0, 1, 0, 0], [0.0, 0.2, 0.5, -1.0], prior=0.5)
     ax = draw("reliability", {"A": few}, n_resamples=60, seed=0)
-    assert "A: a class is missing in" in notes_of(ax)
+    assert "A: the band leaves out" in notes_of(ax)
 
 
 def test_notes_of_several_calls_are_one_text():

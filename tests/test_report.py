@@ -166,7 +166,7 @@ def verdict(rcl, low=None, high=None, nce=0.4, n_undefined=0, intervals=None):
     )
     evaluation = reports.evaluation_of([loss, Row("mine", nce, role="NCE")])
     text = Page(render(Report(replace(evaluation, intervals=intervals)))).text
-    return text.partition("Is it calibrated, and what")[2].partition(" Metrics ")[0]
+    return text.partition("Is it calibrated, and how much")[2].partition(" Metrics ")[0]
 
 
 @pytest.mark.parametrize(
@@ -176,14 +176,14 @@ def verdict(rcl, low=None, high=None, nce=0.4, n_undefined=0, intervals=None):
         ((20.0,), "from 0.400 to 0.320"),
         ((5.0,), "is not calibrated"), ((4.99,), "is slightly miscalibrated"),
         ((3.0, 1.0, 4.5), "is slightly miscalibrated: calibration would save 3.0 %"),
-        ((1.0,), "is slightly miscalibrated, as far as can be told without an interval"),
-        ((0.99,), "is well calibrated, as far as can be told without an interval"),
-        ((0.5, 0.1, 0.9), "is nearly calibrated"), ((0.5, 0.0, 0.9), "which may be chance"),
-        ((2.0, -1.0, 4.0), "is well calibrated"), ((9.0, -3.0, 20.0), "These data cannot tell"),
+        ((1.0,), "is slightly miscalibrated (no interval was computed)"),
+        ((0.99,), "is well calibrated (no interval was computed)"),
+        ((0.5, 0.1, 0.9), "is nearly calibrated"), ((0.5, 0.0, 0.9), "which may be due to chance"),
+        ((2.0, -1.0, 4.0), "is well calibrated"), ((9.0, -3.0, 20.0), "The data are inconclusive"),
         ((-0.5, -1.0, -0.1), "would make the cross-entropy 0.5 % worse"),
         ((-0.01,), "calibration would change nothing"), ((0.0, 0.0, 0.0), "would change nothing"),
         ((-np.inf,), "would make the cross-entropy infinite"),
-        ((-9.0, -20.0, 1.0), "too few to tell"), ((np.nan,), "It is not known: why"),
+        ((-9.0, -20.0, 1.0), "too few data to tell"), ((np.nan,), "could not be assessed: why"),
         ((100.0, None, None, np.inf), "Its cross-entropy is infinite"),
     ],
 )  # fmt: skip
@@ -194,7 +194,7 @@ def test_verdicts(numbers, words):
 def test_no_verdict_where_many_replicates_are_undefined():
     intervals = Intervals.of(1000, 0.95, "auto", None, 0)
     words = verdict(45.8, 44.8, 63.7, n_undefined=335, intervals=intervals)
-    assert "too few to tell" in words
+    assert "too few data to tell" in words
     assert "undefined in 335 of 1,000 replicates" in words
     words = verdict(45.8, 44.8, 63.7, n_undefined=50, intervals=intervals)
     assert "is not calibrated" in words

@@ -1,8 +1,8 @@
 """Error probability along the prior.
 
 The probability of error of Bayes decisions (solid), and of decisions at the best threshold
-(dashed), as a function of the prior. The area is in proportion to Cllr: what lies between both
-lines is lost by miscalibration.
+(dashed), as a function of the prior. The area below the solid line is proportional to Cllr, and the
+area between the lines is the loss from miscalibration.
 """
 
 import fastpsr as fp

@@ -1,6 +1,7 @@
 """Normalized Bayes error.
 
-Actual and minimum DCF along the prior. Above 1 it would be better to ignore the scores.
+Actual DCF (solid) and minimum DCF (dashed) along the prior, normalized. Above 1, it would be better
+to ignore the scores.
 """
 
 import fastpsr as fp

@@ -1,7 +1,7 @@
 """Maps of calibrators.
 
-What calibrators make of LLRs. The affine map extrapolates, the isotonic map ends with its training
-data.
+LLRs after calibration against LLRs before it. The affine map extrapolates; the isotonic map (PAV)
+is constant outside the range of its training data.
 """
 
 import fastpsr as fp

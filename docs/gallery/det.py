@@ -1,7 +1,7 @@
 """DET curve.
 
-The miss rate against the false-alarm rate, on probit axes, with a band by drawing speakers. The
-hollow marker is the least detection cost, the filled one the cost of decisions that are made with
+The miss rate against the false-alarm rate on probit axes, with a band from resampling speakers. The
+hollow marker is the lowest detection cost; the filled marker is the cost of Bayes decisions with
 the LLRs.
 """
 

@@ -1,7 +1,8 @@
 """Empirical cross-entropy.
 
-The ECE plot of forensics: cross-entropy in bits as a function of the prior, of the LLRs (solid),
-after PAV (dashed), and of LLRs that are all 0. A solid line above the last does harm.
+The ECE plot of forensic science: cross-entropy in bits along the prior, with the LLRs (solid),
+after PAV (dashed), and with all LLRs set to 0 (dotted). Where the solid line is above the dotted
+line, the LLRs do harm.
 """
 
 import fastpsr as fp

@@ -1,7 +1,6 @@
 """Metrics with intervals.
 
-Metrics of a table as bars, with their confidence intervals. Normalized metrics of a useful system
-are below 1.
+Metrics as bars, with confidence intervals. A useful system has normalized metrics below 1.
 """
 
 import fastpsr as fp

@@ -1,6 +1,7 @@
 """LLRs after PAV.
 
-LLRs after the best monotone map, against the LLRs themselves. Calibrated LLRs follow the diagonal.
+LLRs after the best monotone map (PAV) against the LLRs before it. Calibrated LLRs follow the
+diagonal.
 """
 
 import fastpsr as fp

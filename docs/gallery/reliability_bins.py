@@ -1,7 +1,7 @@
 """Reliability in bins.
 
-Frequencies in bins, whose distances from the mean posteriors the expected calibration error
-averages. Above are the numbers of samples.
+The frequency of class 1 in bins of its posterior. The expected calibration error averages the gaps
+between frequency and mean posterior. The upper panel shows the number of samples in each bin.
 """
 
 import fastpsr as fp

@@ -1,10 +1,10 @@
 """Figures: numbers of the library drawn with matplotlib.
 
 Every function takes results, or a mapping of names to results, and ``ax``; it forwards keywords to
-the artists and returns the axes. None changes a global style, and none shows a figure. A system
-that cannot be drawn is named in a note, with the reason. Notes are below the axes, and the legend
-of a figure below all of its axes: a figure without a layout engine gets the constrained one, which
-makes room for them.
+the artists and returns the axes. No function changes a global style or shows a figure. A note names
+each system that cannot be drawn, with the reason. Notes stand below the axes, and the legend of a
+figure below all of its axes: a figure without a layout engine gets the constrained one, which
+leaves space for them.
 """
 
 try:
@@ -13,7 +13,7 @@ except ModuleNotFoundError as _error:
     raise ImportError('plotting needs matplotlib: pip install "fastpsr[plot]"') from _error
 
 from fastpsr.plotting.bars import metric_bars
-from fastpsr.plotting.error_rates import det, roc
+from fastpsr.plotting.error_rates import det, precision_recall, roc
 from fastpsr.plotting.priors import ape, bayes_error, empirical_cross_entropy
 from fastpsr.plotting.reliability import reliability, reliability_bins
 from fastpsr.plotting.sample_size import sample_size
@@ -27,6 +27,7 @@ __all__ = [
     "empirical_cross_entropy",
     "metric_bars",
     "pav_map",
+    "precision_recall",
     "reliability",
     "reliability_bins",
     "roc",

@@ -22,9 +22,9 @@ Table = (
 #: Rows by metric.
 Bars = dict[str, Row]
 
-_LABEL_WIDTH = 11.5  # characters of all labels to an inch of the axis, if they do not touch
+_LABEL_WIDTH = 11.5  # characters per inch of the axis that fit without overlap
 _UNITS = {"nats": "Nats", "bits": "Bits"}
-_SHARES = {"fraction": 1.0, "percent": 100.0}  # what the whole is
+_SHARES = {"fraction": 1.0, "percent": 100.0}  # value of the whole
 
 
 @with_hints
@@ -45,7 +45,7 @@ def metric_bars(
     metrics : sequence of str, optional
         Names of the metrics to draw, in this order; by default all.
     reference : float, optional
-        A dashed line, such as 1: the naive system of normalized metrics.
+        Value of a dashed line, such as 1 for the naive system of normalized metrics.
     ax : Axes, optional
         By default a new figure's. Pass all systems at once.
     **kwargs
@@ -54,17 +54,17 @@ def metric_bars(
     Returns
     -------
     Axes
-        Values without a bar, and those beyond the axes, are named in a text.
+        Notes name values without a bar and values beyond the axes.
 
     Notes
     -----
-    Fractions and percentages are drawn in percent, or as fractions beside metrics of other units.
+    Fractions and percentages are drawn in percent, or as fractions if other units are present.
     Mappings of floats have no units.
 
     Raises
     ------
     ValueError
-        For other types, and for names in `metrics` that no system has.
+        For other types, and for `metrics` that no system has.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def metric_bars(
 
 
 def _tables(systems: Any) -> dict[str, Bars]:
-    """Return rows by metric, of each system and group by its name, "" for a single one."""
+    """Return rows by metric, for each system and group by name ("" for a single one)."""
     named = {"": systems} if _is_of_numbers(systems) else as_mapping(systems)
     tables: dict[str, Bars] = {}
     for name, table in named.items():
@@ -117,7 +117,7 @@ def _tables(systems: Any) -> dict[str, Bars]:
             if row.metric in bars:
                 raise ArgumentError(
                     argument,
-                    f"must have one value of each metric, but {row.metric} is there twice",
+                    f"must have one value for each metric, but {row.metric} occurs twice",
                     remedy="pass a mapping of systems' names to lists of results",
                 )
             bars[row.metric] = row
@@ -152,7 +152,7 @@ def _is_of_numbers(table: Any) -> bool:
 
 
 def _in_one_unit(tables: Mapping[str, Bars], names: Sequence[str]) -> tuple[dict[str, Bars], str]:
-    """Return fractions and percentages alike, and the label of the axis."""
+    """Return values with fractions and percentages in the same unit, and the label of the axis."""
     units = {table[name].unit for table in tables.values() for name in names if name in table}
     unit, label = "fraction", _UNITS.get(" ".join(sorted(units)), "Value")
     if units and units <= set(_SHARES):
@@ -167,7 +167,7 @@ def _in_one_unit(tables: Mapping[str, Bars], names: Sequence[str]) -> tuple[dict
 
 
 def _converted(row: Row, unit: str) -> Row:
-    """Return a fraction or percentage in either unit, and anything else as it is."""
+    """Return a fraction or percentage in the unit, and other values unchanged."""
     if row.unit not in _SHARES:
         return row
     factor = _SHARES[unit] / _SHARES[row.unit]
@@ -176,9 +176,9 @@ def _converted(row: Row, unit: str) -> Row:
 
 
 def _draw_bars(canvas: Canvas, system: str, rows: Mapping[float, Row], width: float) -> None:
-    """Draw the finite values at their places, and note the others."""
+    """Draw the finite values, and note the others."""
     style = canvas.style(system, width=width)
-    if style.get("linestyle") == "-.":  # its color is there already: it gets stripes
+    if style.get("linestyle") == "-.":  # the colors repeat: add stripes
         style |= {"hatch": "////", "edgecolor": "white", "linewidth": 0.0, "linestyle": "-"}
         style |= canvas.options
     finite = {x: row.value for x, row in rows.items() if np.isfinite(row.value)}
@@ -193,20 +193,20 @@ def _draw_bars(canvas: Canvas, system: str, rows: Mapping[float, Row], width: fl
 
 
 def _draw_intervals(canvas: Canvas, system: str, rows: Mapping[float, Row], capsize: float) -> None:
-    """Draw the finite intervals of finite values, which may lie beside these."""
+    """Draw the finite intervals of finite values; an interval may exclude its value."""
     for x, row in rows.items():
         if not np.isfinite(row.value) or row.low is None or row.high is None:
             continue
         half = (row.high - row.low) / 2.0
         if np.isinf(half):
-            canvas.note(system, f"the interval of {row.metric} reaches infinity, and is not drawn")
+            canvas.note(system, f"the interval of {row.metric} is infinite and not drawn")
         elif half >= 0.0:
             canvas.ax.errorbar(x, row.low + half, half, fmt="none", ecolor="0.15", elinewidth=1.2,
                                capsize=capsize, capthick=1.2)  # fmt: skip
 
 
 def _limit(canvas: Canvas, tables: Mapping[str, Bars], names: Sequence[str], least: float) -> None:
-    """End the axis where the bars of most systems do, by metric, and note which go beyond."""
+    """Limit the axis to the bars of most systems, by metric, and note which bars exceed it."""
     end = least
     for name in names:
         rows = [table[name] for table in tables.values() if name in table]

@@ -15,7 +15,7 @@ from fastpsr.data import Floats, Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.plotting.systems import as_mapping, check_system
 
-#: Okabe and Ito's colors, told apart with any kind of color vision, then three of Tol's.
+#: Colors of Okabe and Ito, distinct for all kinds of color vision, then three of Tol.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255",
           "#999933", "#332288")  # fmt: skip
 #: Labels of axes: logarithms are natural in all figures.
@@ -27,9 +27,9 @@ _LEGEND_WIDTH = 15  # characters of a legend to an inch of the figure
 _NOTE_WIDTH = 17  # characters of a note
 _LABEL_WIDTH = 13.5  # characters of the label of an axis
 _HANDLE_WIDTH = 6  # characters that a handle and the space around it take
-_MOST = 3.0  # times what is usual: wider systems do not stretch the axes
+_MOST = 3.0  # times the median: systems with a wider range do not stretch the axes
 _INDENT = "  "  # of the lines that continue a note
-#: Ids of artists, by which further calls on the same axes know them.
+#: Ids by which further calls on the same axes recognize artists.
 _SYSTEM, _GUIDE, _LEGEND, _NOTES = (
     f"fastpsr {kind}" for kind in ("system", "guide", "legend", "notes")
 )
@@ -50,12 +50,12 @@ class Canvas:
     options : dict
         Keywords for the artists, as the caller of the figure gave them.
     artist : type
-        Of the artists, which knows aliases such as ``lw``.
+        Type of the artists, which defines aliases such as ``lw``.
 
     Attributes
     ----------
     view : tuple of float
-        Ends of both axes that stay in view, since something is drawn there: left, right, bottom,
+        Range that stays in view, because the axes already show data there: left, right, bottom,
         top.
     bands : dict of str to Band
         Bands by the names of the systems.
@@ -78,7 +78,7 @@ class Canvas:
 
     @property
     def ax(self) -> Axes:
-        """The axes; made when they are first drawn on, so that wrong input leaves no figure."""
+        """The axes, created at first use, so that invalid input leaves no empty figure."""
         if self._ax is None:
             import matplotlib.pyplot as plt
 
@@ -100,19 +100,19 @@ class Canvas:
         calibrated: bool = False,
         problem: Callable[[Result], str] = lambda result: "",
     ) -> dict[str, Result]:
-        """Return what can be drawn, by name; note in words why a system cannot be drawn.
+        """Return the results to draw, by name; add a note for each system that cannot be drawn.
 
         Parameters
         ----------
         systems : result, Predictions, or mapping of names to these
         kind : type
-            Of the results.
+            Type of the results.
         make : callable, optional
-            What makes a result of binary predictions; without, no predictions are taken.
+            Computes a result from binary predictions; without it, predictions are refused.
         band : Band, or mapping of names to Band, optional
             Bands of the curve that `make` returns.
         calibrated : bool
-            Whether raw scores are of no use.
+            Whether raw scores are refused.
         problem : callable
             Returns a reason to skip a result, or "".
         """
@@ -136,7 +136,7 @@ class Canvas:
         return results
 
     def style(self, name: str, **defaults: Any) -> dict[str, Any]:
-        """Return keywords for a system's artist: own color and label, then what was given."""
+        """Return keywords for the artist of a system: its color and label, then the user's."""
         label = f"\u200b{name}" if name.startswith("_") else name  # else hidden in legends
         n_rounds, place = divmod(self._n_drawn, len(COLORS))
         look = {"color": COLORS[place], "gid": f"{_SYSTEM} {self._n_drawn}", "label": label or None}
@@ -159,8 +159,8 @@ class Canvas:
     def fill(self, name: str, line: Line2D, x: Floats, low: Floats, high: Floats) -> None:
         """Fill the band of a system, and note how many replicates it leaves out.
 
-        Where it is infinite it is filled to the ends of the axes as they are. The more systems
-        there are, the less opaque are their bands.
+        Infinite ends are drawn at the present limits of the axes. The more systems there are, the
+        more transparent the bands are.
         """
         bottom, top = self.ax.get_ylim()
         low, high = (
@@ -170,10 +170,10 @@ class Canvas:
         self.ax.fill_between(x, low, high, color=line.get_color(), alpha=alpha, linewidth=0.0)
         n_undefined = self.bands[name].n_undefined if name in self.bands else 0
         if n_undefined:
-            self.note(name, f"a class is missing in {n_undefined} replicates of the band")
+            self.note(name, f"the band leaves out {n_undefined} replicates that lack a class")
 
     def limit_scores(self, spans: Mapping[str, tuple[float, float]]) -> None:
-        """End the x axis where usual systems do, and note which go beyond."""
+        """Limit the x axis to the range of most systems, and note which systems exceed it."""
         if not spans:
             return
         widest = common_end([high - low for low, high in spans.values()])
@@ -183,11 +183,11 @@ class Canvas:
         left, right = min(first - margin, self.view[0]), max(last + margin, self.view[1])
         for name, (low, high) in spans.items():
             if low < left or high > right:
-                self.note(name, f"scores of {low:.3g} to {high:.3g} lie beyond the axes in part")
+                self.note(name, f"scores from {low:.3g} to {high:.3g} lie partly beyond the axes")
         self.ax.set_xlim(left, right)
 
     def limit_heights(self, end: float, tops: Mapping[str, float], what: str) -> None:
-        """Let the y axis go from 0 to an end, and note which systems go beyond."""
+        """Limit the y axis to 0 up to an end, and note which systems exceed it."""
         end = max(end, self.view[3])
         for name, top in tops.items():
             if top > end:
@@ -195,15 +195,15 @@ class Canvas:
         self.ax.set_ylim(0.0, end or None)
 
     def note(self, name: str, words: str) -> None:
-        """Add a note about a system, to be written into the figure."""
+        """Add a note about a system, which `finish` writes below the axes."""
         self._notes.append(f"{name}: {words}" if name else words)
 
     def guide(self, name: str, x: Any, y: Any, **style: Any) -> None:
-        """Draw a gray line, such as the identity, unless it is there already."""
+        """Draw a gray reference line, such as the identity, unless the axes have it already."""
         gid = f"{_GUIDE} {name}"
         if all(line.get_gid() != gid for line in self.ax.lines):
             look = {"color": GRAY, "linewidth": 1.0, "label": name, "zorder": 1.0, **style}
-            self.ax.add_artist(Line2D(x, y, gid=gid, **look))  # which bounds no view
+            self.ax.add_artist(Line2D(x, y, gid=gid, **look))  # without effect on the limits
 
     def key(self, name: str, **style: Any) -> None:
         """Add an entry to the legend."""
@@ -217,12 +217,12 @@ class Canvas:
         _write_legend(figure)
         _write_notes(ax, self._notes, max(int(_NOTE_WIDTH * self.width), 24))
         if isinstance(figure, Figure) and figure.get_layout_engine() is None:
-            figure.set_layout_engine("constrained")  # which makes room for what is below
+            figure.set_layout_engine("constrained")  # leaves space for legend and notes
         return ax
 
 
 def second(style: Mapping[str, Any]) -> dict[str, Any]:
-    """Return keywords for the second line of a system, which is not in the legend."""
+    """Return keywords for the second line of a system, without an entry in the legend."""
     line = _SECOND.get(style.get("linestyle", "-"), "--")
     return {**style, "linestyle": line, "label": None}
 
@@ -242,7 +242,7 @@ def common_end(ends: Collection[float]) -> float:
 
 
 def take_notes(ax: Axes) -> str:
-    """Return what a figure says in words, a line each, and remove it from the figure."""
+    """Return the notes of a figure, one per line, and remove them from the figure."""
     notes = ""
     for text in [text for text in ax.texts if text.get_gid() == _NOTES]:
         notes = text.get_text()
@@ -251,7 +251,7 @@ def take_notes(ax: Axes) -> str:
 
 
 def _checked_bands(bands: Bands, systems: Mapping[str, Any], curve: str) -> dict[str, Band]:
-    """Return bands by the names of the systems; raise unless they are of a curve."""
+    """Return bands by the names of the systems; raise unless they are bands of the curve."""
     named: dict[str, Any] = as_mapping(bands)
     for name, band in named.items():
         kind = band.curve if isinstance(band, Band) else type(band).__name__
@@ -268,17 +268,17 @@ def _checked_bands(bands: Bands, systems: Mapping[str, Any], curve: str) -> dict
 
 
 def _wrapped(label: str, inches: float) -> str:
-    """Return the label of an axis in as many lines as its length takes."""
+    """Return the label of an axis, wrapped to the length of the axis."""
     return textwrap.fill(label, max(int(_LABEL_WIDTH * inches), 12), break_long_words=False)
 
 
 def is_guide(artist: Any) -> bool:
-    """Whether an artist is a guide or a key of the legend, not a system's."""
+    """Whether an artist is a guide or a key of the legend, and belongs to no system."""
     return isinstance(artist, Line2D) and (artist.get_gid() or "").startswith(_GUIDE)
 
 
 def _write_notes(ax: Axes, notes: list[str], width: int) -> None:
-    """Add notes to those of the axes, below the label of the x axis."""
+    """Add notes to the axes, below the label of the x axis and the present notes."""
     lines = dict.fromkeys([*take_notes(ax).splitlines(), *notes])
     if not lines:
         return
@@ -286,7 +286,7 @@ def _write_notes(ax: Axes, notes: list[str], width: int) -> None:
         textwrap.fill(line, width, break_on_hyphens=False, subsequent_indent=_INDENT)
         for line in lines
     ]
-    ax.set_xlabel(ax.get_xlabel() or " ")  # below which they are: an empty one has no place
+    ax.set_xlabel(ax.get_xlabel() or " ")  # notes stand below it: an empty label has no position
     ax.annotate(
         "\n".join(wrapped), (0.0, 0.0), xycoords=("axes fraction", ax.xaxis.label),
         xytext=(0.0, -4.0), textcoords="offset points", ha="left", va="top", fontsize="small",
@@ -295,7 +295,7 @@ def _write_notes(ax: Axes, notes: list[str], width: int) -> None:
 
 
 def _write_legend(figure: Any) -> None:
-    """Give a figure one legend of the systems, then the guides, of all its axes, below these."""
+    """Place one legend below the axes of a figure: the systems of all axes, then the guides."""
     for legend in [legend for legend in figure.legends if legend.get_gid() == _LEGEND]:
         legend.remove()
     entries: list[tuple[str, Any]] = []

@@ -1,4 +1,4 @@
-"""The DET and the ROC: error rates of detectors, on probit and on linear axes."""
+"""The DET and the ROC, and precision over recall: rates of detectors along the threshold."""
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from fastpsr.curves import Roc
-from fastpsr.curves import roc as roc_of
+from fastpsr import curves
+from fastpsr.curves import PrecisionRecall, Roc
 from fastpsr.data import Floats, Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import ActDCF, MinDCF
@@ -44,29 +44,29 @@ def det(
     Parameters
     ----------
     systems : Roc, Predictions, or mapping of names to these
-        Results of :func:`fastpsr.roc`, or binary predictions.
+        Results of :func:`fastpsr.roc`, or labeled predictions.
     operating_points : sequence of MinDCF and ActDCF
-        Marked on each curve: where the cost is lowest (``MinDCF``, hollow), and where Bayes
-        decisions with the LLRs lie (``ActDCF``, filled), which needs predictions.
+        Points to mark on each curve: the lowest cost (``MinDCF``, hollow markers), and the Bayes
+        decisions with the LLRs (``ActDCF``, filled markers; needs predictions).
     band : Band, or mapping of names to Band, optional
         Results of ``fp.band(fp.roc, predictions)``, drawn as shaded areas.
     class_ : int, optional
-        Of several classes: the class that is told from the rest.
+        The class to draw against the rest; needed for predictions of more than two classes.
     ax : Axes, optional
-        It gets probit axes, with rates as limits.
+        By default a new figure's. The axes get probit scales; their limits are rates.
     **kwargs
         For the lines (``Axes.plot``).
 
     Returns
     -------
     Axes
-        Rates of 0 and 1 lie infinitely far. The axes reach down to the smallest rate above 0, but
-        not below 0.001 %, and up to 50 %, or to 99 % for systems that hardly rank.
+        Rates of 0 and 1 have no place on probit axes. The axes reach from the smallest rate above
+        0, but at least 0.001 %, to 50 %, or to 99 % for systems near chance.
 
     Raises
     ------
     ValueError
-        For anything that is not labeled and binary, and ``ActDCF`` of a
+        For data that are not labeled and binary, and for ``ActDCF`` with a
         :class:`fastpsr.curves.Roc`.
 
     Examples
@@ -83,28 +83,25 @@ def det(
             raise ArgumentError("operating_points", f"must be MinDCF or ActDCF, not {point!r}")
     canvas = Canvas(ax, kwargs)
     named = as_mapping(systems, class_)
-    curves = canvas.results(named, Roc, roc_of, band=band, problem=_all_equal)
+    rates = canvas.results(named, Roc, curves.roc, band=band, problem=_all_equal)
     is_new = _set_probit_axes(canvas.ax)
     limits = [] if is_new else [canvas.view]
     marked: list[tuple[str, str, float, float]] = []
-    for name, curve in curves.items():
+    for name, curve in rates.items():
         color = canvas.draw(name, curve, _P_FA, _P_MISS).get_color()
         marked += _mark(canvas, name, curve, named[name], operating_points, color)
         if not ((curve.p_fa > 0.0) & (curve.p_miss > 0.0)).any():
-            canvas.note(name, "a threshold parts the classes: no errors to draw")
+            canvas.note(name, "a threshold separates the classes: there are no errors to draw")
         limits.append(_limits(curve))
     _limit_rates(canvas, limits, marked)
-    if is_new and curves:
-        also = ", and operating points there," if operating_points else ""
+    if is_new and rates:
+        also = ", and operating points with such rates," if operating_points else ""
         canvas.note("", f"rates of 0 and 100 %{also} lie beyond the axes")
     return canvas.finish("False-alarm rate (%)", "Miss rate (%)")
 
 
 def _set_probit_axes(ax: Axes) -> bool:
-    """Let both axes be of rates from 0 to 1, drawn at their probit; return whether they were not.
-
-    Both ends lie beyond what can be shown.
-    """
+    """Set probit scales on both axes, for rates between 0 and 1; return whether they are new."""
     if ax.get_xscale() == "function":
         return False
     ax.set_xscale("function", functions=(_probit, _rate))
@@ -135,7 +132,7 @@ def _percent(rate: float, _: object = None) -> str:
 
 
 class _Ticks(FixedLocator):
-    """Fixed ticks, as many as their labels have room for beside each other."""
+    """Fixed ticks, as many as fit without overlapping labels."""
 
     def __call__(self) -> Any:
         axis: Any = self.axis
@@ -152,7 +149,7 @@ class _Ticks(FixedLocator):
 
 
 def _limits(curve: Roc) -> tuple[float, float, float, float]:
-    """Return the ends of both axes for a curve."""
+    """Return the limits of both axes for a curve."""
     nearest = np.argmin(np.abs(curve.p_fa - curve.p_miss))
     hardly = max(curve.p_fa[nearest], curve.p_miss[nearest]) > 0.3
     top = _TOP_OF_CHANCE if hardly else _TOP
@@ -160,7 +157,7 @@ def _limits(curve: Roc) -> tuple[float, float, float, float]:
 
 
 def _low(rates: Floats, top: float) -> float:
-    """Return the tick below the smallest rate above 0 that is not the only one."""
+    """Return the tick below the smallest rate between 0 and the upper end."""
     inner = rates[(rates > 0.0) & (rates < top)]
     if not inner.size:
         return 1e-3
@@ -180,7 +177,7 @@ def _limit_rates(
     for name, point, p_fa, p_miss in marked:
         is_shown = left <= p_fa <= right and low <= p_miss <= high
         if not is_shown and 0.0 < min(p_fa, p_miss) <= max(p_fa, p_miss) < 1.0:
-            canvas.note(name, f"{point} is beyond the axes: {p_fa:.3%} false alarms, "
+            canvas.note(name, f"{point} lies beyond the axes: {p_fa:.3%} false alarms, "
                         f"{p_miss:.3%} misses")  # fmt: skip
     whole = [_LEAST, 1.0 - _LEAST]
     canvas.guide("equal rates", whole, whole, linestyle=":")
@@ -235,11 +232,11 @@ def _rates(
 
 
 def _all_equal(curve: Roc) -> str:
-    """Say what is wrong with a curve of one step."""
-    return "" if curve.threshold.size > 2 else "all scores are equal, which is no curve"
+    """Return a reason to skip a curve of one step, or ""."""
+    return "" if curve.threshold.size > 2 else "all scores are equal, so there is no curve"
 
 
-_ENDS = (0.05, 0.1, 0.2, 0.5, 1.0)  # of the false-alarm rates that are drawn
+_ENDS = (0.05, 0.1, 0.2, 0.5, 1.0)  # upper ends of the axis of false-alarm rates
 
 
 @with_hints
@@ -257,13 +254,13 @@ def roc(
     Parameters
     ----------
     systems : Roc, Predictions, or mapping of names to these
-        Results of :func:`fastpsr.roc`, or binary predictions that are given to it.
+        Results of :func:`fastpsr.roc`, or labeled predictions.
     hull : bool
         Whether to add the convex hull, dashed.
     band : Band, or mapping of names to Band, optional
         Results of ``fp.band(fp.roc, predictions)``, drawn as shaded areas.
     class_ : int, optional
-        Of predictions of several classes: the class that is told from the rest.
+        The class to draw against the rest; needed for predictions of more than two classes.
     ax : Axes, optional
         By default a new figure's.
     **kwargs
@@ -272,18 +269,18 @@ def roc(
     Returns
     -------
     Axes
-        A system that cannot be drawn is named in a text, with the reason. Of good systems the
-        corner is drawn that they are told apart in: rates up to 5, 10, 20 or 50 %, at least 4 times
-        the equal error rate of most systems.
+        A note names each system that cannot be drawn, with the reason. For good systems the axes
+        show only the upper left corner, where the curves differ: rates up to 5, 10, 20 or 50 %, at
+        least 4 times the equal error rate of most systems.
 
     Raises
     ------
     ValueError
-        For anything that is not labeled and binary.
+        For data that are not labeled and binary.
 
     Notes
     -----
-    Curves keep the vertices that can be told apart on any screen, on linear, log or probit axes.
+    Curves keep the vertices that a screen can resolve on linear, log or probit axes.
 
     Examples
     --------
@@ -296,15 +293,15 @@ def roc(
     """
     canvas = Canvas(ax, kwargs)
     named = as_mapping(systems, class_)
-    curves = canvas.results(named, Roc, roc_of, band=band, problem=_all_equal)
-    for name, curve in curves.items():
+    rates = canvas.results(named, Roc, curves.roc, band=band, problem=_all_equal)
+    for name, curve in rates.items():
         line = canvas.draw(name, curve, _P_FA, _p_hit)
         if hull:
             corners = curve.hull
             canvas.ax.plot(curve.p_fa[corners], 1.0 - curve.p_miss[corners], linestyle="--",
                            linewidth=1.0, color=line.get_color())  # fmt: skip
             canvas.key("convex hull", linestyle="--")
-    _limit_corner(canvas, curves)
+    _limit_corner(canvas, rates)
     return canvas.finish("False-alarm rate", "Hit rate (1 - miss rate)")
 
 
@@ -313,7 +310,7 @@ def _p_hit(curve: Roc) -> Floats:
 
 
 def _limit_corner(canvas: Canvas, curves: Mapping[str, Roc]) -> None:
-    """End the axes at the corner of 4 times the equal error rate of most systems."""
+    """Limit the axes to the corner of 4 times the equal error rate of most systems."""
     rates = {
         name: float(np.maximum(curve.p_fa, curve.p_miss).min()) for name, curve in curves.items()
     }
@@ -321,12 +318,71 @@ def _limit_corner(canvas: Canvas, curves: Mapping[str, Roc]) -> None:
     least = min(max(4.0 * usual, 0.98 * (1.0 - canvas.view[2])), 1.0)
     end = min(end for end in _ENDS if end >= least)
     if end < 1.0:
-        canvas.note("", f"the corner of rates up to {100.0 * end:g} %")
+        canvas.note("", f"the axes only show rates up to {100.0 * end:g} %")
     else:
         canvas.guide("chance", [0.0, 1.0], [0.0, 1.0], linestyle=":")
     for name, rate in rates.items():
         if rate > end:
-            canvas.note(name, "beyond the axes")
+            canvas.note(name, "the curve lies beyond the axes")
     canvas.ax.set_xlim(-0.01 * end, 1.01 * end)
     canvas.ax.set_ylim(1.0 - 1.01 * end, 1.0 + 0.01 * end)
     canvas.ax.set_aspect("equal")
+
+
+@with_hints
+def precision_recall(
+    systems: PrecisionRecall | Predictions | Mapping[str, PrecisionRecall | Predictions],
+    *,
+    band: Bands = None,
+    class_: int | None = None,
+    ax: Axes | None = None,
+    **kwargs: Any,
+) -> Axes:
+    """Draw the precision against the recall, in steps.
+
+    Parameters
+    ----------
+    systems : PrecisionRecall, Predictions, or mapping of names to these
+        Results of :func:`fastpsr.precision_recall`, or labeled predictions.
+    band : Band, or mapping of names to Band, optional
+        Results of ``fp.band(fp.precision_recall, predictions)``, drawn as shaded areas.
+    class_ : int, optional
+        The class to draw against the rest; needed for predictions of more than two classes.
+    ax : Axes, optional
+        By default a new figure's.
+    **kwargs
+        For the lines (``Axes.plot``).
+
+    Returns
+    -------
+    Axes
+        The area below a curve is the average precision. A dotted line marks the precision of
+        chance, which is the prior of the class; results do not hold it, so that only predictions
+        have this line. A note names each system that cannot be drawn, with the reason.
+
+    Raises
+    ------
+    ValueError
+        For data that are not labeled, or have more than two classes without `class_`.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> from matplotlib.figure import Figure
+    >>> data = fp.Predictions.from_raw_scores([0, 1, 0, 1], [1.0, 2.0, 3.0, 4.0])
+    >>> ax = fp.plotting.precision_recall({"A": data}, ax=Figure().subplots())
+    >>> ax.lines[0].get_xydata().round(3).tolist()
+    [[1.0, 0.667], [0.5, 1.0], [0.0, 1.0]]
+    """
+    canvas = Canvas(ax, kwargs)
+    named = as_mapping(systems, class_)
+    results = canvas.results(named, PrecisionRecall, curves.precision_recall, band=band)
+    for name, curve in results.items():
+        look = canvas.style(name, drawstyle="steps-post")
+        canvas.draw(name, curve, attrgetter("recall"), attrgetter("precision"), look)
+        data = named[name]
+        if isinstance(data, Predictions):
+            prior = float(data.priors[1])
+            canvas.guide(f"chance ({prior:.3g})", [0.0, 1.0], [prior, prior], linestyle=":")
+    canvas.ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
+    return canvas.finish("Recall", "Precision")

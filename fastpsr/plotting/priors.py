@@ -15,8 +15,8 @@ from fastpsr.plotting.canvas import PRIOR, Bands, Canvas, common_end, second
 
 Systems = BayesErrorCurve | Predictions | Mapping[str, BayesErrorCurve | Predictions]
 _PRIORS = attrgetter("prior_log_odds")
-_RANKS_ALONE = "raw scores have no actual error, only the minimum"
-_HIGHEST = 1.5  # normalized errors, and bits, above it lie beyond the axes
+_RANKS_ALONE = "raw scores have only a minimum error, no actual error"
+_HIGHEST = 1.5  # upper end of the axis, of normalized errors or bits
 
 
 @with_hints
@@ -25,13 +25,13 @@ def bayes_error(
 ) -> Axes:
     """Draw the normalized Bayes error: actual and minimum normalized DCF along the prior.
 
-    The distance between a system's solid and dashed line is what calibration would save; above 1 a
+    Calibration could remove the gap between the solid and the dashed line of a system. Above 1, a
     constant decision would be better.
 
     Parameters
     ----------
     systems : BayesErrorCurve, Predictions, or mapping of names to these
-        Results of :func:`fastpsr.bayes_error`, or binary predictions that are given to it.
+        Results of :func:`fastpsr.bayes_error`, or binary predictions.
     band : Band, or mapping of names to Band, optional
         Results of ``fp.band(fp.bayes_error, predictions)``, drawn as shaded areas.
     ax : Axes, optional
@@ -42,13 +42,13 @@ def bayes_error(
     Returns
     -------
     Axes
-        A system that cannot be drawn is named in a text, with the reason. Errors above 1.5 lie
-        beyond the axes, and the text says how high they go.
+        Notes name each system that cannot be drawn, with the reason, and errors above 1.5, which
+        lie beyond the axes.
 
     Raises
     ------
     ValueError
-        For anything that is not labeled and binary.
+        For data that are not labeled and binary.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def ape(systems: Systems, *, band: Bands = None, ax: Axes | None = None, **kwarg
     Parameters
     ----------
     systems : BayesErrorCurve, Predictions, or mapping of names to these
-        Results of :func:`fastpsr.bayes_error`, or binary predictions that are given to it.
+        Results of :func:`fastpsr.bayes_error`, or binary predictions.
     band : Band, or mapping of names to Band, optional
         Results of ``fp.band(fp.bayes_error, predictions)``, drawn as shaded areas.
     ax : Axes, optional
@@ -91,12 +91,12 @@ def ape(systems: Systems, *, band: Bands = None, ax: Axes | None = None, **kwarg
     Returns
     -------
     Axes
-        A system that cannot be drawn is named in a text, with the reason.
+        A note names each system that cannot be drawn, with the reason.
 
     Raises
     ------
     ValueError
-        For anything that is not labeled and binary.
+        For data that are not labeled and binary.
 
     References
     ----------
@@ -129,7 +129,7 @@ def _draw(
 ) -> None:
     """Draw a solid and a dashed line of each system, by the attributes of the curves.
 
-    A series that is nowhere finite is not drawn, for which there is a note.
+    A note replaces a series without finite values.
     """
     for name, curve in results.items():
         style = canvas.style(name)
@@ -145,14 +145,14 @@ def _draw(
 
 
 def _guide(canvas: Canvas, results: Mapping[str, Any], key: str, attribute: str) -> None:
-    """Draw what is the same of all systems."""
+    """Draw a reference line that all systems share."""
     for curve in results.values():
         x = curve.prior_log_odds
         canvas.guide(key, x, getattr(curve, attribute), linestyle=":")
 
 
 def _highest(values: Floats) -> float:
-    """Return the highest finite value, 0 without any."""
+    """Return the highest finite value, or 0 if there is none."""
     return float(values[np.isfinite(values)].max(initial=0.0))
 
 
@@ -163,27 +163,27 @@ def empirical_cross_entropy(
     ax: Axes | None = None,
     **kwargs: Any,
 ) -> Axes:
-    """Draw the empirical cross-entropy along the prior: raw, after PAV, and of LLR 0.
+    """Draw the empirical cross-entropy along the prior: raw, after PAV, and for LLR = 0.
 
     Parameters
     ----------
     systems : CrossEntropyCurve, Predictions, or mapping of names to these
-        Results of :func:`fastpsr.empirical_cross_entropy`, or binary predictions given to it.
+        Results of :func:`fastpsr.empirical_cross_entropy`, or binary predictions.
     ax : Axes, optional
         By default a new figure's.
     **kwargs
-        For the lines (``Axes.plot``): raw LLRs are solid, those after PAV dashed.
+        For the lines (``Axes.plot``): raw LLRs are solid, LLRs after PAV dashed.
 
     Returns
     -------
     Axes
-        A system that cannot be drawn is named in a text, with the reason, as is a cross-entropy
-        that is infinite or beyond the axes: above 1.5 bits, or far above that of the other systems.
+        Notes name each system that cannot be drawn, with the reason, and each cross-entropy that is
+        infinite or lies beyond the axes: above 1.5 bits, or far above the other systems.
 
     Raises
     ------
     ValueError
-        For raw scores, and anything that is not labeled and binary.
+        For raw scores, and for data that are not labeled and binary.
 
     References
     ----------
@@ -204,14 +204,14 @@ def empirical_cross_entropy(
     results = canvas.results(
         systems, CrossEntropyCurve, curves.empirical_cross_entropy, calibrated=True
     )
-    why_not = "raw cross-entropy is infinite: an infinite LLR is wrong"
+    why_not = "raw cross-entropy is infinite, because an infinite LLR favors the wrong class"
     _draw(canvas, results, {"raw": "raw", "after PAV": "pav"}, why_not)
-    _guide(canvas, results, "LLR of 0", "null")
+    _guide(canvas, results, "LLR = 0", "null")
     tops = {
         name: _highest(curve.raw) for name, curve in results.items() if np.isfinite(curve.raw).any()
     }
     usual = common_end(tops.values()) or 1.0
-    # of good systems the half that they fill, beyond which the line of LLR 0 goes
+    # good systems fill half of the axis; the line of LLR = 0 goes beyond
     end = 2.1 * usual if usual < 0.5 else min(max(1.05 * usual, 1.05), _HIGHEST)
     canvas.limit_heights(end, tops, "raw cross-entropy")
     return canvas.finish(PRIOR, "Empirical cross-entropy (bits)")

@@ -47,13 +47,14 @@ def reliability(
     systems : Predictions, PavSteps, or mapping of names to these
         Posteriors or likelihoods; results of :func:`fastpsr.pav_steps` have no band.
     on : {"class", "confidence"}, optional
-        "class", the default of two, draws the posterior of class 1, or a curve for each class;
-        "confidence" the largest posterior against how often the most probable class is true.
+        "class" draws the posterior of class 1, or one curve for each of more than two classes;
+        "confidence" draws the largest posterior against the frequency with which the most probable
+        class is the true class. By default "class" for two classes, else "confidence".
     classes : sequence of int, optional
         Which classes to draw for ``on="class"``; by default all.
     band : {"confidence", "consistency"}, Band, mapping of names to Band, or None
-        "confidence" draws a bootstrap band, with Clopper-Pearson intervals where steps have one
-        class only; "consistency" that of :func:`fastpsr.consistency_band`.
+        "confidence" draws a bootstrap band, with Clopper-Pearson intervals at steps of a single
+        class; "consistency" draws the band of :func:`fastpsr.consistency_band`.
     n_resamples, confidence_level, resampling, seed
         Of the band, as for :func:`fastpsr.bootstrap`.
     ax : Axes, optional
@@ -68,7 +69,7 @@ def reliability(
     Raises
     ------
     ValueError
-        For raw scores, and anything unlabeled.
+        For raw scores and unlabeled data.
 
     Examples
     --------
@@ -103,7 +104,7 @@ def reliability(
             canvas.fill(name, line, points, area.low, area.high)
         elif isinstance(samples, Predictions) and band == "confidence":
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", RuntimeWarning)  # said in words
+                warnings.simplefilter("ignore", RuntimeWarning)  # a note says it
                 canvas.bands[name] = band_of(
                     curves.pav_steps, samples, steps.score_of(_points(steps)),
                     resampling=resampling, **settings,
@@ -116,9 +117,7 @@ def reliability(
 
 def _draw_steps(canvas: Canvas, name: str, steps: PavSteps) -> Line2D:
     if np.isnan(steps.score_log_odds):
-        raise ArgumentError(
-            "systems", "must be posteriors or likelihoods: raw scores are no forecast"
-        )
+        raise ArgumentError("systems", "must be posteriors or likelihoods, not raw scores")
     x, y = np.column_stack(steps.forecast).ravel(), np.repeat(steps.posterior, 2)
     is_corner = np.concatenate([[True], (np.diff(x) != 0.0) | (np.diff(y) != 0.0)])
     (line,) = canvas.ax.plot(x[is_corner], y[is_corner], **canvas.style(name))
@@ -136,16 +135,16 @@ def _finished(canvas: Canvas, on: On, event: str, after: str = "", *, zorder: fl
 
 
 def _points(steps: PavSteps) -> Floats:
-    """Return where the band is drawn: within the forecasts, and at their ends."""
+    """Return the posteriors at which the band is drawn: within the forecasts, and their ends."""
     tiny, (lowest, highest) = np.nextafter(0.0, 1.0), steps.forecast
     low, high = np.clip([lowest[0], highest[-1]], tiny, 1.0 - 1e-16)
     return np.unique([low, *_POINTS[(low < _POINTS) & (high > _POINTS)], high])
 
 
 def _confidence(steps: PavSteps, band: Band) -> tuple[Floats, Floats]:
-    """Return the ends of a band, which are never less than the intervals of steps of one class.
+    """Return the ends of a band, widened to the intervals of steps of a single class.
 
-    These are Clopper and Pearson's, with given priors worked in.
+    These are the intervals of Clopper and Pearson, converted to the given priors.
     """
     from scipy.special import betaincinv
 
@@ -170,10 +169,10 @@ def reliability_bins(
     ax: Axes | None = None,
     **kwargs: Any,
 ) -> Axes:
-    """Draw frequency against mean posterior in bins, whose differences the ECE averages.
+    """Draw the frequency against the mean posterior in bins; the ECE averages their differences.
 
-    A single system is drawn as bars with gaps, several as lines. Above are the numbers of samples
-    in the bins, on a log scale. Prefer :func:`reliability`, which needs no bins.
+    A single system is drawn as bars with gaps, several systems as lines. The upper panel shows the
+    number of samples in each bin, on a log scale. Prefer :func:`reliability`, which needs no bins.
 
     Parameters
     ----------
@@ -194,7 +193,7 @@ def reliability_bins(
     Raises
     ------
     ValueError
-        For raw scores and other types.
+        For raw scores and for other types.
 
     Examples
     --------
@@ -230,11 +229,11 @@ def reliability_bins(
 
 
 def _checked(ece: ECE | None, systems: Mapping[str, Any]) -> ECE:
-    """Return what is drawn of systems, by default the ECE that suits them."""
+    """Return the ECE to draw, by default the one that suits the systems."""
     if ece is not None and not isinstance(ece, ECE):
         raise ArgumentError("ece", f"must be an ECE, not {type(ece).__name__}")
     if ece is not None and ece.on == "classwise":
-        raise ArgumentError("ece", "must be of one event, not classwise: draw each class by itself")
+        raise ArgumentError("ece", "must not be classwise: draw each class separately")
     for value in systems.values():
         if not isinstance(value, Predictions):
             raise ArgumentError("systems", f"must be Predictions, or a mapping of names to these, "

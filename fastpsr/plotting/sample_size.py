@@ -20,13 +20,14 @@ def sample_size(
 ) -> Axes:
     """Draw the width of an interval against the number of units, both on logarithmic axes.
 
-    A circle marks the pilot, a star the number for the width that was asked for, a bar through the
-    star the interval of this number.
+    A circle marks the pilot, a star the number of units for the requested width, and a bar through
+    the star the interval of that number.
 
     Parameters
     ----------
     systems : SampleSize, or mapping of names to these
-        Results of :func:`fastpsr.sample_size`, all of samples, of clusters or of speakers.
+        Results of :func:`fastpsr.sample_size`, all with the same unit: samples, clusters or
+        speakers.
     ax : Axes, optional
         By default a new figure's.
     **kwargs
@@ -35,7 +36,7 @@ def sample_size(
     Returns
     -------
     Axes
-        An interval with no upper end is named in a text.
+        Notes name intervals without an upper limit.
 
     Raises
     ------
@@ -56,7 +57,7 @@ def sample_size(
     canvas = Canvas(ax, kwargs)
     counted = {size.drawn for size in as_mapping(systems).values() if isinstance(size, SampleSize)}
     if len(counted) > 1:
-        raise ArgumentError("systems", f"must all be of samples, clusters or speakers, not "
+        raise ArgumentError("systems", f"must all count samples, clusters or speakers, not "
                             f"{' and '.join(sorted(counted))}")  # fmt: skip
     labels = set()
     sizes: dict[str, SampleSize] = canvas.results(systems, SampleSize)
@@ -66,7 +67,7 @@ def sample_size(
         labels.add(f"Width of the {100.0 * size.pilot.confidence_level:g} % interval of "
                    f"{size.pilot.name}{unit}")  # fmt: skip
     canvas.key("pilot", marker="o", linestyle="none")
-    canvas.key("needed, with interval", marker="*", markersize=9.0, linestyle="none")
+    canvas.key("required, with interval", marker="*", markersize=9.0, linestyle="none")
     canvas.ax.set_xscale("log")
     canvas.ax.set_yscale("log")
     return canvas.finish(
@@ -84,4 +85,4 @@ def _draw(canvas: Canvas, name: str, size: SampleSize) -> None:
     if np.isfinite(high):
         canvas.ax.plot([low, high], [size.width] * 2, color=line.get_color(), marker="|")
     else:
-        canvas.note(name, f"more than {low:,.0f} {size.drawn}, with no upper limit")
+        canvas.note(name, f"more than {low:,.0f} {size.drawn} required, without upper limit")

@@ -1,4 +1,4 @@
-"""Scores: histograms, Tippett plots, and the maps that calibrators make of them."""
+"""Scores: histograms, Tippett plots, and the maps of calibrators."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -36,7 +36,7 @@ def score_histogram(
     systems : ScoreHistogram, Predictions, or mapping of names to these
         Results of :func:`fastpsr.score_histogram`, or binary predictions.
     spoof : array-like of bool, shape (N,), or mapping of names to these, optional
-        Which trials are spoofed: these are drawn apart from the non-targets, dotted.
+        Which trials are spoofed; they are drawn separately from the non-targets, dotted.
     ax : Axes, optional
         By default a new figure's.
     **kwargs
@@ -45,16 +45,17 @@ def score_histogram(
     Returns
     -------
     Axes
-        Infinite scores, and those beyond the axes, are named in a text.
+        Notes name infinite scores and scores beyond the axes.
 
     Raises
     ------
     ValueError
-        For anything that is not labeled and binary, raw scores beside LLRs, and other `spoof`.
+        For data that are not labeled and binary, for a mix of raw scores and LLRs, and for an
+        invalid `spoof`.
 
     Notes
     -----
-    Predictions have 4 times the cube root of the smaller class as bins, 10 to 200.
+    The number of bins is 4 times the cube root of the size of the smaller class, from 10 to 200.
 
     Examples
     --------
@@ -92,7 +93,7 @@ def score_histogram(
 
 
 def _histogram(predictions: Predictions) -> ScoreHistogram:
-    """Return a histogram with as many bins as the smaller class has samples for."""
+    """Return a histogram whose number of bins follows from the size of the smaller class."""
     smallest = min((n for n in predictions.class_sizes if n), default=0)
     return curves.score_histogram(predictions, round(min(max(4.0 * smallest ** (1 / 3), 10), 200)))
 
@@ -101,7 +102,7 @@ def _score_label(are_llrs: Iterable[bool]) -> str:
     """Return the label of the axis of scores, which must be of one kind."""
     kinds = set(are_llrs)
     if len(kinds) > 1:
-        raise ArgumentError("systems", "must all be LLRs, or all be raw scores: they share an axis")
+        raise ArgumentError("systems", "must be all LLRs or all raw scores: they share an axis")
     return "Score" if kinds == {False} else LLR
 
 
@@ -135,14 +136,14 @@ def _note_missing(canvas: Canvas, name: str, counts: ScoreHistogram) -> None:
     if (binned > 0.0).sum() == 1 and not counts.infinite.any():
         canvas.note(name, "all scores are equal, or in one bin")
     elif not binned.any():
-        canvas.note(name, "no finite scores")
+        canvas.note(name, "there are no finite scores")
 
 
 def _note_infinite(canvas: Canvas, name: str, what: str, shares: Iterable[float]) -> None:
-    """Note which shares of a class are at minus infinity and at infinity."""
+    """Note the shares of a class at minus infinity and at infinity."""
     for share, where in zip(shares, ("minus infinity", "infinity"), strict=True):
         if share > 0.0:
-            canvas.note(name, f"{100.0 * share:.3g} % of {what} at {where}, not drawn")
+            canvas.note(name, f"{100.0 * share:.3g} % of {what} at {where} are not drawn")
 
 
 @with_hints
@@ -160,7 +161,7 @@ def tippett(
     systems : TippettCurves, Predictions, or mapping of names to these
         Results of :func:`fastpsr.tippett`, or binary predictions.
     spoof : array-like of bool, shape (N,), or mapping of names to these, optional
-        Which trials of predictions are spoofed: these are drawn apart from the non-targets, dotted.
+        Which trials are spoofed; they are drawn separately from the non-targets, dotted.
     ax : Axes, optional
         By default a new figure's.
     **kwargs
@@ -169,12 +170,13 @@ def tippett(
     Returns
     -------
     Axes
-        Infinite scores, and those beyond the axes, are named in a text.
+        Notes name infinite scores and scores beyond the axes.
 
     Raises
     ------
     ValueError
-        For anything that is not labeled and binary, raw scores beside LLRs, and other `spoof`.
+        For data that are not labeled and binary, for a mix of raw scores and LLRs, and for an
+        invalid `spoof`.
 
     Examples
     --------
@@ -218,7 +220,8 @@ def tippett(
         across = canvas.ax.get_xaxis_transform()
         canvas.guide("zero", [0.0, 0.0], [0.0, 1.0], transform=across, color="0.8", label="_zero")
     canvas.ax.set_ylim(-0.01, 1.01)
-    return canvas.finish(x_label, "Share of trials at or above")
+    what = "LLR" if x_label == LLR else "score"
+    return canvas.finish(x_label, f"Share of trials at or above the {what}")
 
 
 @with_hints
@@ -235,12 +238,12 @@ def pav_map(
     Parameters
     ----------
     systems : PavSteps, Predictions, or mapping of names to these
-        Results of :func:`fastpsr.pav_steps`, or binary predictions that are given to it. The LLRs
-        of posteriors are their log-odds less those of the prior.
+        Results of :func:`fastpsr.pav_steps`, or labeled predictions. The LLRs of posteriors are
+        their log-odds minus the log-odds of the prior.
     band : Band, or mapping of names to Band, optional
         Results of ``fp.band(fp.pav_steps, predictions)``, drawn as shaded areas.
     class_ : int, optional
-        Of predictions of several classes: the class that is told from the rest.
+        The class to draw against the rest; needed for predictions of more than two classes.
     ax : Axes, optional
         By default a new figure's.
     **kwargs
@@ -249,13 +252,13 @@ def pav_map(
     Returns
     -------
     Axes
-        Steps of one class alone, which are mapped to infinite LLRs, are named in a text, as are
-        infinite scores and systems that cannot be drawn.
+        Notes name steps of a single class, whose LLRs are infinite, infinite scores, and systems
+        that cannot be drawn.
 
     Raises
     ------
     ValueError
-        For anything that is not labeled and binary, and raw scores beside LLRs.
+        For data that are not labeled and binary, and for a mix of raw scores and LLRs.
 
     Examples
     --------
@@ -292,24 +295,24 @@ def pav_map(
 
 
 def _shift(steps: PavSteps) -> float:
-    """Return what log-odds are above LLRs; 0 for scores that are no posteriors."""
+    """Return the difference of log-odds and LLRs for posteriors, and 0 for other scores."""
     return steps.prior_log_odds if steps.kind == "posteriors" else 0.0
 
 
 def _note_steps(canvas: Canvas, name: str, x: Any, y: Any) -> None:
-    """Note which steps are not drawn, and that there is only one."""
+    """Note steps that are not drawn, and curves of a single step."""
     if np.isinf(y).all():
-        canvas.note(name, "the classes do not overlap: PAV maps every score to infinity")
+        canvas.note(name, "the classes do not overlap: PAV maps each score to an infinite LLR")
         return
     if y[0] == y[-1]:
         canvas.note(name, "PAV maps all scores to one value")
     if np.isinf(y).any():
-        canvas.note("", "scores beyond the ends of a curve are mapped to infinity")
+        canvas.note("", "scores beyond the ends of a curve map to infinite LLRs")
     if np.isinf(x[np.isfinite(y)]).any():
         canvas.note(name, "infinite scores that PAV maps to finite LLRs lie beyond the axes")
 
 
-#: Kind of the scores that a calibrator of such predictions is given, and labels of the axes.
+#: By the kind of the training data: the kind of the scores on the x axis, and labels of both axes.
 _AXES: dict[str, tuple[ScoreKind, str, str]] = {
     "posteriors": ("logits", "Log-odds", "Log-odds after calibration"),
     "likelihoods": ("llrs", LLR, "LLR after calibration (natural logarithm)"),
@@ -326,7 +329,7 @@ def calibration_map(
     ax: Axes | None = None,
     **kwargs: Any,
 ) -> Axes:
-    """Draw the maps of fitted calibrators of binary tasks, such as the candidates of a choice.
+    """Draw the maps of fitted binary calibrators.
 
     Parameters
     ----------
@@ -342,12 +345,13 @@ def calibration_map(
     Returns
     -------
     Axes
-        Scores that are mapped to infinity are named in a text.
+        A note names calibrators that map scores to infinity.
 
     Raises
     ------
     ValueError
-        For calibrators that are not fitted, or to data of several classes or of different kinds.
+        For calibrators that are not fitted, or were fitted to more than two classes or to data of
+        different kinds.
 
     Examples
     --------
@@ -372,12 +376,12 @@ def calibration_map(
     x = np.linspace(low, high, 2_001)
     for name, calibrator in calibrators.items():
         if np.size(getattr(calibrator, "bias_", (0, 1))) > 2:
-            raise ArgumentError("systems", "must be fitted to two classes: others have no one axis")
+            raise ArgumentError("systems", "must be fitted to two classes")
         y = calibrator.transform(Predictions.of(kind, None, x)).scores
         finite = np.isfinite(y)
         canvas.ax.plot(x[finite], y[finite], **canvas.style(name))
         if not finite.all():
-            canvas.note(name, "scores that are mapped to infinity lie beyond the axes")
+            canvas.note(name, "the calibrator maps some scores to infinity, beyond the axes")
     if x_label != "Score":
         canvas.guide("identity", [low, high], [low, high], linestyle=":")
     return canvas.finish(x_label, y_label)

@@ -38,7 +38,7 @@ def as_mapping(systems: Any, class_: int | None = None) -> dict[str, Any]:
 
 
 def check_system(name: str, value: Any, kind: type[Any], takes: bool, calibrated: bool) -> None:
-    """Raise unless a system is a result, or predictions that one can be made of."""
+    """Raise unless a system is a result, or predictions from which a result can be computed."""
     called = f"systems[{name!r}]" if name else "systems"
     if isinstance(value, kind):
         return
@@ -57,7 +57,7 @@ def check_system(name: str, value: Any, kind: type[Any], takes: bool, calibrated
             f"must be binary, not of {value.n_classes} classes",
             remedy="take one class c against the rest, "
             "fp.Predictions.from_posteriors(y_true == c, posteriors[:, c]), "
-            "or class_=c of det, roc and pav_map",
+            "or class_=c of det, roc, precision_recall and pav_map",
         )
     if calibrated:
         value.require_posteriors("figures of posteriors")
@@ -69,16 +69,16 @@ def is_multiclass(value: Any) -> bool:
 
 
 def events_of(systems: Mapping[str, Any], on: On, classes: Sequence[int] | None) -> dict[str, Any]:
-    """Return binary systems as they are, and others as predictions of events, by name.
+    """Return systems by name, with more than two classes converted to predictions of events.
 
-    The events are that a sample is of a class, for each of the `classes`, or that its most
-    probable class is the true one.
+    An event is "the sample belongs to class k", for each of the `classes`, or "the most probable
+    class is the true class".
     """
     events: dict[str, Any] = {}
     for system, value in systems.items():
         has_labels = isinstance(value, Predictions) and value.y_true is not None
         if not has_labels or (on == "class" and not is_multiclass(value)):
-            events[system] = value  # without labels it is refused later, by its name
+            events[system] = value  # the check of systems refuses missing labels
             continue
         value.require_posteriors("figures of posteriors")
         if on == "confidence":
@@ -87,7 +87,7 @@ def events_of(systems: Mapping[str, Any], on: On, classes: Sequence[int] | None)
             continue
         for k in range(value.n_classes) if classes is None else classes:
             if not 0 <= k < value.n_classes:
-                rule = f"must lie in 0 to {value.n_classes - 1}, and there is {k}"
+                rule = f"must be from 0 to {value.n_classes - 1}, not {k}"
                 raise ArgumentError("classes", rule)
             name = f"{system}, class {k}" if system else f"class {k}"
             events[name] = _binary(value, value.posteriors[:, k], value.labels == k)
@@ -95,7 +95,7 @@ def events_of(systems: Mapping[str, Any], on: On, classes: Sequence[int] | None)
 
 
 def _binary(value: Predictions, posteriors: Any, came_true: Any) -> Predictions:
-    """Return predictions of whether an event came true, with weights at the given priors."""
+    """Return predictions of whether an event occurred, with weights at the given priors."""
     weights = value.balanced_weights()
     return Predictions.from_posteriors(
         came_true, posteriors, sample_weight=weights if weights.size else None
@@ -109,7 +109,7 @@ def spoofed_apart(systems: Any, spoof: Spoof) -> tuple[dict[str, Any], dict[str,
     for name, mask in masks.items():
         data, called = named.get(name), f"spoof[{name!r}]" if name else "spoof"
         if not isinstance(data, Predictions) or data.y_true is None:
-            raise ArgumentError(called, "must be of a system of labeled Predictions")
+            raise ArgumentError(called, "must belong to a system of labeled Predictions")
         is_spoof = np.asarray(mask)
         if is_spoof.shape != (len(data),) or is_spoof.dtype != np.bool_:
             raise ArgumentError(called, f"must be bool, of shape ({len(data)},), not "
@@ -117,7 +117,7 @@ def spoofed_apart(systems: Any, spoof: Spoof) -> tuple[dict[str, Any], dict[str,
         is_target = np.asarray(data.labels) == 1
         if (is_spoof & is_target).any():
             at = int(np.flatnonzero(is_spoof & is_target)[0])
-            raise ArgumentError(called, f"must be False for targets, and is True at index {at}")
+            raise ArgumentError(called, f"must be False for targets, but is True at index {at}")
         if is_spoof.any():
             named[name], spoofed[name] = data[~is_spoof], data[is_target | is_spoof]
     return named, spoofed

@@ -28,7 +28,7 @@ class Result:
     condition : str
         Empty if there are no conditions. Figures show the first condition of each system.
     rows : sequence of Row
-        A metric each.
+        One for each metric.
     best_calibrator : BestCalibrator or None
         The calibrator that would save most.
     """
@@ -62,33 +62,34 @@ class Report:
         The metrics and differences.
     predictions : mapping of str to Predictions
         Predictions for the figures, by system: all or none are binary. If some are raw scores,
-        figures show ranks alone. Systems without predictions are only in the tables. A system
-        without a name is called by the one name that there is.
+        figures only show ranks. Systems without predictions appear only in the tables. An unnamed
+        system takes the name of the single entry.
     by_condition : mapping of str to mapping of str to Predictions
         Predictions by system and condition, for DET curves of the conditions.
     operating_points : sequence of MinDCF
-        Detection costs of the evaluation: stated in a table, and marked on the DET curves.
+        Detection costs of the evaluation: listed in a table, and marked on the DET curves.
     spoof : mapping of str to array-like of bool
-        By system, which samples of its predictions are spoofed trials: shown apart from the
-        non-targets.
+        By system, which samples of its predictions are spoofed trials. Figures show them
+        separately from the non-targets.
     fusion : LinearFusion, optional
-        The fitted fusion of two classes that is evaluated, as by :func:`fastpsr.evaluate_fusion`.
+        The fitted binary fusion that is evaluated, from :func:`fastpsr.evaluate_fusion`.
     title : str
-        Heading; by default what is evaluated.
+        Heading; by default it names the systems.
     read : sequence of str
-        What was read and how it was interpreted, a line each; those that begin with "warning: " are
+        The input and how it was interpreted, one line each; lines that begin with "warning: " are
         folded.
     text : sequence of str
         Paragraphs that explain the results.
     command : str
-        That makes the report again.
+        Command that reproduces the report.
     made : str
-        When.
+        Date and time.
 
     Raises
     ------
     ValueError
-        For predictions of other systems, unlabeled ones, and those of unlike kinds.
+        For predictions of other systems, unlabeled predictions, and a mix of binary and multiclass
+        predictions.
     """
 
     evaluation: Evaluation
@@ -121,7 +122,7 @@ class Report:
 
     @cached_property
     def named(self) -> Evaluation:
-        """The evaluation, whose systems all have a name."""
+        """The evaluation, with a name for each system."""
         names = {group.system: group.system for group in self.evaluation.groups if group.system}
         return self.evaluation.renamed({"": next(iter(self.predictions), UNNAMED), **names})
 
@@ -149,7 +150,7 @@ class Report:
         return any(group.group is not None for group in self.evaluation.groups)
 
     def metric_of(self, role: str) -> str | None:
-        """Return what the first metric of a role is called, None if there is none."""
+        """Return the name of the first metric of a role, None if there is none."""
         return next((row.metric for row in self.named.rows if row.role == role), None)
 
     @property

@@ -52,9 +52,9 @@ _LOOK: dict[Any, Any] = {
 class _Chart:
     """A figure that overlays systems.
 
-    `of` says what is drawn: "llrs" of two classes, "ranks" (of these, as raw scores) or "classes",
-    predictions of more. With intervals, `curve` has bands. `takes` is an option that has its value
-    from the report.
+    `of` lists the data that it draws: "llrs" (two classes), "ranks" (raw scores of two classes) or
+    "classes" (more than two classes). If the report has intervals, `curve` has bands. `takes` names
+    an option whose value comes from the report.
     """
 
     title: str
@@ -70,73 +70,75 @@ class _Chart:
 _CHARTS = (
     _Chart(
         "Detection error trade-off",
-        "Misses against false alarms as the threshold moves, both on probit axes. Nearer the lower "
-        "left corner is better.",
+        "Miss rate against false-alarm rate as the threshold varies, on probit axes. Curves closer "
+        "to the lower left corner are better.",
         plotting.det, ("llrs", "ranks"), curve=curves.roc, takes="operating_points",
     ),
     _Chart(
         "Receiver operating characteristic",
-        "Hits against false alarms as the threshold moves. Nearer the upper left corner is better.",
+        "Hit rate against false-alarm rate as the threshold varies. Curves closer to the upper "
+        "left corner are better.",
         plotting.roc, ("ranks",), curve=curves.roc,
     ),
     _Chart(
         "Normalized Bayes error",
-        "Error of decisions at each prior, with costs of 1, divided by that of the better constant "
-        "decision. Solid: at the threshold that the prior asks for; dashed: at the best threshold. "
-        "The gap is what calibration would save.",
+        "Error rate of decisions at each prior, with costs of 1, divided by the error rate of the "
+        "better constant decision. Solid: at the Bayes threshold of the prior; dashed: at the best "
+        "threshold. Calibration could remove the gap between the two.",
         plotting.bayes_error, ("llrs",), curve=curves.bayes_error,
     ),
     _Chart(
         "Normalized Bayes error",
-        "Least error of decisions at each prior, with costs of 1, divided by that of the better "
-        "constant decision: what the scores could reach once calibrated.",
+        "Lowest error rate of decisions at each prior, with costs of 1, divided by the error rate "
+        "of the better constant decision. Calibrated scores could reach it.",
         plotting.bayes_error, ("ranks",), curve=curves.bayes_error,
     ),
     _Chart(
         "Empirical cross-entropy",
-        "Uncertainty that is left at each prior. Solid: with the LLRs as they are; dashed: after "
-        "the best monotone map (PAV); dotted: without the system. The gap between solid and dashed "
-        "is miscalibration.",
+        "Uncertainty that remains at each prior. Solid: with the LLRs as they are; dashed: after "
+        "the best monotone map (PAV); dotted: without the system. Miscalibration causes the gap "
+        "between the solid and the dashed curve.",
         plotting.empirical_cross_entropy, ("llrs",),
     ),
     _Chart(
         "Reliability",
-        "How often class 1 was true, by the posterior it was given. Calibrated posteriors follow "
-        "the diagonal.",
+        "Observed frequency of class 1 (after PAV) against its predicted posterior. Calibrated "
+        "posteriors follow the diagonal.",
         plotting.reliability, ("llrs",), {"band": "consistency", "seed": 0}, curves.pav_steps,
     ),
     _Chart(
         "Score histogram",
-        "How the scores of each class are spread. The less the classes overlap the better.",
+        "Distribution of the scores of each class. The less the classes overlap, the better.",
         plotting.score_histogram, ("llrs", "ranks"), takes="spoof",
     ),
     _Chart(
         "Tippett plot",
-        "Share of the trials of each class with at least this likelihood ratio. Targets below 0 "
-        "and non-targets above are misleading evidence.",
+        "Share of the trials of each class whose LLR is at least the value on the horizontal axis. "
+        "Targets with LLRs below 0 and non-targets with LLRs above 0 are misleading evidence.",
         plotting.tippett, ("llrs",), takes="spoof",
     ),
     _Chart(
         "PAV map",
-        "What the best monotone map makes of each score. Calibrated LLRs follow the identity.",
+        "LLR after the best monotone map (PAV) against the LLR before it. Calibrated LLRs follow "
+        "the identity line.",
         plotting.pav_map, ("llrs",), curve=curves.pav_steps,
     ),
     _Chart(
         "PAV map",
-        "The LLR that the best monotone map makes of each score.",
+        "LLR that the best monotone map (PAV) assigns to each score.",
         plotting.pav_map, ("ranks",), curve=curves.pav_steps,
     ),
     _Chart(
         "Reliability of the confidence",
-        "How often the most probable class was the true one, by the posterior it was given. "
-        "Calibrated posteriors follow the diagonal.",
+        "Observed frequency (after PAV) with which the most probable class is the true class, "
+        "against the posterior of that class. Calibrated posteriors follow the diagonal.",
         plotting.reliability, ("classes",),
         {"on": "confidence", "band": "consistency", "seed": 0}, curves.pav_steps,
     ),
     _Chart(
         "Reliability of the confidence in bins",
-        "The same in bins of equal width, which the ECEmc averages, with the number of samples in "
-        "each above.",
+        "The same frequencies in bins of equal width. The ECEmc is the average gap between "
+        "frequency and mean posterior. The upper panel shows the number of samples in each bin.",
         plotting.reliability_bins, ("classes",),
     ),
 )  # fmt: skip
@@ -154,9 +156,9 @@ class _Plan:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure: the content of its SVG element, the element's view box, and words around it.
+    """A figure: the content of its SVG element, the element's view box, and its texts.
 
-    `axes` are the labels of the axes, and `notes` say what it cannot show.
+    `axes` are the labels of the axes; `notes` describe data that the figure cannot show.
     """
 
     plan: _Plan
@@ -167,7 +169,7 @@ class Drawing:
 
 
 def figures(report: Report, progress: Progress | None = None) -> list[Drawing]:
-    """Return the figures of a report; `progress` tells of each before it is drawn."""
+    """Return the figures of a report; `progress` is called before each is drawn."""
     begin: Progress = (lambda *step: None) if progress is None else progress
     plans = chain(
         _bars(report), _gains(report), _bars_by_condition(report), _overlays(report, begin),
@@ -183,7 +185,7 @@ def _drawn(plan: _Plan, salt: str, begin: Progress) -> Drawing:
     """
     begin(plan.title, 0, 1)
     with matplotlib.rc_context({**_LOOK, "svg.hashsalt": salt}), warnings.catch_warnings():
-        # the reader's fonts count, not those of this machine
+        # the browser supplies the fonts
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
         figure = Figure(_INCHES, layout="constrained")
         ax = figure.subplots()
@@ -199,10 +201,10 @@ def _drawn(plan: _Plan, salt: str, begin: Progress) -> Drawing:
 
 
 def _svg(figure: Figure) -> tuple[Markup, str]:
-    """Return the content of an SVG element, which can stand in a page beside others, and its box.
+    """Return the content of an SVG element, for a page with several of them, and its view box.
 
-    Left out are metadata, styles of the whole page, ids that nothing refers to, and digits that
-    none can see. What a text holds is escaped, and has no "<".
+    It has no metadata, no styles of the whole page, no unused ids, and no invisible digits. Texts
+    are escaped, so that they have no "<".
     """
     stream = io.StringIO()
     figure.savefig(stream, format="svg", metadata={"Date": None})
@@ -223,7 +225,7 @@ def _rounded(path: re.Match[str]) -> str:
 
 
 def _bars(report: Report) -> Iterator[_Plan]:
-    """Plan the metrics that are 1 for a system that knows the priors alone."""
+    """Plan the metrics that are 1 for a system that knows only the priors."""
     names = shorten(report.systems)
     metrics = shorten([row.metric for result in report.results for row in result.rows])
     systems = {
@@ -234,16 +236,16 @@ def _bars(report: Report) -> Iterator[_Plan]:
         ]
         for result in report.pooled
     }
-    caption = "All are 1 (dashed) for a system that knows the priors and nothing else; lower is "
+    caption = "Each metric is 1 (dashed line) for a system that knows only the priors. Lower is "
     caption += "better."
     if report.evaluation.intervals is not None:
-        caption += " Whiskers are the intervals."
+        caption += " Error bars show the confidence intervals."
     draw = partial(plotting.metric_bars, reference=1.0)
     return _plans("Normalized metrics", caption, systems, draw)
 
 
 def _gains(report: Report) -> Iterator[_Plan]:
-    """Plan the metrics of a fusion minus those without a part of it."""
+    """Plan the differences between a fusion and the fusions without one of its parts."""
     rows_of: dict[str, list[Row]] = {}
     for pair in report.evaluation.differences if report.fusion is not None else ():
         other = pair.b.system or ""
@@ -252,8 +254,9 @@ def _gains(report: Report) -> Iterator[_Plan]:
             rows_of.setdefault(other.removeprefix(WITHOUT), []).append(row)
     names = shorten([*rows_of])
     caption = (
-        "The fusion of all minus that without a system, or without the quality measures. Below 0 "
-        "these add something, where whiskers do not reach 0."
+        "Metric of the complete fusion minus the metric of the fusion without one system, or "
+        "without the quality measures. This part improves the fusion where the value is below 0 "
+        "and its error bar does not reach 0."
     )
     systems = {names[name]: rows for name, rows in rows_of.items()}
     return _plans("Gains of the fusion", caption, systems, plotting.metric_bars)
@@ -298,7 +301,7 @@ def _plans(
 
 
 def _parts(names: list[str], what: str = "systems") -> Iterator[tuple[str, list[str]]]:
-    """Yield as many names at a time as can be told apart in a figure, and what to call them."""
+    """Yield parts of the names that a figure can distinguish, each with a suffix of its title."""
     for first in range(0, len(names), _MOST_SYSTEMS):
         part = names[first : first + _MOST_SYSTEMS]
         numbers = f", {what} {first + 1} to {first + len(part)}"
@@ -326,19 +329,20 @@ def _overlays(report: Report, begin: Progress) -> Iterator[_Plan]:
             if chart.takes == "spoof" and report.spoof:
                 masks = {names[name]: report.spoof[name] for name in part if name in report.spoof}
                 options["spoof"] = masks
-                caption += " Spoofed trials are apart from the non-targets."
+                caption += " Spoofed trials are separate from the non-targets."
             bands = {names[name]: band_of(chart.curve, options.get("on"), name) for name in part}
             bands = {name: area for name, area in bands.items() if area is not None}
             if bands and intervals is not None:
                 options["band"] = bands
                 caption += (
-                    f" Shaded are pointwise bands of {100.0 * intervals.confidence_level:g} %, from"
-                    f" {intervals.n_resamples:,} replicates, resampling {intervals.drawn}."
+                    f" The shaded areas are pointwise {100.0 * intervals.confidence_level:g} % "
+                    f"bands from {intervals.n_resamples:,} replicates, resampling "
+                    f"{intervals.drawn}."
                 )
             elif options.get("band") == "consistency":
                 caption += (
-                    " Shaded is where 95 % of their curves would lie by chance, if samples were "
-                    "independent."
+                    " At each posterior, the shaded area holds 95 % of the curves of calibrated "
+                    "posteriors with independent samples."
                 )
             systems = {names[name]: report.drawn[name] for name in part}
             draw = partial(chart.draw, systems, **options)
@@ -348,12 +352,12 @@ def _overlays(report: Report, begin: Progress) -> Iterator[_Plan]:
 
 
 def _operating_points(report: Report) -> tuple[list[Any], str]:
-    """Return what DET curves mark, and the words for it."""
+    """Return the operating points that DET curves mark, and a sentence of the caption."""
     points: list[Any] = [*report.operating_points]
-    words = " Hollow marks: where the cost is lowest"
+    words = " Hollow markers: lowest cost at any threshold"
     if not report.is_raw:
         points += [ActDCF(least.p_target, least.c_miss, least.c_fa) for least in points]
-        words += "; filled marks: Bayes decisions with the scores as they are"
+        words += "; filled markers: Bayes decisions with the scores as they are"
     return points, f"{words}."
 
 
@@ -402,9 +406,9 @@ def _classes(report: Report) -> Iterator[_Plan]:
     for system, samples in report.predictions.items():
         if samples.n_classes == 2:
             return
-        caption = "How often samples were of a class, by the posterior it was given."
+        caption = "Observed frequency of each class (after PAV) against its predicted posterior."
         if samples.n_classes > _MOST_CLASSES:
-            caption += f" Drawn are the {_MOST_CLASSES} most frequent of "
+            caption += f" The figures show the {_MOST_CLASSES} most frequent of "
             caption += f"{samples.n_classes:,} classes."
         by_size = np.argsort(-samples.class_weights, kind="stable")[:_MOST_CLASSES]
         classes = sorted(by_size.tolist())

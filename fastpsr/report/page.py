@@ -1,4 +1,4 @@
-"""The page: a template filled with what a report holds."""
+"""The page: a template filled with the content of a report."""
 
 import base64
 import hashlib
@@ -102,8 +102,8 @@ def render(report: Report, progress: Progress | None = None) -> str:
     Returns
     -------
     str
-        HTML that needs no other file, no network and no script. Whatever stands in the report is
-        shown as text.
+        HTML that needs no other file, no network and no script. All texts of the report are
+        escaped.
     """
     script = _text("script.js")
     warnings = [line.removeprefix(_WARNING) for line in report.read if line.startswith(_WARNING)]
@@ -146,7 +146,7 @@ def _template() -> Any:
 
 
 def _shown(value: Any) -> Any:
-    """Return what a page can hold; markup is our own."""
+    """Return text without characters that no page can hold; markup comes from this package."""
     return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

@@ -1,4 +1,4 @@
-"""What the sections of a report hold: tables, and facts on how it was made."""
+"""Content of the sections of a report: tables, and how the report was made."""
 
 import math
 import platform
@@ -20,17 +20,17 @@ from fastpsr.evaluation.layout import (
 from fastpsr.report.content import Report
 from fastpsr.report.names import by_column
 
-_MOST_COLUMNS = 6  # of numbers in a table, which is what a printed page has room for
+_MOST_COLUMNS = 6  # of numbers in a table: as many as fit on a printed page
 _ROLES = ("EER", "minDCF", "actDCF", "Cllr")  # of the overview: all better where lower
-_OTHER_ROLES = ("EER", "minCllr", "NCE")  # where there are none of these but the EER
+_OTHER_ROLES = ("EER", "minCllr", "NCE")  # if only the EER is present
 _LIBRARIES = ("numpy", "scipy", "numba", "polars", "matplotlib")
 
 
 def overview(report: Report) -> list[Grid]:
-    """Return the usual metrics of all systems, nothing for a single result.
+    """Return the usual metrics of all systems; nothing for a single result.
 
-    There is a table per metric, of systems by conditions; with one condition alone, or one system,
-    a single one with a column per metric.
+    With several systems and conditions, each metric has a table of systems by conditions.
+    Otherwise one table has a column for each metric.
     """
     metrics = [name for role in _ROLES if (name := report.metric_of(role))]
     if len(metrics) < 2:
@@ -67,7 +67,7 @@ def _overview_cell(row: Row | None) -> Cell:
 
 
 def _with_best(grid: Grid) -> Grid:
-    """Mark the lowest numbers of each column as best: all that are shown alike."""
+    """Mark the lowest numbers of each column as best, with all that are displayed alike."""
     columns = []
     for column in zip(*grid.lines, strict=True):
         numbers = [(cell.number, cell.text) for cell in column
@@ -82,7 +82,7 @@ def weights(fitted: LinearFusion) -> Grid:
     bias = float(fitted.bias_[1] - fitted.bias_[0])
     values = [*zip(fitted.columns_, fitted.weights_.tolist(), strict=True), ("bias", bias)]
     lines = [[Cell(name), Cell(f"{value:.5g}", value)] for name, value in values]
-    return Grid(["column", "weight"], lines, caption="Weights of a fit to all samples")
+    return Grid(["column", "weight"], lines, caption="Fusion weights, fitted to all samples")
 
 
 def metrics(report: Report) -> list[Grid]:
@@ -107,7 +107,7 @@ def _detection_costs(report: Report) -> Grid:
         texts[3] = number(cost.threshold)
         lines.append([Cell(str(cost)), *map(Cell, texts, values)])
     header = ["minDCF and actDCF at", "target prior", "cost of a miss", "cost of a false alarm",
-              "Bayes threshold (LLR)", "divided by"]  # fmt: skip
+              "Bayes threshold (LLR)", "normalized by"]  # fmt: skip
     return Grid(header, lines, caption="Detection costs")
 
 
@@ -118,7 +118,7 @@ def _meanings(evaluation: Evaluation) -> Grid:
         if math.isfinite(row.value) and row.note:
             meanings.setdefault(row.metric, row.note)
     lines = [[Cell(metric), Cell(note)] for metric, note in meanings.items()]
-    return Grid(["metric", "meaning"], lines, caption="What the metrics are")
+    return Grid(["metric", "meaning"], lines, caption="Definitions of the metrics")
 
 
 def differences(report: Report) -> list[Grid]:
@@ -145,7 +145,7 @@ def _differences(compared: Sequence[Difference], caption: str, names: Sequence[s
 def facts(report: Report) -> dict[str, Any]:
     """Return when the report was made, the seed, and the versions of what computed its numbers."""
     intervals = report.evaluation.intervals
-    facts: dict[str, Any] = {"made": report.made} if report.made else {}
+    facts: dict[str, Any] = {"created": report.made} if report.made else {}
     if intervals is not None:
         facts["seed"] = intervals.seed
     facts |= {"fastpsr": __version__, "Python": platform.python_version()}
@@ -154,11 +154,11 @@ def facts(report: Report) -> dict[str, Any]:
             facts[name] = version(name)
         except PackageNotFoundError:
             continue
-    return facts | {"system": f"{platform.system()} {platform.machine()}"}
+    return facts | {"platform": f"{platform.system()} {platform.machine()}"}
 
 
 def narrow(grids: Sequence[Grid]) -> list[Grid]:
-    """Return tables of few columns each, all with the names of the lines; none of no lines."""
+    """Return tables of few columns, each with the names of the lines; leave out empty tables."""
     tables = []
     for grid in grids:
         n_values = len(grid.header) - grid.n_names if grid.lines else 0

@@ -31,9 +31,9 @@ class Verdict:
     after : float or None
         The normalized cross-entropy that calibration would leave.
     best : BestCalibrator or None
-        What would save most, if it saves anything.
+        The calibrator that would save most, if any saves something.
     bound : float or None
-        What PAV would save at most on these samples, in percent.
+        The most that PAV would save on these samples, in percent.
     """
 
     result: Result
@@ -45,7 +45,7 @@ class Verdict:
 
 
 def verdicts(report: Report) -> list[Verdict]:
-    """Return a verdict for each result that knows its calibration loss, or only ranks."""
+    """Return a verdict for each result with a calibration loss, or of raw scores."""
     of_results = []
     for result in report.results:
         row = result.of_role("RCL")
@@ -66,7 +66,7 @@ def verdict_table(verdicts: Sequence[Verdict]) -> Grid:
             best = verdict.result.best_calibrator
             text = "" if best is None else f"{best.name}, {number(best.saving, best.unit)}"
             lines.append([*names, value_cell(row), Cell(verdict.short), Cell(text)])
-    header = ["system", "condition", "relative calibration loss", "in words", "best calibrator"]
+    header = ["system", "condition", "relative calibration loss", "assessment", "best calibrator"]
     return Grid(header, lines, 2, "Relative calibration loss").without("")
 
 
@@ -74,17 +74,17 @@ def _judge(report: Report, result: Result, rcl: Row) -> Verdict:
     intervals, nce = report.evaluation.intervals, result.of_role("NCE")
     if math.isnan(rcl.value):
         reason = rcl.note.removeprefix("not computed: ").rstrip(".")
-        return Verdict(result, "not known", f"It is not known: {reason}.")
+        return Verdict(result, "unknown", f"Calibration could not be assessed: {reason}.")
     if nce is not None and math.isinf(nce.value):
         why = (
-            "Its cross-entropy is infinite: some samples have posterior 0 for the class that was "
-            "true. Calibration, or any that avoids such certainty, would save all of that."
+            "Its cross-entropy is infinite, because some samples have posterior 0 for their true "
+            "class. Any calibration that avoids such certainty would make it finite."
         )
         return Verdict(result, "not calibrated", why)
     if undefined := counted_if_many(rcl.n_undefined, intervals):
         change = _save(rcl.value) if rcl.value > 0.0 else _worse(rcl.value)
-        text = f"These data are too few to tell: {change}, but {rcl.metric} is {undefined}."
-        return Verdict(result, "cannot tell", text)
+        text = f"There are too few data to tell: {change}, but {rcl.metric} is {undefined}."
+        return Verdict(result, "inconclusive", text)
     after, best = None, result.best_calibrator
     if nce is not None and math.isfinite(nce.value * rcl.value) and rcl.value >= _SLIGHT:
         after = nce.value * (1.0 - rcl.value / 100.0)
@@ -93,12 +93,12 @@ def _judge(report: Report, result: Result, rcl: Row) -> Verdict:
 
 
 def _of_loss(rcl: Row, intervals: Intervals | None) -> tuple[str, str]:
-    """Say what the calibration loss means, and whether it may be chance."""
+    """Return what the calibration loss means, and whether it may be due to chance."""
     loss, save = rcl.value, _save(rcl.value)
     if loss < -_LARGE:
-        return "cannot tell", f"These data are too few to tell: {_worse(loss)}."
+        return "inconclusive", f"There are too few data to tell: {_worse(loss)}."
     if rcl.low is None or rcl.high is None or math.isnan(rcl.low + rcl.high):
-        without = ", as far as can be told without an interval"
+        without = " (no interval was computed)"
         if loss < _SLIGHT:
             change = save if loss > 0.0 else _worse(loss)
             return "calibrated", f"It is well calibrated{without}: {change}."
@@ -109,7 +109,7 @@ def _of_loss(rcl: Row, intervals: Intervals | None) -> tuple[str, str]:
     span = f" ({level}{percent(rcl.low, '')} to {percent(rcl.high)})"
     if rcl.low > 0.0:
         if loss < _SLIGHT:
-            text = f"It is nearly calibrated: {save}{span}, little but more than chance."
+            text = f"It is nearly calibrated: {save}{span}, a small gain but more than chance."
             return "nearly calibrated", text
         short = "slightly off" if loss < _LARGE else "not calibrated"
         name = "slightly miscalibrated" if loss < _LARGE else "not calibrated"
@@ -117,21 +117,21 @@ def _of_loss(rcl: Row, intervals: Intervals | None) -> tuple[str, str]:
     if loss <= 0.0:
         return "calibrated", f"It is well calibrated: {_worse(loss)}{span}."
     if rcl.high < _LARGE:
-        return "calibrated", f"It is well calibrated: {save}{span}, which may be chance."
-    text = f"These data cannot tell: {save}{span}, which may be chance."
-    return "cannot tell", text
+        return "calibrated", f"It is well calibrated: {save}{span}, which may be due to chance."
+    text = f"The data are inconclusive: {save}{span}, which may be due to chance."
+    return "inconclusive", text
 
 
 def _of_raw(result: Result) -> str:
     best = result.of_role("minCllr")
-    text = "Raw scores only rank, so that calibration cannot be judged."
+    text = "Raw scores only rank the samples, so their calibration cannot be assessed."
     if best is None or not math.isfinite(best.value):
         return text
     return f"{text} The best monotone map would reach a Cllr of {best.value:.3f} (minCllr)."
 
 
 def _bound(report: Report, result: Result) -> float | None:
-    """Return what PAV would save at most, in percent; None where there is no such bound."""
+    """Return the most that PAV would save, in percent; None if there is no such bound."""
     row = result.of_role("RCL bound")
     samples = report.predictions.get(result.system) if result in report.pooled else None
     if row is None and samples is not None and samples.n_classes == 2:
