@@ -1,4 +1,4 @@
-"""What objects remember of what is computed of them, and keys of it."""
+"""Caches of results that objects hold, and the keys of the results."""
 
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, Self, TypeVar, overload

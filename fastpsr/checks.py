@@ -99,7 +99,7 @@ def as_floor(floor: object) -> float:
 
 
 def as_level(confidence_level: object) -> float:
-    """Return a confidence level, between 0 and 1; for one in percent, the error says so."""
+    """Return a confidence level between 0 and 1; the error for a percentage suggests a fraction."""
     level = 0.0
     if isinstance(confidence_level, (int, float, np.integer, np.floating)):
         level = float(confidence_level)

@@ -92,7 +92,7 @@ class _Partitions(TableSource):
         super().__init__(schema, frame.npartitions, columns)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is made again."""
+        """Leave out data that can be rebuilt."""
         return {**self.__dict__, "_delayed": {}}
 
     def delayed(self, names: frozenset[str]) -> list[Any]:

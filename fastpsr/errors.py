@@ -132,7 +132,7 @@ def _as_python(value: object) -> str:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a message is about; what is empty is left out. A `pair` is that of a difference.
+    """Subject of a message; empty fields are left out. A `pair` is two systems of a difference.
 
     Examples
     --------
@@ -187,7 +187,7 @@ class ResultWarning(PackageWarning, RuntimeWarning):
 
 
 class SuspicionWarning(PackageWarning, UserWarning):
-    """Data look like another kind than they are said to be, or reversed, or permuted.
+    """Data look like another kind than declared, or reversed, or permuted.
 
     Results are computed as requested nevertheless.
 
@@ -282,7 +282,7 @@ def kept_warnings() -> Iterator[dict[str, PackageWarning]]:
 
 
 def in_one_call() -> AbstractContextManager[Any]:
-    """Return a block in which, with those around it, what is said once in a call is said once."""
+    """Return a block that shows each warning of a call once, also if blocks are nested."""
     return kept_warnings() if _KEPT.get() is None else nullcontext()
 
 

@@ -21,7 +21,7 @@ TWO_TERMS: Center = (2.0 + 2.0 * _FIRST, -1.0 - 3.0 * _FIRST, _FIRST)
 
 @dataclass(frozen=True)
 class IntervalRule:
-    """How the intervals of a metric are computed, of which "auto" takes the methods.
+    """Methods that "auto" takes for the intervals of a metric.
 
     Attributes
     ----------

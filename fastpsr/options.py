@@ -1,4 +1,4 @@
-"""Names and flags that callers pass: what they are told where these are another library's."""
+"""Names and flags that callers pass, with hints for the names of other libraries."""
 
 import inspect
 from abc import abstractmethod

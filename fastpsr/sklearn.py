@@ -211,7 +211,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         labels: NDArray[Any] | None = None,
         weights: Floats | None = None,
     ) -> Predictions:
-        """Return what a trained estimator predicts, with these labels and weights."""
+        """Return the predictions of a trained estimator, with these labels and weights."""
         if not np.array_equal(estimator.classes_, self.classes_):
             raise ArgumentError(
                 "cv",
@@ -296,7 +296,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
     def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> Bunch:
-        """Return what is passed to the estimator and to `cv`."""
+        """Return the metadata for the estimator and for `cv`."""
         if get_config()["enable_metadata_routing"]:
             return process_routing(self, "fit", sample_weight=sample_weight, **fit_params)
         if sample_weight is not None:
@@ -321,7 +321,7 @@ def _or_default(calibrator: Any) -> Any:
 
 
 def _options_of(calibrator: Any) -> list[str]:
-    """Return the names of what a calibrator is made with, unless it sets them itself."""
+    """Return the names of the arguments of a calibrator that it does not set itself."""
     if not is_dataclass(calibrator) or hasattr(calibrator, "set_params"):
         return []
     return [field.name for field in fields(calibrator) if field.init]
@@ -359,7 +359,7 @@ def make_scorer(metric: Metric[Any] | str) -> "MetricScorer":
     Raises
     ------
     ValueError
-        For :class:`fastpsr.Threshold`, of which neither higher nor lower values are better; and
+        For :class:`fastpsr.Threshold`: neither higher nor lower values are better; and
         when called, if the estimator has no ``predict_proba`` and the metric is not one of ranks,
         or for a label that the estimator was not trained on.
 

@@ -408,7 +408,7 @@ class _CountedTotals(Step[Any]):
 
 
 class SubsetDraws(UnitDraws):
-    """Units dealt at random to shares of equal size, of which each replicate keeps some.
+    """Units dealt at random to shares of equal size; each replicate keeps some shares.
 
     If rows depend on two units and some are left out, rows of one unit on both sides would be too
     many: they weigh (S' - 1) / (S - 1) there, for S' of S units.
@@ -567,6 +567,6 @@ def lanes(n_units: int) -> int:
 
 
 def ranges(n_replicates: int, size: int) -> Iterator[range]:
-    """Cut replicates into ranges of a size, of which the last may be shorter."""
+    """Cut replicates into ranges of a size; the last may be shorter."""
     for first in range(0, n_replicates, size):
         yield range(first, min(first + size, n_replicates))

@@ -55,7 +55,7 @@ class Interval(NamedTuple):
 
 
 def percentile(replicates: Floats, level: float) -> Interval:
-    """Return quantiles of the replicates, none of which is nan."""
+    """Return quantiles of the replicates; none may be nan."""
     ordered = np.sort(replicates)
     low, high = (1.0 - level) / 2.0, (1.0 + level) / 2.0
     return Interval(_quantile(ordered, low), _quantile(ordered, high))
@@ -169,7 +169,7 @@ def p_value_of(interval_at: Callable[[float], Interval], n_replicates: int) -> f
 
 
 def percentile_p_value(replicates: Floats) -> float:
-    """Return the p-value of 0 by the share of replicates on its rarer side, of which it is one."""
+    """Return the two-sided p-value of 0: the value counts as one more replicate."""
     rarer = min(np.count_nonzero(replicates <= 0.0), np.count_nonzero(replicates >= 0.0))
     return min(1.0, 2.0 * (rarer + 1.0) / (replicates.size + 1.0))
 

@@ -1,4 +1,4 @@
-"""What has an interval, the values that each method needs, and the results."""
+"""Quantities with an interval, the values that each method needs, and the results."""
 
 import math
 from collections import Counter

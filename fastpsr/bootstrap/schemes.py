@@ -274,7 +274,7 @@ class Units(ABC):
 
 @dataclass(frozen=True, eq=False)
 class IdUnits(Units):
-    """Clusters, or speakers of either side, of the whole, of which as many are drawn.
+    """Clusters, or speakers of either side, of all data; each replicate draws their number.
 
     Attributes
     ----------

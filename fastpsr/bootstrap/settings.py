@@ -184,7 +184,7 @@ def least_resamples(confidence_level: float) -> int:
 
 
 def drawn_for(method: str, n_resamples: int) -> str:
-    """Return what an interval by a method is computed from."""
+    """Return a phrase for the replicates or subsets that a method computes an interval from."""
     return _WITHOUT_REPLICATES.get(method, f"{n_resamples:,} replicates")
 
 

@@ -61,7 +61,7 @@ class Job:
     subset : Subset or None
         For a group that is drawn with its whole.
     sums : Sums or None
-        Of which replicates are computed; None for those that are computed from samples.
+        Sums that the replicates follow from; None if replicates are computed from samples.
     shape : tuple of int
         That of the value, () for a metric.
     value : float
@@ -106,7 +106,7 @@ class Job:
         return self.data if self.subset is None else self.subset.whole
 
     def prepare(self) -> None:
-        """Find the sums of the metric, of which replicates are computed."""
+        """Find the sums of the metric that its replicates follow from."""
         if isinstance(self.metric, Statistic):
             begin(self.data)
             if self.data.refit is not None:  # so that scores of replicates are others
@@ -285,7 +285,7 @@ class _Pass:
     ----------
     draws : Draws
     data : list of data
-        Those of the tables, of which the first is drawn.
+        Data of the tables; the first are drawn.
     by_table : list of lists of Job
     of_samples : list of Job
     values : dict of Job to ndarray, shape (R,), or (R, P) of curves

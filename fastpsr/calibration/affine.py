@@ -153,9 +153,9 @@ class DirectionPreserving(_Affine):
         is LLRs to the log-odds of floor and 1 - floor. Raw scores cannot be clipped.
     prior : float, optional
         P(class 1) at which a binary fit weighs the classes, strictly between 0 and 1: the loss of
-        the calibrated output at this prior is minimized, so that it is best for decisions around
-        it. By default the priors of the data. The output keeps its meaning: LLRs have no prior,
-        and posteriors are those at the priors of the data.
+        the calibrated output at this prior is minimized, which makes it best for decisions around
+        this prior. By default the priors of the data. The output keeps its meaning: LLRs have no
+        prior, and posteriors refer to the priors of the data.
 
     Attributes
     ----------
@@ -236,7 +236,7 @@ class DirectionPreserving(_Affine):
 
     def check_classes(self, n_classes: int) -> None:
         super().check_classes(n_classes)
-        reason = "a fit of which adds up K x K numbers"
+        reason = "whose fit adds up K x K numbers"
         require_squares(self.name, n_classes, _SQUARES, reason, "TemperatureScaling()")
 
     @property

@@ -215,11 +215,11 @@ class AxisTotals:
 
     @property
     def infinite(self) -> Floats:
-        """What these stand for: -inf or inf for those of infinite scores, else 0."""
+        """Infinite part of each node: -inf or inf for nodes of infinite scores, else 0."""
         return self._of_filled(self.axis.infinite)
 
     def _of_filled(self, values: Floats) -> Floats:
-        """Return what stands at the nodes of the filled cells."""
+        """Return the values at the nodes of the filled cells."""
         return values.reshape(self.axis.n_cells, -1)[self.filled].ravel()
 
     @property
@@ -264,14 +264,14 @@ class AxisTotals:
         return sums
 
     def weigh(self, masks: NDArray[np.bool_]) -> Floats:
-        """Return what the nodes weigh for each class in some folds each, (2, C, nodes)."""
+        """Return the weights of the nodes per class in sets of folds, (2, C, nodes)."""
         return np.stack(
             [kernels.axis.add_masked(masks, of_class) for of_class in self.node_weights]
         )
 
     @cached_property
     def node_weights(self) -> Floats:
-        """What the nodes weigh for each class and fold, (2, F, nodes); may be negative."""
+        """Weights of the nodes per class and fold, (2, F, nodes); may be negative."""
         weights = kernels.axis.weigh_nodes(np.ascontiguousarray(self.sums), _TO_WEIGHTS)
         if self.axis.floor:  # all samples of a cell at one of its nodes, as these are alike
             ends = np.isin(self.filled, (0, self.axis.n_cells - 1))
@@ -430,7 +430,7 @@ class WeightedScores:
     priors: TrainingPriors
 
     def training_weights(self, masks: NDArray[np.bool_]) -> Floats:
-        """Return what the scores weigh in the training sets of some folds each, (2, C, Q)."""
+        """Return the weights of the scores per class in training sets of folds, (2, C, Q)."""
         weights = self.weigh(masks)
         priors = self.priors.weighing
         if priors is not None:
@@ -510,7 +510,7 @@ class SmoothMap(ABC):
 
     @property
     def n_parameters(self) -> int:
-        """Number of parameters, of which the last is the bias."""
+        """Number of parameters; the last is the bias."""
         return len(self.features(np.zeros(1))) + self.with_bias
 
     def origin(self, low: float, high: float) -> float:

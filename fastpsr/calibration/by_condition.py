@@ -79,7 +79,7 @@ class ByCondition(Fittable):
     predictions, or a `prior` to the calibrator. Calibrated posteriors are those of the condition.
 
     Cross-fitting assigns folds once, over all samples; a sample is calibrated by the samples of
-    its condition in the training folds, of which there must be `min_per_class`. The edges of bins
+    its condition in the training folds, at least `min_per_class` per class. The edges of bins
     are those of all samples: they do not depend on scores or labels.
 
     Examples
@@ -207,7 +207,7 @@ class ByCondition(Fittable):
         return calibrated.replace_scores(calibrated.kind, values)
 
     def on_rows(self, predictions: Any, by: By | None) -> tuple[Calibrator, Predictions]:
-        """Return what cross-fitting trains on these samples, and the labels of the samples."""
+        """Return a calibrator that `cross_fit` can train on these samples, and the samples."""
         samples = self._samples(predictions)
         _, groups = Crossed.of(samples, by, self.bins)
         rows = tuple(groups.rows)

@@ -59,7 +59,7 @@ def elub(predictions: Data) -> LLRBounds:
     Parameters
     ----------
     predictions : Predictions or PartitionedPredictions
-        Binary and labeled: LLRs, or posteriors, of which the LLRs are those at their priors.
+        Binary and labeled: LLRs, or posteriors, which become LLRs at their priors.
 
     Returns
     -------

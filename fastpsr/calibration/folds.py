@@ -105,7 +105,7 @@ class Folds:
         return self.with_one_calibrator(np.ones(self.n_folds, bool), "inner")
 
     def nested(self) -> "Folds":
-        """Return also a calibrator for each two folds of which one may train the other's.
+        """Return also a calibrator for each pair of folds that may train each other's.
 
         It is trained on neither: on one of them it is evaluated, when something is chosen for the
         other. Their pairs in `served` follow those of the calibrators of folds, in the order of

@@ -475,7 +475,7 @@ def newton_by_products(sums: ByProducts, point: Floats, pull: Floats) -> Floats 
     ----------
     sums : ByProducts
     point : ndarray, shape (K, M)
-        Starting point: a row of factors for each class, of which the last is that of a constant.
+        Starting point: a row of factors for each class; the last factor is the constant's.
     pull : ndarray, shape (K, M)
         ``(pull x parameters ** 2).sum() / 2`` is added to the loss.
     """

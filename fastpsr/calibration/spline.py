@@ -64,7 +64,7 @@ class Spline(ScoreMap):
     Notes
     -----
     Knots are at 20 quantiles of the training scores, in which both classes have the same weight,
-    rounded to a grid of a power of two, of which 128 to 256 cells cover the finite scores. `lambda`
+    rounded to a grid of a power of two, with 128 to 256 cells over the finite scores. `lambda`
     times the number of training samples of positive weight is one of 1e-4, 1e-3, ..., 1e4 and
     infinity, tried in descending order until two in a row are worse than the best. The inner folds
     are 5 of samples; in cross-fitting they are the other folds, so that groups and speakers stay
@@ -326,7 +326,7 @@ def _slopes(parameters: Floats) -> Floats:
 
 
 def _unit(low: float, high: float) -> float:
-    """Return the power of two of which knots between a lowest and highest score are multiples."""
+    """Return the power of two that divides all knots between a lowest and a highest score."""
     center = min(max(high, -_CENTER), _CENTER) - min(max(low, -_CENTER), _CENTER)
     span = max(center, (high - low) / _FINER, float(np.finfo(float).tiny) * _FEWEST_CELLS)
     return float(2.0 ** np.floor(np.log2(span / _FEWEST_CELLS)))
@@ -353,7 +353,7 @@ def _knots(scores: Floats, weights: Floats, unit: float) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _AtFloor(Transform):
-    """Scores of which infinite ones are at a floor."""
+    """Scores with infinite values moved to a floor."""
 
     floor: float
 

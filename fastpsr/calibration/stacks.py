@@ -79,7 +79,7 @@ def columns_of(
 
 
 def _values(name: str, side: Any, part: Part) -> Floats:
-    """Return what a side has in the rows of a part, (n,)."""
+    """Return the quality measure of a side for the rows of a part, (n,)."""
     values = checks.as_floats(name, part.values(name, side), 1, may_be_empty=True)
     checks.check_length(name, values.size, len(part.predictions))
     wrong = np.flatnonzero(~np.isfinite(values))

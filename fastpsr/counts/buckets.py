@@ -38,7 +38,7 @@ _NO_WEIGHTS = np.empty(0)
 
 
 class Column(ABC):
-    """What is counted of each row: plain data, which can be sent to another process."""
+    """Values to count, with labels and weights: plain data that other processes can take."""
 
     @property
     @abstractmethod
@@ -73,7 +73,7 @@ class ScoresByClass(Column):
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Buckets of equal width, some of which may be divided by the bits of the values.
+    """Buckets of equal width; some may be divided further by the bits of the values.
 
     Attributes
     ----------

@@ -1,9 +1,9 @@
 """Counting: answers to steps over data, with one read of the data for all who ask side by side.
 
-Functions ask by :func:`count`, and go on with the answer. Over predictions in memory each step is
-answered at once. Over data in parts, functions that are run :func:`side_by_side` are tasks: threads
-of which one runs at a time, until it asks. When all of them wait, the data are read once for all
-their requests. So any function that counts can be run beside others, and none of them knows.
+Functions request counts by :func:`count`. Over predictions in memory each request is answered at
+once. Over data in parts, functions that run :func:`side_by_side` are tasks: threads that run one at
+a time, each until its next request. When all of them wait, the data are read once for all requests.
+So any function that counts can share its reads with others, without knowing of them.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -116,7 +116,7 @@ def outcomes(functions: Sequence[Callable[[], Any]], over: Any) -> list[Outcome]
 
 @contextmanager
 def one_call() -> Iterator["_Call"]:
-    """Return a block in which what is shared is computed once, as in those around it."""
+    """Return a block in which shared results are computed once, also across nested blocks."""
     outer = _CALL.get()
     if outer is not None:
         yield outer
@@ -271,7 +271,7 @@ class _Call:
             data.forget(self)
 
     def ask(self, request: Request[Any]) -> Outcome:
-        """Return what will hold the answer to a request, or holds it already."""
+        """Return the outcome of a request, which holds its answer now or later."""
         outcome = Outcome()
         if isinstance(request.data[0], Predictions):
             outcome.run(lambda: _answer_in_memory(request))
@@ -324,7 +324,7 @@ class _Call:
             self._tasks = [task for task in self._tasks if not task.is_done]
 
     def _read(self) -> None:
-        """Answer steps that are asked for: those that look at a few parts first."""
+        """Answer the requested steps, first the steps that look at a few parts only."""
         assert self._asked, "tasks wait for one another"
         # what is known of a few parts may save a read of all
         samples = {key: pair for key, pair in self._asked.items() if _is_of_few(pair[0])}

@@ -115,7 +115,7 @@ def rates_at_steps(weight: Floats) -> tuple[Floats, Floats]:
 
 
 def llrs_of(predictions: Predictions) -> Floats:
-    """Return the LLRs, of which decisions at thresholds are made."""
+    """Return the LLRs that decisions compare with thresholds."""
     return predictions.llrs
 
 

@@ -311,7 +311,7 @@ class _DistinctValues(Step[Any]):
 
 
 def _comparable(ids: NDArray[Any]) -> str:
-    """Return what the types of columns of parts must have in common, so that values are equal."""
+    """Return a key of the type of ids; values of parts are comparable if their keys are equal."""
     return ids.dtype.str if ids.dtype.kind in "fmM" else type_of(ids)
 
 

@@ -84,7 +84,7 @@ class Sums(ABC):
         """Return the group number of each sample of a part, (n,), of type `index_type`."""
 
     def columns(self, part: Part, *companions: Part) -> Iterable[Floats]:
-        """Return or yield what is summed, C arrays of float64, (n,) each."""
+        """Return or yield the columns to sum, C arrays of float64, (n,) each."""
         return ()
 
     @abstractmethod

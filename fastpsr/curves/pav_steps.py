@@ -82,8 +82,8 @@ def pav_steps(predictions: Data, *, class_: int | None = None) -> PavSteps:
     predictions : Predictions
         Labeled, of any kind.
     class_ : int, optional
-        The class that is told from the rest, 0 to K-1, by the log-odds of its posterior; needed for
-        more than two classes.
+        The positive class, 0 to K-1, scored by the log-odds of its posterior; required for more
+        than two classes.
 
     Returns
     -------

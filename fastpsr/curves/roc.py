@@ -86,8 +86,8 @@ def roc(predictions: Data, *, class_: int | None = None) -> Roc:
     predictions : Predictions
         Labeled, of any kind: posteriors, likelihoods or raw scores.
     class_ : int, optional
-        The class that is told from the rest, 0 to K-1, by the log-odds of its posterior; needed for
-        more than two classes.
+        The positive class, 0 to K-1, scored by the log-odds of its posterior; required for more
+        than two classes.
 
     Returns
     -------

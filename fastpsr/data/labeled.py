@@ -108,7 +108,7 @@ class LabeledData(Remembering, ABC):
 
     @property
     def drawn_from(self) -> Self:
-        """The data of which these are a replicate, by other weights; else these themselves."""
+        """The data that these reweight as a replicate; themselves if they are no replicate."""
         return self
 
     def _fix_posterior_priors(self) -> Floats:
@@ -117,7 +117,7 @@ class LabeledData(Remembering, ABC):
 
     @abstractmethod
     def _shown(self) -> list[tuple[str, object]]:
-        """Return what notebooks show besides."""
+        """Return further rows, name and value, for the display in notebooks."""
 
     def _repr_html_(self) -> str:
         priors = "class frequencies"

@@ -12,7 +12,7 @@ from fastpsr.checks import Floats
 
 
 class Logits(Remembering):
-    """Rows of logits (N, K), and what is made of them on demand.
+    """Rows of logits (N, K), and the posteriors and losses computed from them on demand.
 
     Predictions of the same samples, such as replicates, share it.
     """

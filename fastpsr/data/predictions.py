@@ -316,7 +316,7 @@ class Predictions(ScoredLabels):
             - "logits": :meth:`from_logits`; (N, K), or (N,) for log-odds of class 1;
             - "log-likelihoods": :meth:`from_log_likelihoods`; (N, K);
             - "llrs": :meth:`from_llrs`; (N,), natural logarithms;
-            - "log10 llrs": the same of decimal logarithms, which are multiplied by ln 10;
+            - "log10 llrs": LLRs in decimal logarithms, which are multiplied by ln 10;
             - "likelihoods": LLRs if the shape is (N,), else log-likelihoods;
             - "raw scores": :meth:`from_raw_scores`; (N,).
         y_true : array-like, shape (N,), or None
@@ -434,7 +434,7 @@ class Predictions(ScoredLabels):
         return new
 
     def __dir__(self) -> list[str]:
-        """Return what users of the library need; the rest is for its other modules."""
+        """Return the public names; the rest is for other modules of the library."""
         return sorted(_FOR_USERS)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:

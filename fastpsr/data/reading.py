@@ -1,4 +1,4 @@
-"""One read of the data: all parts once, for all steps that are asked for."""
+"""One read of the data: all parts once, for all requested steps."""
 
 import itertools
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -54,7 +54,7 @@ class Reading:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is prepared: it is made anew in another process."""
+        """Leave out prepared data: another process prepares them again."""
         return {**self.__dict__, "_prepared": None}
 
     @staticmethod
@@ -71,7 +71,7 @@ class Reading:
         return loaded
 
     def parts(self, number: int, loaded: dict[Hashable, Any]) -> dict[int, Part]:
-        """Return the part of each source, by its id, of what was read; checked."""
+        """Return the checked part of each source, by the id of the source."""
         raws: dict[int, Part] = {}
         for source, root in zip(self.sources, self._roots, strict=True):
             with naming(source, number):
@@ -108,7 +108,7 @@ class Reading:
             return without_frames(error)
 
     def join(self, place: int, total: Any, more: Any) -> Any:
-        """Return what two accumulators of a step hold together."""
+        """Return the merged accumulators of a step, or the first error."""
         for each, rest in ((total, more), (more, total)):
             if each is None:
                 return rest
@@ -261,12 +261,12 @@ class Tree:
         self._nodes: dict[tuple[int, int], Any] = {}  # by height and place
 
     def add(self, run: int, accumulator: Any) -> None:
-        """Put a run in its place, and join what is complete."""
+        """Put a run in its place, and join complete siblings."""
         self._nodes[0, run] = accumulator
         self._collapse(run + 1)
 
     def total(self) -> Any:
-        """Return what all runs hold together, None without runs; the tree is empty then."""
+        """Return the merge of all runs, None without runs, and empty the tree."""
         self._collapse(1 << 62)
         nodes, self._nodes = self._nodes, {}
         return next(iter(nodes.values()), None)
@@ -324,7 +324,7 @@ def watched(callback: Callable[[Progress], object]) -> Iterator[None]:
 
 
 def tell(n_parts: int, is_sample: bool) -> Callable[[int, int], None] | None:
-    """Return what to call after each part of a read that begins; None where nobody watches.
+    """Return a function to call after each part of a new read; None without a callback.
 
     It takes the number of parts done, and the rows of the part.
     """

@@ -41,23 +41,23 @@ class Source(ABC):
 
     @abstractmethod
     def name_of(self, number: int) -> str:
-        """Return what messages call a part."""
+        """Return the name of a part in messages."""
 
     def name_of_row(self, number: int, row: int) -> str:
-        """Return what messages call a row of a part."""
+        """Return the name of a row of a part in messages."""
         return f"row {row:,} of {self.name_of(number)}"
 
     def wanted(self, reads: frozenset[str]) -> frozenset[str]:
-        """Return what the reader must read for `reads` of a step."""
+        """Return the names that the reader must read for `reads` of a step."""
         return reads
 
     @abstractmethod
     def load(self, number: int, wanted: frozenset[str]) -> Any:
-        """Read what is `wanted` of a part; sources of equal readers take the same."""
+        """Read the `wanted` names of a part; the result serves all sources of equal readers."""
 
     @abstractmethod
     def build(self, loaded: Any, reads: frozenset[str]) -> Predictions:
-        """Return the predictions, with their columns, of what was loaded."""
+        """Return the loaded data as predictions with columns."""
 
 
 @contextmanager

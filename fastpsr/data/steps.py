@@ -72,7 +72,7 @@ class Part:
 
     @property
     def drawn_from(self) -> "Part":
-        """The part of which this is a replicate, by other weights; else this part itself."""
+        """The part that this one reweights as a replicate; itself if it is no replicate."""
         if not self.is_in_memory:
             return self if self._drawn_from is None else self._drawn_from
         original = self.predictions.drawn_from
@@ -110,8 +110,8 @@ class Part:
     def remember(self, key: Hashable, make: Callable[[], Value], owner: Any = None) -> Value:
         """Return the cached result of ``make()`` for a key; compute it on first use.
 
-        The cache is that of the predictions, which in parts are made anew for each read. What has
-        an owner is kept no longer than this, and its keys are those of the owner.
+        The predictions hold the cache; predictions of parts are made anew for each read. A result
+        with an owner lives no longer than the owner, under a key of the owner.
         """
         if owner is None:
             return self.predictions.remember(key, make)
@@ -199,7 +199,7 @@ class Step(ABC, Generic[Answer]):
         return identity_of_fields(self)
 
     def prepare(self) -> Any:
-        """Return what all parts need, such as a lookup table; made once per process and read."""
+        """Return read-only data for all parts, for example a lookup table; once per process."""
         return None
 
     def start(self) -> Any:
@@ -211,7 +211,7 @@ class Step(ABC, Generic[Answer]):
         """Return the accumulator with a part of the data in it, one part of each data."""
 
     def merge(self, total: Any, more: Any) -> Any:
-        """Return what both accumulators hold together: by default sums, or what both name."""
+        """Return the merged accumulators: by default sums, or the union of dicts."""
         if isinstance(total, dict):
             return {**total, **more}
         if isinstance(total, tuple):

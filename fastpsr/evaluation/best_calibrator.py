@@ -50,7 +50,7 @@ class BestCalibrator:
         return cls(best, savings[best], tuple(savings), loss.rule.label)
 
     def __str__(self) -> str:
-        """Return what a table says below its metrics."""
+        """Return the line that a table has below its metrics."""
         compared = ", ".join(self.among)
         if self.saving <= 0.0:
             return f"calibration would save nothing; compared: {compared}"

@@ -105,7 +105,7 @@ def evaluate(
     n_resamples : int
         Number of bootstrap replicates; with 0 there are no confidence intervals. Without `metrics`
         the RCL of several classes has none if its refits would take more than 20 s by an estimate,
-        rows x classes x folds x (replicates + 400) x 2e-8 s / threads: a warning says so.
+        rows x classes x folds x (replicates + 400) x 2e-8 s / threads; a warning reports it.
     confidence_level, method, resampling, seed
         As for :func:`fastpsr.bootstrap`.
     differences : {"first", "all"}, optional

@@ -59,7 +59,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of cells, of which the first `n_names` in a line are names, and the last words."""
+    """A table of cells; in each line the first `n_names` are names, and the last are words."""
 
     header: Sequence[str]
     lines: Sequence[Sequence[Cell]]

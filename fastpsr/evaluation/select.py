@@ -236,7 +236,7 @@ def select(
     ValueError
         For `resampling` or `seed` without `n_resamples`; for data that a candidate is not defined
         for, or for which a fit has no optimum; for rules that are no proper scoring rules, such as
-        ECE; for folds of which no two can be left out; for `by` without ``ByCondition``, or the
+        ECE; for folds that cannot be left out in pairs; for `by` without ``ByCondition``, or the
         other way round.
 
     Warns
@@ -246,7 +246,7 @@ def select(
 
     Notes
     -----
-    The nested score is that of a procedure, of which the result may differ from fold to fold.
+    The nested score belongs to the procedure: its choice may differ from fold to fold.
     Fits are shared: with F folds there are F + F (F - 1) / 2 for each candidate. Where losses
     follow from sums, samples are read once for all of them. A fit of ``Spline`` is as many fits as
     penalties are tried, so that it takes most of the time of replicates.
@@ -335,7 +335,7 @@ def select(
 def _compared(
     candidates: Candidates, data: Data, by: By | None
 ) -> tuple[dict[str, Calibrator], dict[str, str]]:
-    """Return what is cross-fitted of candidates that can be compared, and why others cannot."""
+    """Return calibrators to cross-fit by candidate, and reasons for skipping the others."""
     if not isinstance(candidates, Mapping) or not candidates:
         raise ArgumentError(
             "candidates", f"must be a dict of name to calibrator, or to None, not {candidates!r}"
@@ -344,7 +344,7 @@ def _compared(
     if by is None and any(are_by_condition):
         raise ArgumentError("by", 'must be given for ByCondition, such as {"gender": ids}')
     if by is not None and not any(are_by_condition):
-        rule = "is for candidates by condition, of which there is none"
+        rule = "is for candidates by condition, but there are none"
         raise ArgumentError("by", rule, remedy="pass ByCondition(calibrator) among them")
     compared: dict[str, Calibrator] = {}
     left_out = {}
@@ -406,7 +406,7 @@ def _simultaneous_ends(differences: Floats, replicates: Floats, level: float) ->
 def _untrained(
     candidate: Calibrator | FitTransform | ByCondition | None, data: Data, by: Any
 ) -> Calibrator:
-    """Return what is cross-fitted for a candidate."""
+    """Return the calibrator to cross-fit for a candidate."""
     if candidate is None:
         return NoCalibration()
     if not isinstance(candidate, ByCondition):

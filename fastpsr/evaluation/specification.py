@@ -28,7 +28,7 @@ Metrics = NamedMetric | Mapping[str, NamedMetric] | Sequence[NamedMetric]
 
 @dataclass(frozen=True, eq=False)
 class Specification:
-    """What is computed of systems, checked before any data are read.
+    """Specification of an evaluation, checked before any data are read.
 
     Attributes
     ----------

@@ -282,9 +282,9 @@ class Difference:
 class Evaluation(Result):
     """Result of ``evaluate``; prints as a table.
 
-    The data frame has a row per value, with the sizes of its group. Differences follow, of which
-    `row` is "difference"; `difference` is the difference of `a` and `b`. What a row does not have
-    is null.
+    The data frame has a row per value, with the sizes of its group. Differences follow, with
+    "difference" in the column `row`; `difference` is the difference of `a` and `b`. Cells that do
+    not apply are null.
 
     Attributes
     ----------

@@ -5,8 +5,8 @@ that steps right for a sample of class 0 and up for one of class 1, from low sco
 a bucket no path falls below the corner that takes all of class 0 first; where that corner lies
 above the minorant of the buckets, no block begins inside. Only the other buckets are sorted.
 
-Where too many scores lie in these, they are divided further: by the bits of the scores, in the
-order of which floats are ordered too. So a grid is a tree. A *place* is a bucket of the grid or of
+Where too many scores lie in these, they are divided further: by the bits of the scores, which sort
+in the order of the floats. So a grid is a tree. A *place* is a bucket of the grid or of
 a divided bucket (a *node*); ``node_of_place`` is -1 for places that are not divided. Of each node
 ``nodes`` hold the first place, the key of the lowest float, and how far keys are shifted.
 """
@@ -180,7 +180,7 @@ def pool_buckets(
 
     `counts` (n_buckets, 2) are those of all rows; `negatives` and `positives` the scores in
     undecided buckets, sorted. `known` is the lowest score of undecided buckets that no block
-    divides, the scores of which are not needed; nan for others. It may be empty.
+    divides and whose scores are not needed; nan for others. It may be empty.
     """
     most = min(counts.shape[0] + negatives.size + positives.size, int(counts.sum()))
     blocks = np.empty((3, most))

@@ -96,7 +96,7 @@ def elementary(function: Any) -> Any:
 
 
 def inlined(function: Any) -> Any:
-    """Copy a short function into the Python of its callers, each of which compiles it anew.
+    """Copy a short function into the Python of its callers; each caller compiles it anew.
 
     Not for arrays in inner loops: they would be counted as new references in every iteration.
     """

@@ -23,7 +23,7 @@ Value = TypeVar("Value")
 
 
 class Statistic(Options, ABC, Generic[Summary, Value]):
-    """What is computed from a summary that can be resampled: a metric, or the values of a curve."""
+    """A quantity computed from a summary, with replicates: a metric, or the values of a curve."""
 
     #: Short name for tables and messages. Here and below: an attribute of a class, or a property.
     label: Any = declared()

@@ -158,7 +158,7 @@ def operating_points(n_classes: int, kind: Kind) -> list[MinDCF]:
 def metrics_named(
     metric: NamedMetric, n_classes: int, kind: Kind, argument: str = "metrics", **options: Any
 ) -> dict[str, AnyMetric]:
-    """Return a metric by its name, or the metrics that are meant by a text, in any case.
+    """Return a metric by its name, or all metrics that match a text, ignoring case.
 
     A text is a name of any default table of such data, or of `other_metrics`; without parentheses
     it means the metrics at all operating points. `options` are those of :func:`default_metrics`.
@@ -190,7 +190,7 @@ def metrics_named(
 def named_metric(
     metric: NamedMetric, n_classes: int, kind: Kind, argument: str = "metrics", **options: Any
 ) -> tuple[str, AnyMetric]:
-    """Return the metric that is meant, with its name, where a text must mean one."""
+    """Return the metric of a name, which must match exactly one, with its full name."""
     by_name = metrics_named(metric, n_classes, kind, argument, **options)
     if len(by_name) > 1:
         raise ArgumentError(argument, f"must be one of {', '.join(by_name)}, not {metric!r}")

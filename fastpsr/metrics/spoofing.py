@@ -115,7 +115,7 @@ class MinADCF(_SpoofingCost, RankMetric[KindCounts]):
     Parameters
     ----------
     spoof : array-like of bool, shape (N,), or str
-        Whether each trial is spoofed; False for targets. Or the name of the column that says so.
+        Whether each trial is spoofed; False for targets. Or the name of a column of these values.
     p_nontarget, p_spoof : float
         Priors pi_non and pi_spf, positive, with a sum below 1; pi_tar is the rest.
     c_miss, c_fa, c_fa_spoof : float
