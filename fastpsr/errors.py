@@ -176,14 +176,14 @@ class PackageWarning(Warning):
         return f"{self.problem}: {self.remedy}" if self.remedy else self.problem
 
     def of(self, subject: Subject) -> Self:
-        """Return the warning about a subject, with which the message then begins."""
+        """Return the warning about a subject; the message begins with the subject."""
         about = copy(self)
         about.problem, about.subjects = f"{subject}: {self.problem}", (subject,)
         return about
 
 
 class ResultWarning(PackageWarning, RuntimeWarning):
-    """A result is not reliable, or not what was asked for."""
+    """A result is not reliable, or not the requested one."""
 
 
 class SuspicionWarning(PackageWarning, UserWarning):
@@ -307,7 +307,7 @@ def without_warnings() -> Iterator[None]:
 
 @contextmanager
 def in_silence() -> Iterator[None]:
-    """Suppress warnings, which in replicates are not caused by the user's input."""
+    """Suppress warnings: in replicates the user's input does not cause them."""
     with without_warnings(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -71,7 +71,7 @@ def declared() -> Any:
 
 
 def with_hints(function: Callable[_P, _Result]) -> Callable[_P, _Result]:
-    """Wrap a function so that wrong arguments raise an error with the right ones.
+    """Wrap a function: wrong arguments raise an error that names the right ones.
 
     These are names of other libraries, and labels and scores in place of predictions.
     """

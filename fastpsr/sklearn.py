@@ -50,7 +50,7 @@ except ImportError as error:
 
 __all__ = ["CalibratedClassifier", "make_scorer"]
 
-_FLOOR = 0.01  # which served forests best of those tried on six data sets
+_FLOOR = 0.01  # best for forests among floors tried on six data sets
 
 
 class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -247,7 +247,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     # Parameters and metadata, in the words of scikit-learn
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters; if `deep` also those of the estimator and the calibrator."""
+        """Return the parameters; if `deep` also of the estimator and the calibrator."""
         params: dict[str, Any] = super().get_params(deep=deep)
         if deep:
             params |= {
@@ -257,7 +257,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; ``calibrator__floor`` replaces the calibrator by one of that floor.
+        """Set parameters; ``calibrator__floor`` replaces the calibrator by one with this floor.
 
         Without a calibrator, these are options of the default, ``DirectionPreserving()``.
         """
@@ -277,7 +277,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return which metadata are passed to the estimator and to `cv`."""
+        """Return the metadata for the estimator and for `cv`."""
         return (
             MetadataRouter(owner=self)
             .add_self_request(self)
@@ -417,7 +417,7 @@ class MetricScorer:
         return self
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Return which metadata are requested."""
+        """Return the requested metadata."""
         request = MetadataRequest(owner=self)
         request.score.add_request(param="sample_weight", alias=self._weights_are)
         return request
@@ -449,7 +449,7 @@ def _by_name(text: str, n_classes: int) -> Metric[Any]:
 def _from_posteriors(
     estimator: Any, X: Any, y_true: Any, weights: Any, classes: list[Any] | None = None
 ) -> Predictions:
-    """Return the posteriors of an estimator; errors name what is wrong in the user's terms."""
+    """Return the posteriors of an estimator; errors use the user's terms."""
     q = estimator.predict_proba(X)
     try:
         return Predictions.from_posteriors(y_true, q, sample_weight=weights, classes=classes)

@@ -240,7 +240,7 @@ def _ends(replicates: Floats, level: float, *, simultaneous: bool) -> tuple[Floa
 
 
 def _least_depth(replicates: Floats, ordered: Floats, level: float) -> int:
-    """Return the largest k for which a share `level` of the replicates is in the band everywhere.
+    """Return the largest k such that a share `level` of the replicates is in the band everywhere.
 
     The band goes from the k-th lowest to the k-th highest replicate at each point.
     """

@@ -243,7 +243,7 @@ def sample_size(
 
 @dataclass(frozen=True, eq=False)
 class _Pilot:
-    """The interval of the data given, and those of other numbers of units.
+    """The interval of the pilot data, and predicted intervals for other numbers of units.
 
     Attributes
     ----------
@@ -257,7 +257,7 @@ class _Pilot:
 
     @property
     def drawn(self) -> str:
-        """What the units are: samples, clusters or speakers."""
+        """Kind of the units: samples, clusters or speakers."""
         return self.estimand.units.independent.name
 
     @cached_property

@@ -227,7 +227,7 @@ class TwoWay(Resampling):
 
 
 class Units(ABC):
-    """What a scheme draws, and the units that rows depend on: plain data.
+    """The units that a scheme draws, and the units that rows depend on: plain data.
 
     Units of a part, or of the whole, are numbered 0 to U - 1. The weight of a row is multiplied by
     the draw counts of its first and its second unit; unit U stands for no second one.
@@ -248,7 +248,7 @@ class Units(ABC):
 
     @abstractmethod
     def shared_counts(self, seed: int, replicates: range) -> Counts | None:
-        """Return how often units that all parts share are drawn, if there are some."""
+        """Return the draw counts of units that all parts share, if any."""
 
     @abstractmethod
     def counts(self, part: Part, seed: int, replicates: range, shared: Counts | None) -> Counts:
@@ -357,7 +357,7 @@ class IdUnits(Units):
 
 @dataclass(frozen=True, eq=False)
 class RowUnits(Units):
-    """Rows of positive weight, drawn from strata: from each as many as it has.
+    """Rows of positive weight, drawn within strata of fixed size.
 
     Attributes
     ----------

@@ -225,7 +225,7 @@ def as_progress(progress: bool | Progress | None) -> Progress:
 
 
 def _is_seen(stream: Any) -> bool:
-    """Return whether a stream is a terminal, or that of a notebook."""
+    """Return whether a stream is a terminal or a notebook's."""
     if stream is None:  # Python without a console
         return False
     return bool(stream.isatty()) or type(stream).__module__.startswith("ipykernel")

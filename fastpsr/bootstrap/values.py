@@ -52,7 +52,7 @@ Input = Literal["replicates", "subsets", "left out", "left out by stratum", "sig
 
 @dataclass(eq=False)
 class Job:
-    """A metric, or the values of a curve, of some data, and what its replicates are made of.
+    """A metric or the values of a curve, its data, and the inputs of its replicates.
 
     Attributes
     ----------
@@ -327,7 +327,7 @@ class _Pass:
 
 
 def _by_table(jobs: Iterable[Job]) -> tuple[list[list[Job]], list[Job]]:
-    """Return the jobs that share the groups of their sums, and those without sums."""
+    """Return the jobs that share groups of sums, and the jobs without sums."""
     by_table: dict[Any, list[Job]] = {}
     of_samples = []
     for job in jobs:
@@ -347,7 +347,7 @@ def _table_of(jobs: list[Job], data: list[Data]) -> CountTable:
 
 
 def _place_of(data: Data, all_data: list[Data]) -> int:
-    """Return the index of an object in `all_data`, to which it is appended if it is not there."""
+    """Return the index of an object in `all_data`; append it if missing."""
     for place, known_data in enumerate(all_data):
         if known_data is data:
             return place
@@ -401,13 +401,13 @@ def _chunks_of_tables(one_pass: _Pass, n_numbers: int) -> Iterable[range]:
     if isinstance(draws, GroupDraws) or isinstance(data, PartitionedPredictions):
         return chunks_of(n_replicates, data, n_numbers)
     most = draws.at_once(len(data))
-    if not isinstance(draws, SubsetDraws):  # which report nothing
+    if not isinstance(draws, SubsetDraws):  # subsets report no progress
         most = min(most, -(-n_replicates // _N_REPORTS))
     return ranges(n_replicates, most)
 
 
 def _numbers_of_samples(data: Data) -> int:
-    """Return how many numbers a replicate of the samples takes, while a part of them is read."""
+    """Return the size of a replicate of the samples in numbers, during the read of a part."""
     if not isinstance(data, PartitionedPredictions):
         return 0  # replicates are computed one after another
     of_part = int(data.facts.n_rows.max()) * _BYTES_PER_ROW // 8
@@ -453,7 +453,7 @@ def _finish(
     columns, begin_of = {}, 1
     for sums in table.sums:
         columns[ByIdentity(sums)] = slice(begin_of, begin_of + sums.n_sums)
-        # polynomials are those of all jobs of a table
+        # the polynomials of all jobs of a table
         begin_of += 0 if sums.degree else sums.n_sums
     defined = np.flatnonzero(totals[:, :, 0].any(axis=1))  # others are undefined
     totals = totals if defined.size == totals.shape[0] else totals[defined]

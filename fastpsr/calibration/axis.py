@@ -18,7 +18,7 @@ from fastpsr.data.steps import ROWS, Step
 from fastpsr.kernels.types import DEGREE
 from fastpsr.rules.base import ScoringRule
 
-LOG_FLOOR = float(np.log(1e-30))  # what replaces -inf
+LOG_FLOOR = float(np.log(1e-30))  # replaces -inf
 _WIDTH = 0.25  # of a cell, in log-odds after calibration: errors of 1e-13
 _FEW_CELLS = 4096  # for any number of rows
 _MOST_SUMS = 1 << 22  # of all classes, folds and cells
@@ -124,7 +124,7 @@ class Axis:
     def over(
         cls, low: float, high: float, steepness: float, most_cells: int = _FEW_CELLS
     ) -> "Axis | None":
-        """Return cells for maps of about this steepness; None where there would be too many."""
+        """Return cells for maps of about this steepness; None if there would be too many."""
         if not (np.isfinite(low) and np.isfinite(high) and steepness > 0.0):
             return None
         width = _WIDTH / steepness
@@ -139,7 +139,7 @@ class Axis:
 
     @property
     def suits_replicates(self) -> bool:
-        """Whether sums take so little room that those of many replicates are held at a time."""
+        """Whether the sums of many replicates fit in memory at a time."""
         return self.n_cells <= _MOST_OF_REPLICATES
 
     @property
@@ -162,7 +162,7 @@ class Axis:
 
     @property
     def infinite(self) -> Floats:
-        """What nodes stand for: -inf or inf for those of infinite scores, else 0."""
+        """Infinite part of each node: -inf or inf for nodes of infinite scores, else 0."""
         values = np.zeros((self.n_cells, DEGREE + 1))
         if self.floor:
             values[0], values[-1] = -np.inf, np.inf
@@ -170,7 +170,7 @@ class Axis:
 
     @property
     def zero(self) -> float:
-        """The cell of a score of 0, or a number between those of lower and of higher scores."""
+        """The cell of a score of 0, or a number between the cells of lower and higher scores."""
         place = float(np.floor(-self.low / self.width))
         return float(np.clip(place, 0.5, self.n_cells - 1.5)) if self.floor else place
 
@@ -307,7 +307,7 @@ class _SumOnAxis(Step[AxisTotals]):
 
 
 def most_cells(n_rows: int, n_folds: int) -> int:
-    """Return the number of cells from which samples are used, as their sums are not fewer."""
+    """Return the number of cells above which sums save nothing, and samples are used."""
     n_sums = 2 * n_folds * (DEGREE + 1)
     return max(min(n_rows, _MOST_SUMS) // n_sums, _FEW_CELLS)
 
@@ -335,7 +335,7 @@ class Fits:
 
 @dataclass(frozen=True, eq=False)
 class TrainingPriors:
-    """Class priors of a fit, and what moves scores there.
+    """Class priors of a fit, and the shift of scores to these priors.
 
     A fit minimizes the expected loss of calibrated posteriors at these priors. LLRs are moved there
     by their log-odds, and posteriors, which are at the priors of the data, by the difference.
@@ -356,13 +356,13 @@ class TrainingPriors:
 
     @classmethod
     def of(cls, data: Data, prior: float | None) -> Self:
-        """Return the priors of a fit to data, at this prior of class 1 or that of the data."""
+        """Return the priors of a fit to data, at a prior of class 1 (by default of the data)."""
         fit_priors = None if prior is None else np.array([1.0 - prior, prior])
         return cls(data.kind, data.given_priors, fit_priors)
 
     @property
     def weighing(self) -> Floats | None:
-        """The priors at which the classes are weighed; None for the class frequencies."""
+        """The priors that weigh the classes; None for the class frequencies."""
         return self.given if self.own is None else self.own
 
     def factors(self, class_weights: Floats) -> Floats:
@@ -492,7 +492,7 @@ class SmoothMap(ABC):
 
     @abstractmethod
     def features(self, scores: Floats) -> Floats:
-        """Return the features of scores (n,), without that of the bias, (p, n)."""
+        """Return the features of scores (n,) without the bias, (p, n)."""
 
     @abstractmethod
     def steepness(self, parameters: Floats) -> float:
@@ -500,7 +500,7 @@ class SmoothMap(ABC):
 
     @property
     def lower(self) -> Floats:
-        """Lower bounds of the parameters, -inf where there is none."""
+        """Lower bounds of the parameters, -inf without a bound."""
         return np.full(self.n_parameters, -np.inf)
 
     @property

@@ -17,7 +17,7 @@ from fastpsr.results import Result
 
 @dataclass(frozen=True, eq=False)
 class LLRBounds(Result):
-    """The range in which the LLRs of a system are supported by the data they were tested on.
+    """The range of LLRs that the test data of a system support.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class LLRBounds(Result):
     high: float
 
     def clip(self, llrs: ArrayLike) -> Floats:
-        """Return LLRs (N,), those out of bounds replaced by the nearest bound.
+        """Return LLRs (N,), clipped to the bounds.
 
         Raises
         ------

@@ -53,7 +53,7 @@ def save_calibrator(calibrator: Fittable, path: str | os.PathLike[str]) -> None:
 def write_calibrator(
     calibrator: Fittable, path: str | os.PathLike[str], scales: Sequence[str] = ()
 ) -> None:
-    """Write a fitted calibrator, with what the scores of each system were in the files."""
+    """Write a fitted calibrator, with the kind of each system's scores in the files."""
     checks.check_instance("calibrator", calibrator, Fittable, "a calibrator, such as PAV()")
     if not hasattr(calibrator, "domain_"):
         name = type(calibrator).__name__

@@ -1,4 +1,4 @@
-"""Linear maps of rows in memory: the Newton search for them, and whether there is an optimum."""
+"""Linear maps of rows in memory: the Newton search, and the check for an optimum."""
 
 import math
 from abc import ABC, abstractmethod
@@ -17,7 +17,7 @@ from fastpsr.errors import ArgumentError
 _ROUNDING = 1e-13  # of the largest margin: possible effect of rounding in normalizing rows
 _LARGE = 1e280  # sums of lengths above may overflow
 _MOST_STEPS = 200
-# before the last step: gradient, and what a step wins
+# before the last step: gradient, and gain of a step
 NEAR, _ALL_WON = 1e-8, 1e-14
 _LITTLE = 1e-6  # gain of a step per unit of weight below which the curvature hardly changes
 _SLOW = 0.1  # ratio of gradients above which the curvature is computed anew nevertheless
@@ -33,7 +33,7 @@ Sums = Callable[[Floats, bool], tuple[Floats, Any]]
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """Folds that train a fit, and the priors at which it is fitted.
+    """Folds that train a fit, and its priors.
 
     Attributes
     ----------

@@ -200,7 +200,7 @@ class _WeighEnds(Step[Any]):
 
 @dataclass(frozen=True, eq=False)
 class _PavSums(CellLossSums):
-    """Samples in cells that begin at targets' scores, which are pooled in each replicate.
+    """Samples in cells that begin at scores of targets; each replicate pools the cells.
 
     Attributes
     ----------
@@ -283,7 +283,7 @@ class _PavSums(CellLossSums):
 
         At given priors, samples of the classes weigh `factors` (2,) times their own weight in them.
         """
-        if self.laplace:  # which weigh 1, as all samples
+        if self.laplace:  # the added samples weigh 1, as all samples do
             negatives, positives = (np.concatenate([[unit], w, [unit]])
                 for unit, w in zip(factors, (negatives, positives), strict=True))  # fmt: skip
         starts = kernels.isotonic.pool_adjacent_violators(negatives, positives)

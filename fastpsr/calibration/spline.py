@@ -142,10 +142,10 @@ class Spline(ScoreMap):
         fewest = int(np.min(original.class_sizes))
         if folds.n_folds == 1 and fewest > 1:
             n_folds = min(_FOLDS, fewest)
-            name = ("folds", n_folds, 0)  # those of CrossFit()
+            name = ("folds", n_folds, 0)  # the folds of CrossFit()
             dealt = shared(name, original, lambda: deal_samples(original, n_folds, 0))
             return dealt.inner()
-        # those that train a calibrator, and may train others on which it is not trained
+        # folds that train a calibrator, and may train others on which it is not trained
         inner = folds.training_mask[:, :, None] & folds.training_mask[:, None, :] & folds.may_train
         return folds if folds.n_folds == 1 or inner.any(axis=(1, 2)).all() else None
 
@@ -213,7 +213,7 @@ class _Path:
         self._penalty = np.inf
 
     def step(self, penalty: float, n_samples: float) -> NDArray[np.bool_]:
-        """Fit with `lambda` of ``penalty / n_samples``; return which fits were found, (C,)."""
+        """Fit with `lambda` of ``penalty / n_samples``; return whether each fit succeeded, (C,)."""
         basis, line = self._basis, penalty == np.inf
         features = basis.line if line else basis.features
         at = self._at[:, -2:] if line else self._at

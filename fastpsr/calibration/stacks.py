@@ -26,7 +26,7 @@ from fastpsr.data.steps import Step
 from fastpsr.errors import ArgumentError
 from fastpsr.frames import row_out_of_order
 
-#: How measures of both sides make columns that do not depend on which side is which.
+#: Columns from the measures of both sides that do not depend on the order of the sides.
 TERMS = ("min,max", "bilinear", "scale")
 
 SIDES = ("enroll", "test")
@@ -144,7 +144,7 @@ class Stack:
 
     @property
     def first(self) -> Any:
-        """The first system, which has the labels and weights."""
+        """The first system, with the labels and weights."""
         return next(iter(self.systems.values()))
 
     @property
@@ -170,7 +170,7 @@ class Stack:
 
     @property
     def reads(self) -> frozenset[str]:
-        """What is read of each part."""
+        """Names of the columns to read of each part."""
         if not self.is_in_parts:
             return ROWS
         sides = [
@@ -260,7 +260,7 @@ class _HoldColumns(Step[HeldColumns]):
 
     @property
     def reads(self) -> frozenset[str]:
-        """Rows, columns of measures, and those that determine the folds."""
+        """Rows, columns of measures, and columns that determine the folds."""
         return self.stack.reads | self.folds.reads
 
     def add(self, accumulator: Any, prepared: None, *parts: Part) -> Any:
@@ -310,7 +310,7 @@ def _checked(name: str, system: Any, first: Any) -> Any:
 
 
 def _check_rows(name: str, part: Part, first_part: Part, *, labeled: bool) -> None:
-    """Raise unless rows of a system are those of the first, and finite."""
+    """Raise unless a system has the rows of the first system, with finite scores."""
     system, first = part.predictions, first_part.predictions
     if len(system) != len(first):
         rule = f"must have the samples of the first, {len(first):,}, not {len(system):,}"

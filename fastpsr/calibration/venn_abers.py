@@ -18,7 +18,7 @@ from fastpsr.results import Result
 
 @dataclass(frozen=True, eq=False)
 class PosteriorInterval(Result):
-    """Posteriors of class 1 between which Venn-Abers calibration places a sample.
+    """Lower and upper posteriors of class 1 by Venn-Abers calibration.
 
     Attributes
     ----------

@@ -119,7 +119,7 @@ def pav_steps(predictions: Data, *, class_: int | None = None) -> PavSteps:
     require_both_classes("isotonic fits", data.class_weights)
     blocks = pav_blocks(data)
     highest = count(HighestInSteps(blocks.lowest[1:]).over(data))
-    # not from frequencies, which may underflow
+    # frequencies may underflow
     weights = data.class_weights if given_priors is None else given_priors
     offset = float("nan") if data.kind == "raw scores" else data.log_odds_offset
     return PavSteps(

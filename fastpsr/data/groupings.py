@@ -58,7 +58,7 @@ def _shown(edge: float) -> str:
 
 
 class Binner:
-    """The argument `bins`: which columns have which bins, and how many groups there may be.
+    """The argument `bins`: bins by column, and the largest number of groups.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def ranks_of(values: Iterable[Any]) -> dict[Any, int]:
 
 
 def _natural(text: str) -> tuple[Any, ...]:
-    """Return text, number, text, number, ..., which compare as people order them."""
+    """Return text, number, text, number, ..., as a key of natural order."""
     parts = re.split(r"(\d+(?:\.\d+)?)", text)
     return tuple(float(part) if place % 2 else part for place, part in enumerate(parts))
 

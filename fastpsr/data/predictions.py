@@ -260,7 +260,7 @@ class Predictions(ScoredLabels):
         prior: float | None = None,
         columns: GivenColumns | None = None,
     ) -> Self:
-        """Make predictions from the LLRs of targets and those of non-targets, as two arrays.
+        """Make predictions from two arrays, the LLRs of targets and of non-targets.
 
         Targets come first. Otherwise as :meth:`from_llrs`.
         """
@@ -373,7 +373,7 @@ class Predictions(ScoredLabels):
         normalize: bool = False,
         floor: float = 0.0,
     ) -> Self:
-        """Check scores, which messages call `name`, and make predictions of them."""
+        """Check scores, called `name` in messages, and make predictions of them."""
         if kind in ("posteriors", "log-posteriors"):
             checks.require_one_label("y_true", y_true)
         require_class_order(name, names_of(scores), classes)

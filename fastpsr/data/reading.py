@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Reading:
-    """Steps over data that are read together: plain data, which can be sent to another process.
+    """Steps over data that are read together: plain data that other processes can take.
 
     Parameters
     ----------
@@ -78,13 +78,13 @@ class Reading:
                 predictions = source.build(loaded[source.reader], self.reads)
                 _check_part(source, predictions, self.reads)
             ranks = np.zeros(source.n_classes, np.int64)
-            # without what is cached, since a user's part may have been changed
+            # without caches, since a user may have changed the part
             raws[id(source)] = Part(predictions.compact(), number, 0, ranks)
             root.check_unchanged(raws[id(source)], "scores" in self.reads)
         return raws
 
     def prepare(self) -> None:
-        """Make what the steps need of all parts, once per process."""
+        """Prepare the data that the steps need for all parts, once per process."""
         if self._prepared is None:
             self._prepared = [step.prepare() for step in self.steps]
 
@@ -181,7 +181,7 @@ def _count_in_turn(reading: Reading) -> list[Any]:
 
 
 def read_facts(data: "PartitionedPredictions") -> Facts:
-    """Return the facts of data, which are read."""
+    """Read data, and return their facts."""
     facts: Facts | ValueError = answers_of([CountRows(data.n_classes).over(data)])[0]
     if isinstance(facts, ValueError):
         raise facts

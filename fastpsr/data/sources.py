@@ -1,4 +1,4 @@
-"""Sources of parts, which read the rows of a part by its number."""
+"""Sources of parts: readers of the rows of a part by its number."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -18,7 +18,7 @@ GivenPart = Predictions | tuple[Predictions, Mapping[str, Any]]
 
 
 class Source(ABC):
-    """Parts by number, and what is known of all of them before any is read."""
+    """Parts by number, with facts about all parts before a read."""
 
     kind: Kind
     n_classes: int
@@ -36,7 +36,7 @@ class Source(ABC):
 
     @property
     def reader(self) -> Hashable:
-        """What reads: sources of equal readers share each read."""
+        """Identity of the reader: sources with equal readers share each read."""
         return id(self)
 
     @abstractmethod

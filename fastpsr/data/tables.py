@@ -48,7 +48,7 @@ _DEFAULTS = dict.fromkeys(ColumnNames.__annotations__) | {
 
 @dataclass(frozen=True, eq=False)
 class ColumnRoles:
-    """Which columns hold what.
+    """Columns by role.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The calibrator that would save most of a score, of those that are fitted fast."""
+"""The calibrator that would save most of a score, among calibrators with a fast fit."""
 
 import math
 from collections.abc import Callable

@@ -86,7 +86,7 @@ def kept_apart(metrics: Mapping[str, AnyMetric], columns: tuple[str, str]) -> di
 
 
 def _check_units(resampling: Resampling, name: Any, predictions: Predictions) -> None:
-    """Raise where there are too few units to draw."""
+    """Raise if there are too few units to draw."""
     try:
         resampling.units(predictions)
     except ArgumentError as error:

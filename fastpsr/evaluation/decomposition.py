@@ -259,12 +259,12 @@ class _Term(CalibrationLoss):
 
     @property
     def value_range(self) -> tuple[float, float]:
-        """That of the losses, or of their entropy."""
+        """Range of the losses, or of their entropy."""
         return (self.rule.least_loss, np.inf)
 
     @property
     def interval_rule(self) -> IntervalRule:
-        """Only the score after calibration is one of a fit; the others are means."""
+        """Rule of a fit for the score after calibration, of means for the others."""
         return super().interval_rule if self.term == "calibrated" else OF_MEANS
 
     def total(self, data: Data) -> tuple[ScoreTotals, ScoreTotals]:

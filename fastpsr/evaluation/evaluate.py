@@ -37,7 +37,7 @@ _MOST_SECONDS = 20.0  # of an interval in a default table
 
 
 class SlowIntervalWarning(ResultWarning):
-    """A metric of a default table has no interval, which would take long.
+    """A metric of a default table has no interval, because it would take long.
 
     Attributes
     ----------
@@ -422,7 +422,7 @@ def _intervals(
 
 
 def _difference(a: Task, b: Task, metric: str) -> Estimand:
-    """Return a metric of one task minus that of another; those of groups hold jointly."""
+    """Return a metric of one task minus the same of another; groups have joint intervals."""
     terms = (a.jobs[metric], 1.0), (b.jobs[metric], -1.0)
     if a.group == b.group:
         subject = Subject("", a.group or "", metric, f"{a.system} - {b.system}")
@@ -432,7 +432,7 @@ def _difference(a: Task, b: Task, metric: str) -> Estimand:
 
 
 def _family(a: Task, b: Task, metric: str) -> tuple[str | None, str] | None:
-    """Return the key of the differences whose intervals hold jointly; None for one of systems."""
+    """Return the key of differences with joint intervals; None for a difference of systems."""
     return None if a.group == b.group else (a.system, metric)
 
 

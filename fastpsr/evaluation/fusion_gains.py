@@ -1,4 +1,4 @@
-"""`evaluate_fusion`: what each system of a fusion, and quality measures, add to it."""
+"""`evaluate_fusion`: gains of a fusion from each system, and from quality measures."""
 
 from collections import Counter
 from collections.abc import Mapping

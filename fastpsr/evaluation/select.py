@@ -59,7 +59,7 @@ class Candidate(Result):
 
 @dataclass(frozen=True, eq=False)
 class Selection(ShownAsGrid, Result):
-    """The choice among calibrators, and what it is worth.
+    """The choice among calibrators, with its nested score.
 
     Attributes
     ----------
@@ -193,7 +193,7 @@ def select(
     seed: int | None = None,
     progress: bool | Progress | None = None,
 ) -> Selection:
-    """Choose the calibrator with the lowest proper score, and estimate what the choice is worth.
+    """Choose the calibrator with the lowest proper score, and evaluate the choice.
 
     The best calibrator is the one with the lowest expected score after calibration, as long as it
     was neither trained nor chosen on the same samples (Ferrer and Ramos, 2024). All candidates

@@ -1,4 +1,4 @@
-"""What is computed of systems: metrics, intervals, groups, differences."""
+"""Specification of an evaluation: metrics, intervals, groups, differences."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -207,7 +207,7 @@ class Difference:
 
     @property
     def place(self) -> str:
-        """What both have in common: the group of two systems, or the system of two groups."""
+        """The shared part: the group of two systems, or the system of two groups."""
         return self.a.system or "" if self.is_of_groups else self.a.group or POOLED
 
     @property
@@ -217,17 +217,17 @@ class Difference:
 
     @property
     def value(self) -> float:
-        """The value of `a` minus that of `b`, in the unit of the metric."""
+        """The value of `a` minus the value of `b`, in the unit of the metric."""
         return self.a.value - self.b.value
 
     @property
     def low(self) -> float | None:
-        """Lower end of the interval; None if there is none."""
+        """Lower end of the interval; None without an interval."""
         return None if self.result is None else self.result.interval.low
 
     @property
     def high(self) -> float | None:
-        """Upper end of the interval; None if there is none."""
+        """Upper end of the interval; None without an interval."""
         return None if self.result is None else self.result.interval.high
 
     @property
@@ -239,7 +239,7 @@ class Difference:
 
     @property
     def excludes_zero(self) -> bool | None:
-        """Whether the interval excludes 0 by more than rounding; None if there is no interval."""
+        """Whether the interval excludes 0 by more than rounding; None without an interval."""
         if self.low is None or self.high is None or math.isnan(self.low):
             return None
         return not self.is_equal and (self.low > 0.0 or self.high < 0.0)

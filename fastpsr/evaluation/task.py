@@ -151,7 +151,7 @@ class Task:
 
     @property
     def _compared_loss(self) -> str:
-        """Name of the calibration loss that is compared with those of other calibrators, or ""."""
+        """Name of the calibration loss to compare with other calibrators, or ""."""
         losses = [name for name, loss in self.metrics.items() if isinstance(loss, LossOfTable)]
         is_compared = self.group is None and self.data.kind != "raw scores"
         return losses[0] if losses and is_compared else ""

@@ -90,7 +90,7 @@ def count_into_places(
     extremes: Floats,
     sums: Floats,
 ) -> None:
-    """Add values to the places from `first_place` on: those of the nodes added last.
+    """Add values to the places of the last nodes, from `first_place` on.
 
     `grid` is (low, per_unit, n_buckets, node_of_place, nodes). `counts` and `extremes` are (n, 2);
     `sums` (n, 2) hold weights and what rounding left over of them, if there are weights. Each
@@ -135,13 +135,13 @@ def pick_from_places(
 def weigh_buckets(
     values: Floats, weights: Floats, low: float, per_unit: float, sums: Floats
 ) -> None:
-    """Add weights to `sums` (n_buckets, 2), and to what rounding left over of them."""
+    """Add weights to `sums` (n_buckets, 2), and rounding errors to their sums."""
     buckets = bucket_numbers(values, low, per_unit, sums.shape[0])
     add_to_exact(sums, sum_exactly_by_group(weights, buckets, sums.shape[0]))
 
 
 def cumulate_exactly(sums: Floats) -> Floats:
-    """Return the cumulated (n, 2) sums and what rounding left over of them, rounded once."""
+    """Return the cumulated (n, 2) sums with their rounding errors, rounded once."""
     total = np.cumsum(sums[:, 0])
     before = np.zeros(total.size)
     before[1:] = total[:-1]

@@ -19,7 +19,7 @@ from fastpsr.interval_rule import IntervalRule
 from fastpsr.metrics.base import Metric
 from fastpsr.metrics.ranks import RankMetric
 
-#: A number of each pair of classes, or of each class, and what it weighs in the mean.
+#: A number per pair of classes, or per class, and its weight in the mean.
 Weighted = list[tuple[float, float]]
 
 

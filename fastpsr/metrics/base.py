@@ -117,7 +117,7 @@ class Metric(Statistic[Summary, float]):
         return [cls()]
 
     def summarize(self, predictions: Predictions) -> Summary:
-        """Return the summary of labeled predictions, which may be a part of the data.
+        """Return the summary of labeled predictions: the data, or a part of them.
 
         A custom metric defines it. Priors and class frequencies of a part are those of the whole.
         """

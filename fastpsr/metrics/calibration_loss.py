@@ -48,7 +48,7 @@ class _AfterCalibration(Metric[Summary]):
 
     @property
     def interval_rule(self) -> IntervalRule:
-        """That of the training, and of the fit: a fixed number of parameters gains 1 / n."""
+        """Rule of the training and of the fit: optimism of fixed parameters falls as 1 / n."""
         is_pav = isinstance(self._fitter, PAV)
         centers = (TWO_TERMS, ONE_TERM) if is_pav else (IS_LINEAR, IS_LINEAR)
         rule = self.train.interval_rule
@@ -297,7 +297,7 @@ class ExpectedDivergence(_AfterCalibration[ReferenceMeans]):
 
 
 def _trained(data: Data) -> list[tuple[Calibrator, Training]]:
-    """Return all calibrators with the first training, and one calibrator with each other."""
+    """Return all calibrators with the first training, and the first one with each other."""
     first, *other_trainings = [train for kind in TRAININGS for train in kind.examples(data)]
     calibrators = [kind() for kind in CALIBRATORS.values() if kind.suits(data)]
     return [

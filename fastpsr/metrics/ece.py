@@ -103,7 +103,7 @@ class ECE(Metric[list[BinTotals] | BinTotals]):
 
     @property
     def interval_rule(self) -> IntervalRule:
-        """An inverted test, which the largest error has none of."""
+        """An inverted test; none for the largest error."""
         return IntervalRule() if self.norm == "max" else _INVERTED_TEST
 
     @property

@@ -70,7 +70,7 @@ class _SpoofingCost(Metric[KindCounts]):
 
     @property
     def _factors(self) -> tuple[float, float, float]:
-        """What P_miss, P_fa and P_fa of spoofed trials are multiplied by."""
+        """Factors of P_miss, P_fa and P_fa of spoofed trials."""
         p_target = 1.0 - (self.p_nontarget + self.p_spoof)
         return (
             self.c_miss * p_target,
@@ -90,7 +90,7 @@ class _SpoofingCost(Metric[KindCounts]):
         return f"priors {self.p_nontarget:g} of a non-target, {self.p_spoof:g} of a spoofed trial"
 
     def normalized(self, p_miss: Any, p_fa: Any, p_fa_spoof: Any) -> Any:
-        """Return the cost of error rates, divided by that of the best constant decision."""
+        """Return the cost of error rates, divided by the cost of the best constant decision."""
         miss, fa, fa_spoof = self._factors
         with np.errstate(over="ignore"):  # the ratio may overflow to inf
             return (miss * p_miss + fa * p_fa + fa_spoof * p_fa_spoof) / min(miss, fa + fa_spoof)
@@ -230,7 +230,7 @@ class ActADCF(_SpoofingCost, LLRMetric[KindCounts]):
 
     @property
     def threshold(self) -> float:
-        """The LLR at which accepting costs as much as rejecting."""
+        """The LLR with equal expected costs of accepting and rejecting."""
         miss, fa, fa_spoof = self._factors
         return float(np.log(fa + fa_spoof) - np.log(miss))
 
