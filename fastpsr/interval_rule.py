@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-#: What covered best in the study of coverage, docs/reference/coverage.md.
+#: The best methods in the study of coverage, docs/reference/coverage.md.
 RuleMethod = Literal["percentile", "jackknife", "bca", "subsampling", "inverted test"]
 
 #: Coefficients of the value and of its means over halves and quarters of the data.

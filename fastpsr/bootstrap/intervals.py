@@ -339,7 +339,7 @@ def _split() -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     return keeps, np.array(splits).reshape(_N_HALVES, 2, 3, 2)
 
 
-#: What each subset keeps, and the places among the quarters of those of each half.
+#: Shares of each subset, and the places of the quarters of each half.
 KEEPS, SPLITS = _split()
 
 

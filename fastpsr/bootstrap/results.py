@@ -104,7 +104,7 @@ class Estimand:
 
     @property
     def units(self) -> Units:
-        """What was drawn."""
+        """Units that were drawn."""
         return self.terms[0][0].units
 
     def under(self, name: Input) -> Any:
@@ -412,7 +412,7 @@ def draw_values(
     jointly : bool
         Whether all metrics must see the same draws.
     also : sequence of Input
-        What is computed of all metrics besides.
+        Further inputs to compute for all metrics.
     """
     jobs_of = _jobs_by_input(estimands, settings, also)
     data = estimands[0].terms[0][0].whole

@@ -49,7 +49,7 @@ class SampleSize(Result):
     n : int
         Number of samples, clusters or speakers.
     drawn : {"samples", "clusters", "speakers"}
-        What `n` counts.
+        Unit of `n`.
     interval : Interval
         Confidence interval for `n`, at the level of the pilot, from the uncertainty of the pilot's
         standard error. ``inf`` stands for more than 1e15.
@@ -248,7 +248,7 @@ class _Pilot:
     Attributes
     ----------
     estimate : Estimate or None
-        What the interval is computed from, if it is not from replicates.
+        Inputs of the interval, if it does not use replicates.
     """
 
     estimand: Estimand

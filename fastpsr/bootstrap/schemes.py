@@ -233,9 +233,9 @@ class Units(ABC):
     the draw counts of its first and its second unit; unit U stands for no second one.
     """
 
-    #: What the units are, in messages.
+    #: Name of the units in messages.
     name: str = "samples"
-    #: What is read of a part to find the units of its rows.
+    #: Names of the columns to read of a part to find the units of its rows.
     reads: frozenset[str] = LABELS
     #: Whether a row may depend on two units.
     come_in_pairs: bool = False

@@ -19,7 +19,7 @@ from fastpsr.interval_rule import IntervalRule
 Progress = Callable[[int, int], object]
 _QUIET_SECONDS = 1.0  # before a line that nobody asked for
 _SECONDS_BETWEEN = 0.2
-#: What an interval is computed from, where it is not the replicates.
+#: Inputs of intervals that do not use replicates.
 _WITHOUT_REPLICATES: dict[str, str] = {
     "subsampling": f"{N_SUBSETS} halves and quarters",
     "jackknife": "units left out in turn",

@@ -46,7 +46,7 @@ _BYTES_PER_ROW = 64  # of a replicate that is computed from its samples: weights
 _N_REPORTS = 10  # of progress, at least
 _MOST_GROUPS = 400  # that are left out in turn, if there are more units
 
-#: What intervals are computed from, besides the value on the data.
+#: Inputs of intervals, besides the value on the data.
 Input = Literal["replicates", "subsets", "left out", "left out by stratum", "signed errors"]
 
 
@@ -63,11 +63,11 @@ class Job:
     sums : Sums or None
         Sums that the replicates follow from; None if replicates are computed from samples.
     shape : tuple of int
-        That of the value, () for a metric.
+        Shape of the value, () for a metric.
     value : float
         On the data.
     units : Units
-        What was drawn last.
+        Units of the last draws.
     draws : dict of Input to ndarray
         Values under these draws: replicates (R,), values on subsets (deals, 42), values without
         each group of units (S, G), and of calibration errors the signed errors of the bins on the

@@ -343,7 +343,7 @@ class TrainingPriors:
     Attributes
     ----------
     kind : {"posteriors", "likelihoods", "raw scores"}
-        What the scores are.
+        Kind of the scores.
     given : ndarray of float64, shape (K,), or None
         Priors of the data; None for the class frequencies.
     own : ndarray of float64, shape (2,), or None
@@ -398,7 +398,7 @@ class WeightedScores:
     scores : ndarray of float64, shape (Q,)
         Less an origin.
     infinite : ndarray of float64, shape (Q,)
-        What is added to them for the samples' own: -inf or inf where these are infinite, else 0.
+        Added to them for the samples' scores: -inf or inf for infinite scores, else 0.
     origin : float
     span : pair of float
         Lowest and highest finite score of the samples.

@@ -37,9 +37,9 @@ class Fittable(Options):
 
     #: Attributes that fitting sets, for saving.
     fitted_names: ClassVar[tuple[str, ...]] = ()
-    #: Those that are names rather than numbers.
+    #: Fitted attributes that are names rather than numbers.
     fitted_texts: ClassVar[tuple[str, ...]] = ()
-    #: Those that are fitted maps, or tuples of these, of numbers and of None.
+    #: Fitted attributes that are maps, or tuples of maps, of numbers and of None.
     fitted_nested: ClassVar[tuple[str, ...]] = ()
     domain_: Kind
 

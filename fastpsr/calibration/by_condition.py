@@ -329,7 +329,7 @@ class GroupFits(Calibrator):
     rows : tuple of ndarray of int64
         Rows of each group.
     members : tuple of Calibrator
-        What is fitted to each group.
+        Calibrator to fit to each group.
     min_per_class : int
         Rows of each class that a training set must have.
     """

@@ -47,9 +47,9 @@ class LinearFusion(Fittable):
     Attributes
     ----------
     weights_ : ndarray of float64, shape (D,)
-        What each column is multiplied by: scores of systems, and then what quality measures make.
+        Weight of each column: scores of systems, then columns of quality measures.
     bias_ : ndarray of float64, shape (K,)
-        What is added to the log-likelihood of each class; sums to 0. The LLR of two classes has
+        Added to the log-likelihood of each class; sums to 0. The LLR of two classes has
         the difference.
     rank_ : int
         How many columns are not linear functions of others on the training data.

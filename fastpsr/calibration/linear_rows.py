@@ -44,7 +44,7 @@ class TrainingSet:
     factors : ndarray of float64, shape (K,)
         By which the weights of classes are multiplied in the fit.
     offsets : ndarray of float64, shape (K,)
-        What the fit adds to the log-posteriors of the classes.
+        Added by the fit to the log-posteriors of the classes.
     """
 
     mask: NDArray[np.bool_]

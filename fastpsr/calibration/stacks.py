@@ -99,7 +99,7 @@ class Stack:
     systems : dict of str to Predictions or PartitionedPredictions
     measures : dict of str to Quality
     places : dict of str to str
-        What messages call each of them.
+        Names of the systems in messages.
     terms : str
         How measures make columns.
     held : list of ndarray, or None

@@ -36,7 +36,7 @@ class ClassCounts(Step[Floats]):
         return accumulator + np.bincount(samples.labels, counts, self.n_classes)
 
 
-#: What to do where ranks exceed the budget.
+#: Remedy if ranks exceed the budget.
 BEYOND_BUDGET = "set FASTPSR_MEMORY to more, take a sample, or compute values alone (n_resamples=0)"
 
 

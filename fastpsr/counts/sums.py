@@ -36,7 +36,7 @@ class Sums(ABC):
     known_weight : ndarray of float64, shape (G,), or None
         Weight of each group in the whole, where it is known already.
     reads : frozenset of str
-        What is read of a part for groups and columns, as for steps.
+        Names to read of a part for groups and columns, as for steps.
     companions : tuple of data
         Further row-aligned data, whose parts are also passed to `groups` and `columns`.
     are_reweightable : bool

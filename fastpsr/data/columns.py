@@ -11,7 +11,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.frames import RowOrder, require_same_order
 from fastpsr.ids import CodedIds
 
-#: What constructors take: an array-like of shape (N,) by name.
+#: Columns as arguments of constructors: an array-like of shape (N,) by name.
 GivenColumns = Mapping[str, Any]
 
 

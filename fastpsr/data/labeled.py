@@ -24,14 +24,14 @@ ScoreKind = Literal[
     "posteriors", "log-posteriors", "logits", "likelihoods", "log-likelihoods", "llrs",
     "log10 llrs", "raw scores",
 ]  # fmt: skip
-#: What scores may be, and the kind of the predictions that are made of them.
+#: Kinds of scores, and the kind of the predictions made of them.
 KINDS: dict[ScoreKind, Kind] = {
     "posteriors": "posteriors", "log-posteriors": "posteriors", "logits": "posteriors",
     "likelihoods": "likelihoods", "log-likelihoods": "likelihoods", "llrs": "likelihoods",
     "log10 llrs": "likelihoods", "raw scores": "raw scores",
 }  # fmt: skip
 Scale = Literal["llr", "log10-llr", "posteriors", "raw", "cosine"]
-#: What scores of trials are called, and their kind for :meth:`fastpsr.Predictions.of`.
+#: Names of scores of trials, and their kind for :meth:`fastpsr.Predictions.of`.
 KINDS_OF_SCALES: dict[str, ScoreKind] = {
     "llr": "llrs", "log10-llr": "log10 llrs", "posteriors": "posteriors", "raw": "raw scores",
     "cosine": "raw scores",

@@ -309,7 +309,7 @@ class Predictions(ScoredLabels):
         Parameters
         ----------
         kind : str
-            What the scores are; the constructor of each says what it accepts:
+            Kind of the scores; the constructor of each kind documents its input:
 
             - "posteriors": :meth:`from_posteriors`; (N, K), or (N,) for P(class 1);
             - "log-posteriors": :meth:`from_log_posteriors`; (N, K);

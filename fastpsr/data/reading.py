@@ -40,7 +40,7 @@ class Reading:
         self.reads: frozenset[str] = frozenset()
         for step, of_step in zip(self.steps, self.data, strict=True):
             self.reads = self.reads.union(step.reads, *(data.columns_read for data in of_step))
-        #: What is wanted of each reader.
+        #: Names to read, by reader.
         self.wanted: dict[Hashable, frozenset[str]] = {}
         for source in self.sources:
             wanted = self.wanted.get(source.reader, frozenset())

@@ -13,7 +13,7 @@ from fastpsr.data.predictions import Predictions
 from fastpsr.data.steps import ROWS
 from fastpsr.errors import ArgumentError
 
-#: What a user may give as a part.
+#: A part as passed by users.
 GivenPart = Predictions | tuple[Predictions, Mapping[str, Any]]
 
 
@@ -29,7 +29,7 @@ class Source(ABC):
     columns: frozenset[str] | None = None
     #: Of these, columns that stay with the samples in memory.
     kept_columns: frozenset[str] = frozenset()
-    #: What to do where parts change between reads.
+    #: Remedy if parts change between reads.
     hint_if_changed: str = ""
     #: Takes a reading and returns the accumulators of its steps, where parts are counted elsewhere.
     counts: Callable[[Any], list[Any]] | None = None

@@ -13,7 +13,7 @@ from fastpsr.caching import Remembering, Value
 from fastpsr.data.labeled import Kind
 from fastpsr.data.predictions import Predictions
 
-#: What may be read of a part, besides columns of ids.
+#: Names of data to read of a part, besides columns of ids.
 LABELS = frozenset({"labels", "weights"})
 ROWS = LABELS | {"scores"}
 

@@ -55,11 +55,11 @@ class ColumnRoles:
     y_true : str
     sample_weight : str or None
     what : str
-        What the scores are: a kind of ``Predictions.of``, or the argument that names them.
+        Kind of the scores: of ``Predictions.of``, or the argument that names them.
     scores : tuple of str
     classes : sequence or None
     options : dict
-        What the constructor is given besides.
+        Further arguments of the constructor.
     """
 
     y_true: str

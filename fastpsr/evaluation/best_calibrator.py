@@ -29,7 +29,7 @@ class BestCalibrator:
     saving : float
         Percent of the score that it would save: the relative calibration loss (RCL) under it.
     among : tuple of str
-        What was compared.
+        Names of the compared calibrators.
     label : str
         Name of the score.
     """

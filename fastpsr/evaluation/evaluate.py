@@ -422,7 +422,7 @@ def _intervals(
 
 
 def _difference(a: Task, b: Task, metric: str) -> Estimand:
-    """Return a metric of one task minus the same of another; groups have joint intervals."""
+    """Return a metric's difference between two tasks; groups have joint intervals."""
     terms = (a.jobs[metric], 1.0), (b.jobs[metric], -1.0)
     if a.group == b.group:
         subject = Subject("", a.group or "", metric, f"{a.system} - {b.system}")

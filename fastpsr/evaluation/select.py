@@ -77,7 +77,7 @@ class Selection(ShownAsGrid, Result):
         `score` less the lowest cross-fitted score, which was chosen by the samples it is of; nan
         where the score is infinite.
     choices : tuple of str
-        What was chosen for each fold without its samples.
+        Choice for each fold without its samples.
     alike : tuple of str
         Candidates that intervals do not distinguish from the chosen one, including it; without
         replicates the chosen one alone.

@@ -483,7 +483,7 @@ class Evaluation(Result):
         ----------
         path : path
         predictions : Predictions, or dict of name to Predictions, optional
-            What was evaluated, in memory, for the figures: by default there are tables and bars
+            Evaluated predictions, in memory, for the figures: by default there are tables and bars
             alone. With intervals, curves have bands by the same resampling. All or none are binary.
         by, bins : optional
             As it was evaluated, for DET curves of the groups.
@@ -494,7 +494,7 @@ class Evaluation(Result):
         title : str
             By default which systems are evaluated or compared.
         read : sequence of str
-            What was read and how it was interpreted, a line each; the `warnings` follow.
+            Files and their interpretation, a line each; the `warnings` follow.
         text : sequence of str
             Paragraphs before the tables.
 

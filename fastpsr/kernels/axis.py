@@ -114,7 +114,7 @@ def fit_to_nodes(
     ----------
     features : ndarray, shape (M, p, Q), or (1, p, Q) for all fits
     negatives, positives : ndarray, shape (M, Q)
-        What each node weighs in each fit.
+        Weight of each node in each fit.
     offset : ndarray, shape (M,)
     start : ndarray, shape (p,), or (M, p)
         Where all fits begin, or each.

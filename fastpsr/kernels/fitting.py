@@ -38,7 +38,7 @@ def sum_fit(
         Whether the last parameter is added to the log-odds.
     offset : float
     factors : ndarray, shape (2,)
-        What classes weigh besides.
+        Additional weights of classes.
 
     Returns
     -------
