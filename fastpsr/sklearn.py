@@ -368,8 +368,8 @@ def make_scorer(metric: Metric[Any] | str) -> "MetricScorer":
     Labels may be of any type: the columns of ``predict_proba`` are the estimator's ``classes_``,
     and the positive class of a binary task is the second. Metrics of ranks (EER, AUC, minDCF,
     minCllr) are computed from ``decision_function`` where there is one. Metrics of LLRs (Cllr,
-    actDCF) subtract the log-odds of the class frequencies in the test data from those of the
-    posteriors.
+    actDCF) subtract the log-odds of the class frequencies in the test data from the log-odds of
+    the posteriors.
 
     Examples
     --------

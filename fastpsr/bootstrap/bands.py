@@ -152,8 +152,8 @@ def band(
     than the default they are smoother. `actual` and `minimum`, or `llr` and `posterior`, have a
     band each.
 
-    Priors that were not given are the class frequencies of the replicate, as are those in the LLRs
-    of posteriors. Infinite values, such as LLRs after PAV, are ordered like others.
+    Without given priors a replicate uses its class frequencies, also for LLRs of posteriors.
+    Infinite values, for example LLRs after PAV, are ordered like others.
 
     References
     ----------

@@ -206,8 +206,8 @@ def compare(
 
     Notes
     -----
-    ``p_value`` of the result inverts its interval. For the AUC it is close to that of DeLong's
-    test.
+    ``p_value`` of the result inverts its interval. For the AUC it is close to the p-value of
+    DeLong's test.
 
     Examples
     --------

@@ -186,8 +186,8 @@ class TwoWay(Resampling):
     """Draw speakers: for trials that share speakers on both sides.
 
     Speakers of both sides are one population, drawn once. The weight of a trial of speaker s
-    against speaker t is multiplied by the draw counts of both s and t; that of a trial of s against
-    s by the draw count of s.
+    against speaker t is multiplied by the draw counts of both s and t; the weight of a trial of s
+    against s by the draw count of s.
 
     Parameters
     ----------

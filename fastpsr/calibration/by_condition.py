@@ -76,11 +76,11 @@ class ByCondition(Fittable):
 
     Each condition is a data set of its own, as ``predictions[rows]`` is: a smooth map of LLRs or
     raw scores is fitted at the class frequencies of the condition, unless priors are given to the
-    predictions, or a `prior` to the calibrator. Calibrated posteriors are those of the condition.
+    predictions, or a `prior` to the calibrator. Calibrated posteriors refer to the condition.
 
     Cross-fitting assigns folds once, over all samples; a sample is calibrated by the samples of
     its condition in the training folds, at least `min_per_class` per class. The edges of bins
-    are those of all samples: they do not depend on scores or labels.
+    come from all samples: they do not depend on scores or labels.
 
     Examples
     --------

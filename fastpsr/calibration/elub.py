@@ -76,7 +76,7 @@ def elub(predictions: Data) -> LLRBounds:
     The bounds are exact: cost curves are followed from score to score, without a grid. The LLRs
     that are added weigh the mean of their class. Since there are finitely many comparisons, the
     upper bound is at most ``log(N_non + 1)`` and the lower bound at least ``-log(N_tar + 1)``. The
-    cost is that of sorting.
+    cost is a sort of the scores.
 
     References
     ----------

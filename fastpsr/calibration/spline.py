@@ -49,8 +49,8 @@ class Spline(ScoreMap):
         20 knots (log-odds or LLRs), the 20 slopes at them, what the middle knot is mapped to,
         and `lambda` times the number of samples, or -1 for an infinite `lambda`.
     prior_log_odds_ : float
-        Log-odds of the training prior, for posteriors minus those of the priors of the data, which
-        is 0 without a `prior`.
+        Log-odds of the training prior, for posteriors minus the log-odds of the priors of the data,
+        which is 0 without a `prior`.
     floor_ : float
         Value that replaced -inf in fitting.
 

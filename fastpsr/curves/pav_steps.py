@@ -139,8 +139,8 @@ class PavMap(Result):
     forecast : ndarray of float64, shape (P,)
         Input posterior of class 1 at each score; nan for raw scores.
     llr : ndarray of float64, shape (P,)
-        Calibrated LLR, natural logarithm: that of the last step whose lowest score is not above
-        `score`, for lower scores that of the first step; infinite in steps of one class.
+        Calibrated LLR, natural logarithm, of the last step whose lowest score is not above
+        `score`, for lower scores of the first step; infinite in steps of one class.
     posterior : ndarray of float64, shape (P,)
         Calibrated posterior of class 1 (frequency), as ``PavPosterior(score)``.
     """

@@ -42,8 +42,8 @@ class Roc(Result):
 
     Notes
     -----
-    Posteriors of shape (N, 2) rank by both columns, and more finely than column 1 does where that
-    is rounded, as to 1: then `threshold` repeats, and the rates are those at `log_odds`.
+    Posteriors of shape (N, 2) rank by both columns, more finely than by column 1 if it is
+    rounded, for example to 1: then `threshold` repeats, and the rates refer to `log_odds`.
 
     Scores of the larger class with no score of the smaller class between them form one step. The
     corners of the curve are exact, and no omitted point could be a vertex of the hull.

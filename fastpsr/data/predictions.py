@@ -474,10 +474,10 @@ class Predictions(ScoredLabels):
         ----------
         prior : float, optional
             P(class 1) of the result, as in :meth:`from_llrs`; by default the frequency of class 1.
-            It is not what is removed.
+            `training_prior` is the prior to remove.
         training_prior : float, optional
-            P(class 1) that the posteriors contain, such as its frequency in the training data; its
-            logit is subtracted. By default that of ``priors``: the priors given, or else the class
+            P(class 1) that the posteriors contain, for example its frequency in the training data;
+            its logit is subtracted. By default from ``priors``: the given priors, or else the class
             frequencies of these samples. Not for likelihoods, which contain none.
 
         Examples

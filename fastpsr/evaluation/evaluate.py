@@ -83,9 +83,9 @@ def evaluate(
         scores decides. For posteriors, and for several classes: normalized cross-entropy, Brier
         score and error rate, relative calibration loss and its upper bound, and calibration errors.
         For LLRs: EER, minDCF and actDCF at a prior of 0.01, Cllr, minCllr, AUC, normalized
-        cross-entropy and Brier score, and relative calibration loss; for raw scores those of ranks
-        among these. With `differences`, systems have the same metrics: those of raw scores if some
-        have such, else those of LLRs if some have LLRs.
+        cross-entropy and Brier score, and relative calibration loss. For raw scores: the metrics
+        of ranks among these. With `differences`, all systems have the metrics of raw scores if a
+        system has raw scores, else the metrics of LLRs if a system has LLRs.
     by : str, list of str, or dict of name to array-like of shape (N,), optional
         Columns of the predictions, or the group of each sample, for one or more groupings: the
         metrics are also computed for the samples of each group alone. A tuple of names, as in
@@ -101,7 +101,7 @@ def evaluate(
         default up to 20 different numbers. Bins hold their lower edge, as ``snr=[0, 5)`` says; the
         first and last are open-ended, ``snr=[-inf, 0)`` and ``snr=[5, inf]``, and empty ones are
         left out. Edges of quantile bins are rounded down to few digits; equal values are in one
-        bin, so that there may be fewer bins. In replicates, bins are those of the data.
+        bin, so that there may be fewer bins. Replicates use the bins of the data.
     n_resamples : int
         Number of bootstrap replicates; with 0 there are no confidence intervals. Without `metrics`
         the RCL of several classes has none if its refits would take more than 20 s by an estimate,
@@ -112,13 +112,13 @@ def evaluate(
         For several systems on the same samples: also the differences between the first system and
         each other, or of all pairs, the system named first minus the other. With `n_resamples`
         differences are computed on the same bootstrap draws of all systems, as by
-        :func:`fastpsr.compare`; the intervals of the systems are those without differences.
+        :func:`fastpsr.compare`; the intervals of the systems do not change.
     group_differences : {"pooled", "all"}, optional
         With `by`, also the differences between each group and all samples, or of all pairs of
         groups of each grouping, in each system. With `n_resamples` the samples are drawn as a
         whole for them, so that units that groups share are drawn once. Their intervals are
         simultaneous: they hold jointly for all differences of groups of a metric and system. The
-        intervals of the groups are those without differences.
+        intervals of the groups do not change.
     progress : bool or callable, optional
         Whether to show the progress of replicates on stderr, by default in a terminal or a notebook
         after a second; or a callable that is called with (name of the step, amount done, total

@@ -38,11 +38,11 @@ class Candidate(Result):
     epsr : float
         Expected loss after cross-fitted calibration.
     score : float
-        The same over that of the naive system whose posteriors are the priors.
+        `epsr` divided by the loss of the naive system, whose posteriors are the priors.
     rcl : float
         Relative calibration loss, percent; nan for raw scores.
     difference : float
-        `score` less that of the chosen calibrator.
+        `score` minus the score of the chosen calibrator.
     low, high : float
         Ends of the interval of the difference, which hold for all candidates at once; nan without
         replicates.
@@ -251,8 +251,8 @@ def select(
     follow from sums, samples are read once for all of them. A fit of ``Spline`` is as many fits as
     penalties are tried, so that it takes most of the time of replicates.
 
-    Intervals of differences are those of the same draws for all, with calibrators fitted again and
-    the choice held fixed: ``difference +- t x standard error``, with t the quantile of the largest
+    Intervals of differences use the same draws for all, with calibrators fitted again and the
+    choice held fixed: ``difference +- t x standard error``, with t the quantile of the largest
     studentized deviation of the replicates, so that they hold for all candidates at once. The
     interval of the nested score is the percentile interval, with a choice in every replicate.
 

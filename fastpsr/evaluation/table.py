@@ -171,10 +171,10 @@ class Difference:
         The metric of each system, for the same group of samples; or of each group, for the same
         system.
     result : BootstrapResult or None
-        For the value of `a` minus that of `b`; None if no interval was requested, one of the values
-        is undefined, or both are infinite. Its `confidence_level` is that of the interval alone.
-        Where the interval is not computed from replicates, it has none: its `standard_error` is
-        that of the interval, and its `bias` nan.
+        For the value of `a` minus the value of `b`; None if no interval was requested, one of the
+        values is undefined, or both are infinite. Its `confidence_level` holds for this interval
+        alone. If the interval does not use replicates, it has none: its `standard_error` comes
+        from the interval, and its `bias` is nan.
     n_simultaneous : int
         Number of differences of groups whose intervals are simultaneous: they hold jointly at the
         level of the evaluation. 1 if the interval holds alone.
@@ -503,7 +503,7 @@ class Evaluation(Result):
         ImportError
             Without the libraries of ``fastpsr[report]``.
         ValueError
-            For predictions of other systems, unlabeled ones, and those of unlike kinds.
+            For predictions of other systems, unlabeled ones, and predictions of unlike kinds.
         OSError
             If the file cannot be written.
 
@@ -535,8 +535,8 @@ class Evaluation(Result):
     def to_text(self, width: int = 100) -> str:
         """Return the table as text: a line per metric, or a column per system and group.
 
-        Differences of two systems are in the table, those of more systems, or between or within
-        groups, in one of their own.
+        Differences of two systems are in the table; differences of more systems, or between or
+        within groups, in another table.
         """
         return as_text(self, width)
 

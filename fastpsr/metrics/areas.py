@@ -107,7 +107,7 @@ class AUC(_Area):
     max_fpr, max_fnr : float, optional
         Only one of them, above 0 and at most 1: the area at false-positive rates up to `max_fpr`,
         or at false-negative rates (miss rates) up to `max_fnr`, standardized so that 0.5 remains
-        the value of uninformative scores, and 1 that of perfect ones.
+        the value of uninformative scores, and 1 the value of perfect scores.
 
     Returns
     -------

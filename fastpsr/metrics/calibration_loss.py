@@ -63,8 +63,8 @@ class CalibrationLoss(_AfterCalibration[tuple[ScoreTotals, ScoreTotals]]):
     """The reduction of a proper score by calibration; by default relative, in percent (RCL).
 
     ``raw - calibrated``, or ``100 * (raw - calibrated) / raw`` (Ferrer and Ramos, 2024, section
-    2.5.3), where the calibrated score is that of posteriors after cross-fitted calibration, or
-    calibration trained in another way (`train`).
+    2.5.3), where ``calibrated`` is the score after calibration, cross-fitted or trained in
+    another way (`train`).
 
     Parameters
     ----------

@@ -53,8 +53,8 @@ _NOT_RAW: tuple[Kind, ...] = ("likelihoods", "posteriors")
 class BoundOnTheseSamples(CalibrationLoss):
     """The relative calibration loss of PAV trained on the evaluated data, as a bound on these.
 
-    It has no interval in a table: that of :class:`fastpsr.CalibrationLoss` is of the value of the
-    population, which the optimistic bound is not an estimate of.
+    It has no interval in a table: the interval of :class:`fastpsr.CalibrationLoss` is for the
+    population value, which the optimistic bound does not estimate.
     """
 
     has_interval = False
@@ -105,7 +105,7 @@ def default_metrics(
     """Return the default metrics by name; for raw scores only metrics of ranks.
 
     `costs` adds its Bayes risk. `detection` are detection costs in place of the usual one, and
-    `spoofing` those of lists with spoofed trials.
+    `spoofing` detection costs for lists with spoofed trials.
     """
     of_costs = _costs(operating_points(n_classes, kind) if detection is None else detection, kind)
     of_costs |= _costs(spoofing, kind)

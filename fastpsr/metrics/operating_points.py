@@ -49,9 +49,9 @@ class OperatingPoint(Result):
 
     Notes
     -----
-    Posteriors of shape (N, 2) rank by both columns, and more finely than column 1 does where that
-    is rounded, as to 1. Then more samples may reach the posterior than are accepted; the rates
-    are those at `log_odds`, to compare with ``predictions.log_odds``.
+    Posteriors of shape (N, 2) rank by both columns, more finely than by column 1 if it is
+    rounded, for example to 1. Then more samples may reach the posterior than are accepted; the
+    rates refer to `log_odds`, to compare with ``predictions.log_odds``.
 
     Examples
     --------

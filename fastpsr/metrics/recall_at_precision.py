@@ -36,9 +36,9 @@ class RecallAtPrecision(PointMetric[RankTable]):
     Notes
     -----
     ``operating_point(predictions)`` returns the lowest threshold with this precision, and
-    ``fp.Threshold(fp.RecallAtPrecision(p))`` is that threshold as a metric. The precision at a
-    threshold that is chosen on the same data is optimistic. Precision is that at given priors, if
-    these are given to the predictions.
+    ``fp.Threshold(fp.RecallAtPrecision(p))`` is this threshold as a metric. The precision at a
+    threshold that is chosen on the same data is optimistic. Precision refers to the priors of the
+    predictions, if given.
 
     Examples
     --------

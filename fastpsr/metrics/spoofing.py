@@ -110,7 +110,7 @@ class MinADCF(_SpoofingCost, RankMetric[KindCounts]):
 
     ``min_t [c_miss pi_tar P_miss(t) + c_fa pi_non P_fa(t) + c_fa_spoof pi_spf P_fa_spf(t)]``,
     divided by ``min(c_miss pi_tar, c_fa pi_non + c_fa_spoof pi_spf)``. P_fa is the rate of accepted
-    non-targets, P_fa_spf that of accepted spoofed trials. Both are of class 0; targets are class 1.
+    non-targets, P_fa_spf of accepted spoofed trials. Both are class 0; targets are class 1.
 
     Parameters
     ----------
@@ -180,8 +180,8 @@ class ActADCF(_SpoofingCost, LLRMetric[KindCounts]):
     """Normalized architecture-agnostic detection cost (a-DCF) of Bayes decisions with the LLRs.
 
     A trial is accepted if its LLR is at least
-    ``log[(c_fa pi_non + c_fa_spoof pi_spf) / (c_miss pi_tar)]``. The LLR must be that of a target
-    against the mixture of non-targets and spoofed trials, with weights in proportion to
+    ``log[(c_fa pi_non + c_fa_spoof pi_spf) / (c_miss pi_tar)]``. The LLR must compare a target
+    with the mixture of non-targets and spoofed trials, with weights in proportion to
     ``c_fa pi_non`` and ``c_fa_spoof pi_spf``: then no other decisions cost less in expectation.
 
     Parameters
