@@ -191,7 +191,7 @@ def evaluate(
     >>> systems, metrics = {"a": data, "b": other}, [fp.AUC(), fp.BrierScore()]
     >>> found = fp.evaluate(systems, metrics, n_resamples=200, seed=0, differences="first")
     >>> print(found)  # doctest: +NORMALIZE_WHITESPACE
-    95 % intervals: subsampling of AUC (336 halves and quarters); percentile of NBS;
+    95 % intervals: jackknife of AUC (units left out in turn); percentile of NBS;
     200 replicates, resampling IID, seed 0
     difference: a - b
     metric            a       b  difference            interval  excludes 0
