@@ -1,4 +1,4 @@
-"""What objects remember of what is computed of them, and keys of it."""
+"""Caches of results that objects hold, and the keys of the results."""
 
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, Self, TypeVar, overload
@@ -7,7 +7,7 @@ Value = TypeVar("Value")
 
 
 class ByIdentity:
-    """A key that is equal to that of the same object, which it keeps: its ``id`` stays its own."""
+    """A key by identity of an object; it keeps the object, so that its ``id`` stays unique."""
 
     __slots__ = ("named",)
 
@@ -22,7 +22,7 @@ class ByIdentity:
 
 
 class Remembering:
-    """An object with one cache: results by key, which are not sent to other processes."""
+    """An object with a cache of results by key, which stays in the process."""
 
     @property
     def results(self) -> dict[Hashable, Any]:
@@ -31,7 +31,7 @@ class Remembering:
         return results
 
     def remember(self, key: Hashable, make: Callable[[], Value]) -> Value:
-        """Return the result of ``make()``, which is remembered under a key."""
+        """Return the result of ``make()``, cached under a key."""
         results = self.results
         if key not in results:
             results[key] = make()

@@ -91,7 +91,7 @@ def _as_floats(
 
 
 def as_floor(floor: object) -> float:
-    """Return the floor of posteriors, which must be below 0.5."""
+    """Return the floor of posteriors; raise unless it is below 0.5."""
     value = as_number("floor", floor)
     if not 0.0 <= value < 0.5:
         raise ArgumentError("floor", f"must lie in 0 to 0.5 (excluded), not {floor}")
@@ -99,7 +99,7 @@ def as_floor(floor: object) -> float:
 
 
 def as_level(confidence_level: object) -> float:
-    """Return a confidence level, between 0 and 1; for one in percent, the error says so."""
+    """Return a confidence level between 0 and 1; the error for a percentage suggests a fraction."""
     level = 0.0
     if isinstance(confidence_level, (int, float, np.integer, np.floating)):
         level = float(confidence_level)
@@ -183,14 +183,14 @@ def require(
 def _require_rows(
     name: str, values: Floats, low: float, high: float, rule: str, remedy: str = ""
 ) -> None:
-    """Raise unless ``low <= value <= high`` for the value of each row, which the rule may name."""
+    """Raise unless ``low <= value <= high`` for each row; the rule may name the value."""
     row = kernels.checking.find_outside(values, low, high)
     if row >= 0:
         raise ArgumentError(name, rule.format(row=row, value=values[row]), int(row), remedy)
 
 
 def as_inner_points(points: ArrayLike, ndim: int | tuple[int, ...]) -> Floats:
-    """Return `points`, which lie strictly between 0 and 1."""
+    """Return `points`; raise unless they lie strictly between 0 and 1."""
     array = as_floats("points", points, ndim)
     rule = "lie strictly between 0 and 1"
     require("points", array, np.nextafter(0.0, 1.0), np.nextafter(1.0, 0.0), rule)
@@ -206,7 +206,7 @@ def check_number(name: str, value: object, low: float, high: float, rule: str) -
 
 
 def check_binary(what: str, n_classes: int, *, takes_class: bool = False) -> None:
-    """Raise for more than two classes, for which `what` is not defined.
+    """Raise for more than two classes: `what` is for two classes.
 
     `takes_class` says that the caller has an argument for one class against the rest.
     """
@@ -391,7 +391,7 @@ def as_words(values: object, array: NDArray[Any]) -> NDArray[Any]:
 
 
 def is_missing(value: object) -> bool:
-    """Return whether a label or an id stands for none: None, nan, or that of pandas."""
+    """Return whether a label or an id is missing: None, nan, or pandas' NA."""
     if isinstance(value, float):
         return value != value
     return value is None or type(value).__name__ in ("NAType", "NaTType")
@@ -412,7 +412,7 @@ def _as_number_or_text(label: object) -> float | str:
 
 
 def _how_to_list(labels: NDArray[Any], n_classes: int) -> str:
-    """Return a hint how to pass `classes`, if there are as many distinct labels as classes."""
+    """Return a hint to pass `classes`, if the number of distinct labels is that of the classes."""
     try:
         distinct = sorted(set(labels.ravel().tolist()))
     except TypeError:
@@ -580,7 +580,7 @@ def log_of_rows(posteriors: Floats) -> Floats:
 
 
 def log_softmax(name: str, scores: ArrayLike) -> tuple[Floats, Floats]:
-    """Return the normalized log-posteriors of (N, K) logits, and what was subtracted, (N,)."""
+    """Return the normalized log-posteriors of (N, K) logits, and the log-normalizers, (N,)."""
     rows = as_log_rows(name, scores)
     is_own = not np.may_share_memory(rows, np.asarray(scores))
     out = rows if is_own else np.empty(rows.shape)

@@ -390,7 +390,7 @@ def mean_cost(
 
 
 def _shown(priors: Floats) -> str:
-    """Return class priors as text; if there are many, only the largest."""
+    """Return class priors as text; of many only the largest."""
     if priors.size <= _FEW_CLASSES:
         return str(priors.tolist())
-    return f"of which the largest is {priors.max()} (class {priors.argmax()})"
+    return f"whose largest is {priors.max()} (class {priors.argmax()})"

@@ -29,7 +29,7 @@ def from_dask(
     frame: Any,
     **columns: Unpack[ColumnNames],
 ) -> PartitionedPredictions:
-    """Return the predictions in a Dask data frame, which are processed partition by partition.
+    """Return the predictions in a Dask data frame, processed partition by partition.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class _Partitions(TableSource):
         super().__init__(schema, frame.npartitions, columns)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is made again."""
+        """Leave out data that can be rebuilt."""
         return {**self.__dict__, "_delayed": {}}
 
     def delayed(self, names: frozenset[str]) -> list[Any]:
@@ -162,7 +162,7 @@ def _work_of(payload: bytes) -> _Work:
 
 
 def _count(reading: Reading) -> list[Any]:
-    """Count partitions where they are, and join what comes of them in the tree that memory has."""
+    """Count partitions on their workers, and merge the results in the tree order of memory."""
     from dask import config
     from dask.base import compute
     from dask.delayed import delayed
@@ -203,7 +203,7 @@ def _count(reading: Reading) -> list[Any]:
 
 
 def _name_partition(reading: Reading, partitions: dict[Hashable, Any]) -> None:
-    """Raise for the first partition that cannot be computed, if there is one."""
+    """Raise for the first partition that cannot be computed, if any."""
     from dask.delayed import delayed
 
     for number in reading.numbers:

@@ -132,7 +132,7 @@ def _as_python(value: object) -> str:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a message is about; what is empty is left out. A `pair` is that of a difference.
+    """Subject of a message; empty fields are left out. A `pair` is two systems of a difference.
 
     Examples
     --------
@@ -176,18 +176,18 @@ class PackageWarning(Warning):
         return f"{self.problem}: {self.remedy}" if self.remedy else self.problem
 
     def of(self, subject: Subject) -> Self:
-        """Return the warning about a subject, with which the message then begins."""
+        """Return the warning about a subject; the message begins with the subject."""
         about = copy(self)
         about.problem, about.subjects = f"{subject}: {self.problem}", (subject,)
         return about
 
 
 class ResultWarning(PackageWarning, RuntimeWarning):
-    """A result is not reliable, or not what was asked for."""
+    """A result is not reliable, or not the requested one."""
 
 
 class SuspicionWarning(PackageWarning, UserWarning):
-    """Data look like another kind than they are said to be, or reversed, or permuted.
+    """Data look like another kind than declared, or reversed, or permuted.
 
     Results are computed as requested nevertheless.
 
@@ -282,7 +282,7 @@ def kept_warnings() -> Iterator[dict[str, PackageWarning]]:
 
 
 def in_one_call() -> AbstractContextManager[Any]:
-    """Return a block in which, with those around it, what is said once in a call is said once."""
+    """Return a block that shows each warning of a call once, also if blocks are nested."""
     return kept_warnings() if _KEPT.get() is None else nullcontext()
 
 
@@ -307,7 +307,7 @@ def without_warnings() -> Iterator[None]:
 
 @contextmanager
 def in_silence() -> Iterator[None]:
-    """Suppress warnings, which in replicates are not caused by the user's input."""
+    """Suppress warnings: in replicates the user's input does not cause them."""
     with without_warnings(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

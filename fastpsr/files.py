@@ -13,7 +13,7 @@ _LONGEST_ENDING = 16  # longer file extensions are unknown, and may not fit in a
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Raise where a name is no text in the encoding of file names, which libraries need."""
+    """Raise if a name is no text in the encoding of file names: libraries need such text."""
     for name in names:
         if not name.isascii() and any("\udc80" <= character <= "\udcff" for character in name):
             encoding = sys.getfilesystemencoding()
@@ -50,7 +50,7 @@ def check_place(path: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary path next to `path`, which replaces it if the block succeeds.
+    """Yield a temporary path next to `path`, and move it to `path` if the block succeeds.
 
     After an error the temporary file is deleted. It has the same extension, which determines the
     format for some writers. If `path` is a link, its target is replaced. Pipes and devices are

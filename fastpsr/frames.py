@@ -1,4 +1,4 @@
-"""What data frames and series say of their rows and columns, which arrays made of them do not."""
+"""Names and indices of data frames and series, which arrays made of them lack."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -129,7 +129,7 @@ def _index_of(values: object) -> Any:
 
 
 def _listed(classes: ArrayLike) -> list[Any]:
-    """Return classes as a list; [] where they are none, which other checks say."""
+    """Return classes as a list; [] if they are invalid, which other checks report."""
     if isinstance(classes, (list, tuple)):
         return list(classes)
     listed = np.asarray(classes).tolist()
@@ -137,5 +137,5 @@ def _listed(classes: ArrayLike) -> list[Any]:
 
 
 def _as_text(label: object) -> str:
-    """Return a label as text, in which 1.0 is 1."""
+    """Return a label as text, with 1.0 as 1."""
     return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)

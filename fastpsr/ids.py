@@ -116,12 +116,12 @@ def numbered(*sides: Any) -> tuple[NDArray[Any], list[NDArray[Any]]]:
 
 
 def type_of(ids: NDArray[Any]) -> str:
-    """Return a word for the type of ids: those of one type can be compared."""
+    """Return a word for the type of ids: ids of one type can be compared."""
     return "integer" if ids.dtype.kind in "iuO" else ids.dtype.kind
 
 
 def _of_objects(name: str, array: NDArray[Any]) -> NDArray[Any]:
-    """Return ids given as Python objects, which must all be strings or all integers."""
+    """Return ids given as Python objects; raise unless all are strings or all integers."""
     if not array.size:  # of an empty part
         return array.astype(str)
     kind = str if isinstance(array[0], str) else (int, np.integer)

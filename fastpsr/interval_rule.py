@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-#: What covered best in the study of coverage, docs/reference/coverage.md.
+#: The best methods in the study of coverage, docs/reference/coverage.md.
 RuleMethod = Literal["percentile", "jackknife", "bca", "subsampling", "inverted test"]
 
 #: Coefficients of the value and of its means over halves and quarters of the data.
@@ -21,7 +21,7 @@ TWO_TERMS: Center = (2.0 + 2.0 * _FIRST, -1.0 - 3.0 * _FIRST, _FIRST)
 
 @dataclass(frozen=True)
 class IntervalRule:
-    """How the intervals of a metric are computed, of which "auto" takes the methods.
+    """Methods that "auto" takes for the intervals of a metric.
 
     Attributes
     ----------

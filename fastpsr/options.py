@@ -1,4 +1,4 @@
-"""Names and flags that callers pass: what they are told where these are another library's."""
+"""Names and flags that callers pass, with hints for the names of other libraries."""
 
 import inspect
 from abc import abstractmethod
@@ -71,7 +71,7 @@ def declared() -> Any:
 
 
 def with_hints(function: Callable[_P, _Result]) -> Callable[_P, _Result]:
-    """Wrap a function so that wrong arguments raise an error with the right ones.
+    """Wrap a function: wrong arguments raise an error that names the right ones.
 
     These are names of other libraries, and labels and scores in place of predictions.
     """

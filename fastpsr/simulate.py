@@ -371,8 +371,8 @@ def challenge(
     Notes
     -----
     Durations are log-normal with a median of 8 s, limited to 1 s to 60 s. Short recordings lower
-    the scores of target trials and leave those of the others around 0, so that a good threshold
-    depends on durations.
+    the scores of target trials and leave the scores of non-targets around 0, so that a good
+    threshold depends on durations.
 
     Examples
     --------

@@ -50,7 +50,7 @@ except ImportError as error:
 
 __all__ = ["CalibratedClassifier", "make_scorer"]
 
-_FLOOR = 0.01  # which served forests best of those tried on six data sets
+_FLOOR = 0.01  # best for forests among floors tried on six data sets
 
 
 class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -211,7 +211,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         labels: NDArray[Any] | None = None,
         weights: Floats | None = None,
     ) -> Predictions:
-        """Return what a trained estimator predicts, with these labels and weights."""
+        """Return the predictions of a trained estimator, with these labels and weights."""
         if not np.array_equal(estimator.classes_, self.classes_):
             raise ArgumentError(
                 "cv",
@@ -247,7 +247,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     # Parameters and metadata, in the words of scikit-learn
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters; if `deep` also those of the estimator and the calibrator."""
+        """Return the parameters; if `deep` also of the estimator and the calibrator."""
         params: dict[str, Any] = super().get_params(deep=deep)
         if deep:
             params |= {
@@ -257,7 +257,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; ``calibrator__floor`` replaces the calibrator by one of that floor.
+        """Set parameters; ``calibrator__floor`` replaces the calibrator by one with this floor.
 
         Without a calibrator, these are options of the default, ``DirectionPreserving()``.
         """
@@ -277,7 +277,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return which metadata are passed to the estimator and to `cv`."""
+        """Return the metadata for the estimator and for `cv`."""
         return (
             MetadataRouter(owner=self)
             .add_self_request(self)
@@ -296,7 +296,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
     def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> Bunch:
-        """Return what is passed to the estimator and to `cv`."""
+        """Return the metadata for the estimator and for `cv`."""
         if get_config()["enable_metadata_routing"]:
             return process_routing(self, "fit", sample_weight=sample_weight, **fit_params)
         if sample_weight is not None:
@@ -321,7 +321,7 @@ def _or_default(calibrator: Any) -> Any:
 
 
 def _options_of(calibrator: Any) -> list[str]:
-    """Return the names of what a calibrator is made with, unless it sets them itself."""
+    """Return the names of the arguments of a calibrator that it does not set itself."""
     if not is_dataclass(calibrator) or hasattr(calibrator, "set_params"):
         return []
     return [field.name for field in fields(calibrator) if field.init]
@@ -359,7 +359,7 @@ def make_scorer(metric: Metric[Any] | str) -> "MetricScorer":
     Raises
     ------
     ValueError
-        For :class:`fastpsr.Threshold`, of which neither higher nor lower values are better; and
+        For :class:`fastpsr.Threshold`: neither higher nor lower values are better; and
         when called, if the estimator has no ``predict_proba`` and the metric is not one of ranks,
         or for a label that the estimator was not trained on.
 
@@ -368,8 +368,8 @@ def make_scorer(metric: Metric[Any] | str) -> "MetricScorer":
     Labels may be of any type: the columns of ``predict_proba`` are the estimator's ``classes_``,
     and the positive class of a binary task is the second. Metrics of ranks (EER, AUC, minDCF,
     minCllr) are computed from ``decision_function`` where there is one. Metrics of LLRs (Cllr,
-    actDCF) subtract the log-odds of the class frequencies in the test data from those of the
-    posteriors.
+    actDCF) subtract the log-odds of the class frequencies in the test data from the log-odds of
+    the posteriors.
 
     Examples
     --------
@@ -417,7 +417,7 @@ class MetricScorer:
         return self
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Return which metadata are requested."""
+        """Return the requested metadata."""
         request = MetadataRequest(owner=self)
         request.score.add_request(param="sample_weight", alias=self._weights_are)
         return request
@@ -449,7 +449,7 @@ def _by_name(text: str, n_classes: int) -> Metric[Any]:
 def _from_posteriors(
     estimator: Any, X: Any, y_true: Any, weights: Any, classes: list[Any] | None = None
 ) -> Predictions:
-    """Return the posteriors of an estimator; errors name what is wrong in the user's terms."""
+    """Return the posteriors of an estimator; errors use the user's terms."""
     q = estimator.predict_proba(X)
     try:
         return Predictions.from_posteriors(y_true, q, sample_weight=weights, classes=classes)

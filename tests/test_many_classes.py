@@ -98,7 +98,7 @@ def test_no_matrix_is_made_unless_it_is_asked_for():
 
 def test_one_class_alone_is_refused_in_a_line(many):
     alone = many[many.y_true == many.y_true[1]]
-    with pytest.raises(ValueError, match=r"the largest is 1.0 \(class") as refused:
+    with pytest.raises(ValueError, match=r"whose largest is 1.0 \(class") as refused:
         fp.BayesRisk(COSTS)(alone)
     assert len(str(refused.value)) < 300
 

@@ -37,7 +37,7 @@ class Band(Result):
     series : tuple of str
         Attributes with a band.
     simultaneous : bool
-        Whether the level is that of the whole band, or that of each point.
+        Whether the level holds for the whole band, or for each point.
     n_undefined : int
         Number of replicates in which the curve is undefined, for example because a class is
         missing. They are not used for the band.
@@ -142,8 +142,8 @@ def band(
     -----
     The pointwise band is the percentile interval at each point: that of ``MissRate(p_fa)``, of
     ``ActDCF`` and ``MinDCF`` (times the error of the best constant decision), of ``BayesRisk``, and
-    of ``PavPosterior(score)``. What holds for these holds for bands: percentile intervals of
-    metrics that optimize on the data, such as ``MinDCF``, cover less often than they should.
+    of ``PavPosterior(score)``. Bands share the limits of these intervals: percentile intervals of
+    metrics that optimize on the data, for example ``MinDCF``, under-cover.
 
     The simultaneous band is the band from the k-th lowest to the k-th highest replicate at each
     point, with the largest k with which `confidence_level` of the replicates lie within it at all
@@ -152,8 +152,8 @@ def band(
     than the default they are smoother. `actual` and `minimum`, or `llr` and `posterior`, have a
     band each.
 
-    Priors that were not given are the class frequencies of the replicate, as are those in the LLRs
-    of posteriors. Infinite values, such as LLRs after PAV, are ordered like others.
+    Without given priors a replicate uses its class frequencies, also for LLRs of posteriors.
+    Infinite values, for example LLRs after PAV, are ordered like others.
 
     References
     ----------
@@ -240,7 +240,7 @@ def _ends(replicates: Floats, level: float, *, simultaneous: bool) -> tuple[Floa
 
 
 def _least_depth(replicates: Floats, ordered: Floats, level: float) -> int:
-    """Return the largest k for which a share `level` of the replicates is in the band everywhere.
+    """Return the largest k such that a share `level` of the replicates is in the band everywhere.
 
     The band goes from the k-th lowest to the k-th highest replicate at each point.
     """

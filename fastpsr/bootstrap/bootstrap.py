@@ -206,8 +206,8 @@ def compare(
 
     Notes
     -----
-    ``p_value`` of the result inverts its interval. For the AUC it is close to that of DeLong's
-    test.
+    ``p_value`` of the result inverts its interval. For the AUC it is close to the p-value of
+    DeLong's test.
 
     Examples
     --------
@@ -288,7 +288,7 @@ def _settings(
 
 
 def value_on_data(named_jobs: Sequence[tuple[str, Job]]) -> None:
-    """Compute the values of jobs on their data, together with what replicates need."""
+    """Compute the values of jobs on their data, and the inputs of their replicates."""
     jobs = [job for _, job in named_jobs]
     for job in jobs:
         if isinstance(job.data, Predictions) and job.data.y_true is None:

@@ -33,7 +33,7 @@ _UNCUT = 1 << 62  # rows: groups are not cut into blocks
 
 @dataclass(frozen=True, eq=False)
 class Subset:
-    """Rows of a group in the whole, which is drawn.
+    """Rows of a group; the scheme draws from all samples.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Subset:
 
 @dataclass(frozen=True, eq=False)
 class CountTable:
-    """What is summed for several metrics: a weight and sums of each group. Plain data.
+    """Table of sums for several metrics: a weight and sums of each group. Plain data.
 
     Attributes
     ----------
@@ -160,13 +160,13 @@ class GroupDraws:
         self._units, self._seed = units, seed
         sums = table.sums[0]
         self.strata = sums.class_of_group if units.by_class else np.zeros(sums.n_groups, np.int64)
-        #: Whether only counts of groups are drawn, so that those of rows are not known.
+        #: Whether only counts of groups are drawn, and counts of rows are unknown.
         self.are_of_counts = not table.n_sums
         self._sizes: NDArray[np.int64] | None = None
 
     @property
     def reads(self) -> frozenset[str]:
-        """What is read of a part."""
+        """Names of the columns to read of a part."""
         return self.table.reads
 
     def totals(self, replicates: range, data: Sequence[Data]) -> list[Floats]:
@@ -308,15 +308,15 @@ class UnitDraws:
 
     @property
     def reads(self) -> frozenset[str]:
-        """What is read of a part to find the units of its rows."""
+        """Names of the columns to read of a part to find the units of its rows."""
         return self.units.reads
 
     def shared(self, replicates: range) -> Counts | None:
-        """Return the counts of units that all parts share, if there are some."""
+        """Return the counts of units that all parts share, if any."""
         return self.units.shared_counts(self._seed, replicates)
 
     def of_part(self, part: Part, replicates: range, shared: Counts | None) -> Counts:
-        """Return the counts of the units of a part, given those that all parts share."""
+        """Return the counts of the units of a part, given the shared counts."""
         return self.units.counts(part, self._seed, replicates, shared)
 
     def of_rows(self, part: Part, replicate: int) -> Floats:
@@ -408,7 +408,7 @@ class _CountedTotals(Step[Any]):
 
 
 class SubsetDraws(UnitDraws):
-    """Units dealt at random to shares of equal size, of which each replicate keeps some.
+    """Units dealt at random to shares of equal size; each replicate keeps some shares.
 
     If rows depend on two units and some are left out, rows of one unit on both sides would be too
     many: they weigh (S' - 1) / (S - 1) there, for S' of S units.
@@ -488,7 +488,7 @@ class SubsetDraws(UnitDraws):
 
 @dataclass(frozen=True, eq=False)
 class _ShareTotals(_CountedTotals):
-    """Sums of rows by the share of their unit, added up to those that each replicate keeps.
+    """Sums of rows by the share of their unit, added over the shares that a replicate keeps.
 
     The first table is that of the shares that all of these replicates keep.
     """
@@ -567,6 +567,6 @@ def lanes(n_units: int) -> int:
 
 
 def ranges(n_replicates: int, size: int) -> Iterator[range]:
-    """Cut replicates into ranges of a size, of which the last may be shorter."""
+    """Cut replicates into ranges of a size; the last may be shorter."""
     for first in range(0, n_replicates, size):
         yield range(first, min(first + size, n_replicates))

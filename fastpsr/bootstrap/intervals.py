@@ -21,7 +21,7 @@ from fastpsr.results import table
 if TYPE_CHECKING:
     from statistics import NormalDist
 
-#: What may be requested; "auto" takes what covers best for each metric.
+#: Methods to request; "auto" takes the method that covers best for each metric.
 Method = Literal["auto", "percentile", "basic", "bca", "normal", "subsampling"]
 METHODS: tuple[Method, ...] = get_args(Method)
 #: Of subsampling: how often units are dealt to shares, and the number of subsets of all deals.
@@ -55,7 +55,7 @@ class Interval(NamedTuple):
 
 
 def percentile(replicates: Floats, level: float) -> Interval:
-    """Return quantiles of the replicates, none of which is nan."""
+    """Return quantiles of the replicates; none may be nan."""
     ordered = np.sort(replicates)
     low, high = (1.0 - level) / 2.0, (1.0 + level) / 2.0
     return Interval(_quantile(ordered, low), _quantile(ordered, high))
@@ -169,13 +169,13 @@ def p_value_of(interval_at: Callable[[float], Interval], n_replicates: int) -> f
 
 
 def percentile_p_value(replicates: Floats) -> float:
-    """Return the p-value of 0 by the share of replicates on its rarer side, of which it is one."""
+    """Return the two-sided p-value of 0: the value counts as one more replicate."""
     rarer = min(np.count_nonzero(replicates <= 0.0), np.count_nonzero(replicates >= 0.0))
     return min(1.0, 2.0 * (rarer + 1.0) / (replicates.size + 1.0))
 
 
 def _quantile(ordered: Floats, share: float) -> float:
-    """Return the quantile as an order statistic, which is defined for infinite values, too."""
+    """Return the quantile as an order statistic, also defined for infinite values."""
     # rounding must not increase the index by one
     place = int(np.ceil(share * ordered.size * (1.0 - 1e-12))) - 1
     return float(ordered[min(max(place, 0), ordered.size - 1)])
@@ -222,7 +222,7 @@ class Estimate(NamedTuple):
 
     @property
     def total_degrees_of_freedom(self) -> float:
-        """Those of the units and of the contrasts together."""
+        """Degrees of freedom of the units and of the contrasts together."""
         return 1.0 / (1.0 / self.degrees_of_freedom + 1.0 / self.n_contrasts)
 
     def p_value(self) -> float:
@@ -251,7 +251,7 @@ class Estimate(NamedTuple):
         )
 
     def grown(self, factor: float, spread: float) -> Self:
-        """Return that of `factor` times the units, with `spread` times the standard error."""
+        """Return the estimate for `factor` times the units, `spread` times the standard error."""
         df = max(factor * self.degrees_of_freedom, 2.0)
         return self._replace(standard_error=spread * self.standard_error, degrees_of_freedom=df)
 
@@ -265,7 +265,7 @@ def centered(left_out: Floats) -> Floats:
 
 @np.errstate(over="ignore", invalid="ignore")  # of values near the largest float
 def degrees_of_freedom(psi: Floats) -> float:
-    """Return those of a standard error, from the kurtosis of the centered influence of units."""
+    """Return the degrees of freedom of a standard error, from the kurtosis of influences."""
     if psi.size < 3:
         return 2.0
     largest = float(np.abs(psi).max())
@@ -331,7 +331,7 @@ def _split() -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     return keeps, np.array(splits).reshape(_N_HALVES, 2, 3, 2)
 
 
-#: What each subset keeps, and the places among the quarters of those of each half.
+#: Shares of each subset, and the places of the quarters of each half.
 KEEPS, SPLITS = _split()
 
 
@@ -342,7 +342,7 @@ def halves_and_quarters(subsets: Floats) -> tuple[Floats, Floats]:
 
 
 def check_sizes(unit: str, n_units: int, class_sizes: Sequence[int]) -> None:
-    """Raise where units, or samples of one of two classes, are too few for subsets of them."""
+    """Raise if units, or samples of one of two classes, are too few for subsets."""
     numbers = {unit: n_units}
     if len(class_sizes) == 2:
         numbers["samples of each class"] = min(class_sizes)
@@ -356,7 +356,7 @@ def check_sizes(unit: str, n_units: int, class_sizes: Sequence[int]) -> None:
 
 @np.errstate(over="ignore", invalid="ignore")  # of values near the largest float
 def corrected_value(value: float, subsets: Floats, rule: IntervalRule, unit: str) -> float:
-    """Return the value of a metric, corrected for its bias by those on subsets of units."""
+    """Return the value of a metric, corrected for its bias by the values on subsets."""
     _check_defined(subsets)
     halves, quarters = halves_and_quarters(subsets)
     of_value, of_halves, of_quarters = _center_of(rule, unit)
@@ -470,7 +470,7 @@ def inverted_test(
 
 
 def interval_of_difference(a: Interval, b: Interval, replicates: Floats) -> Interval:
-    """Return the interval of a difference from those of both sides, and (2, R) replicates of them.
+    """Return the interval of a difference from both intervals and their (2, R) replicates.
 
     The square of its half-width is that of a difference of two variables with the half-widths of
     both sides as standard deviations, and the correlation of the replicates.

@@ -1,4 +1,4 @@
-"""What has an interval, the values that each method needs, and the results."""
+"""Quantities with an interval, the values that each method needs, and the results."""
 
 import math
 from collections import Counter
@@ -85,7 +85,7 @@ class Estimand:
 
     @property
     def rule(self) -> IntervalRule:
-        """How its intervals are computed; those of sums are on the plain scale."""
+        """Rule of its intervals; intervals of sums have the plain scale."""
         rules = self.rules
         if not self.is_sum:
             return rules[0]
@@ -104,11 +104,11 @@ class Estimand:
 
     @property
     def units(self) -> Units:
-        """What was drawn."""
+        """Units that were drawn."""
         return self.terms[0][0].units
 
     def under(self, name: Input) -> Any:
-        """Return the values under draws, of the shape of those of its metrics."""
+        """Return the values under draws, with the shape of the values of its metrics."""
         if not self.is_sum:
             return self.terms[0][0].draws[name]
         with np.errstate(invalid="ignore"):  # inf - inf is undefined
@@ -271,7 +271,7 @@ def described_results(results: Sequence[BootstrapResult]) -> str:
 
 
 class IntervalMethod(NamedTuple):
-    """What an interval is computed from, and how, at a confidence level.
+    """Inputs and computation of an interval at a confidence level.
 
     The function raises a ValueError with the reason if there is no interval.
     """
@@ -349,7 +349,7 @@ METHODS: dict[UsedMethod, IntervalMethod] = {
 
 
 class Outcome(NamedTuple):
-    """An interval, the method that was used, the estimate if there is one, and a problem or ""."""
+    """An interval, its method, the estimate if any, and a problem or ""."""
 
     method: UsedMethod
     interval: Interval
@@ -412,7 +412,7 @@ def draw_values(
     jointly : bool
         Whether all metrics must see the same draws.
     also : sequence of Input
-        What is computed of all metrics besides.
+        Further inputs to compute for all metrics.
     """
     jobs_of = _jobs_by_input(estimands, settings, also)
     data = estimands[0].terms[0][0].whole
@@ -436,7 +436,7 @@ def draw_values(
 def _jobs_by_input(
     estimands: Sequence[Estimand], settings: Intervals, also: Sequence[Input]
 ) -> dict[Input, list[Job]]:
-    """Return the jobs for which each input is drawn."""
+    """Return the jobs that need each input."""
     jobs: dict[Input, dict[Job, None]] = {name: {} for name in get_args(Input)}
     family_sizes = Counter(each.family for each in estimands if each.family is not None)
     for estimand in estimands:
@@ -490,7 +490,7 @@ def _replicate(
 
 
 def results_of(estimands: Sequence[Estimand], settings: Intervals) -> list[BootstrapResult]:
-    """Return estimands with intervals, and warn of those that are not reliable."""
+    """Return estimands with intervals, and warn of unreliable intervals."""
     families: dict[Hashable, list[Estimand]] = {}
     for estimand in estimands:
         families.setdefault(estimand.family, []).append(estimand)

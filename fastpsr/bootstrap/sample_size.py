@@ -49,14 +49,14 @@ class SampleSize(Result):
     n : int
         Number of samples, clusters or speakers.
     drawn : {"samples", "clusters", "speakers"}
-        What `n` counts.
+        Unit of `n`.
     interval : Interval
         Confidence interval for `n`, at the level of the pilot, from the uncertainty of the pilot's
         standard error. ``inf`` stands for more than 1e15.
     n_targets, n_nontargets : int or None
         Samples of classes 1 and 0 at the ratio of the pilot, rounded; None for more than two
-        classes. If speakers are counted, the number of target trials grows as `n`, that of
-        non-target trials as n (n - 1).
+        classes. If speakers are counted, the number of target trials grows as `n`, the
+        number of non-target trials as n (n - 1).
     factor : float
         `n` over `pilot_n`.
     pilot : BootstrapResult
@@ -141,7 +141,7 @@ def sample_size(
 ) -> SampleSize:
     r"""Return how many samples, clusters or speakers would give an interval of a given width.
 
-    The interval of the data given, the pilot, is that of :func:`bootstrap` with
+    The interval of the pilot, the given data, is computed by :func:`bootstrap` with
     ``method="auto"``. Values on its halves and quarters show how the standard error depends on the
     number n of units:
 
@@ -179,10 +179,10 @@ def sample_size(
 
     Notes
     -----
-    The design is kept: classes, speakers per trial, weights and the size of clusters are those of
-    the pilot. For means of samples, b is 0. Trials of two speakers vary with both the speakers,
-    which gives a, and the trials, whose number grows as n^2, which gives b. With V_2 and V_4, the
-    variances on halves and quarters, b n^-2 has the share (V_4 / V_2 - 2) / (6 - V_4 / V_2) of
+    The design of the pilot is kept: classes, speakers per trial, weights and the size of clusters.
+    For means of samples, b is 0. Trials of two speakers vary with both the speakers, which gives a,
+    and the trials, whose number grows as n^2, which gives b. With V_2 and V_4, the variances on
+    halves and quarters, b n^-2 has the share (V_4 / V_2 - 2) / (6 - V_4 / V_2) of
     se^2 at the size n of the pilot, limited to 0 and 1. The rate is 1/2 at least, since that is the
     rate of large samples for all metrics of this package; small sets may show a slower one.
 
@@ -191,7 +191,7 @@ def sample_size(
     the chi-squared distribution of the pilot's variance, and leaves out the uncertainty of the
     rate: repeat the call with a larger pilot before much is recorded.
 
-    Ties, weights and infinite scores are treated as in :func:`bootstrap`. The cost is that of its
+    Ties, weights and infinite scores are treated as in :func:`bootstrap`. The cost is its
     intervals, plus 736 values on subsets for metrics whose interval is not by subsampling.
 
     References
@@ -243,12 +243,12 @@ def sample_size(
 
 @dataclass(frozen=True, eq=False)
 class _Pilot:
-    """The interval of the data given, and those of other numbers of units.
+    """The interval of the pilot data, and predicted intervals for other numbers of units.
 
     Attributes
     ----------
     estimate : Estimate or None
-        What the interval is computed from, if it is not from replicates.
+        Inputs of the interval, if it does not use replicates.
     """
 
     estimand: Estimand
@@ -257,7 +257,7 @@ class _Pilot:
 
     @property
     def drawn(self) -> str:
-        """What the units are: samples, clusters or speakers."""
+        """Kind of the units: samples, clusters or speakers."""
         return self.estimand.units.independent.name
 
     @cached_property

@@ -186,8 +186,8 @@ class TwoWay(Resampling):
     """Draw speakers: for trials that share speakers on both sides.
 
     Speakers of both sides are one population, drawn once. The weight of a trial of speaker s
-    against speaker t is multiplied by the draw counts of both s and t; that of a trial of s against
-    s by the draw count of s.
+    against speaker t is multiplied by the draw counts of both s and t; the weight of a trial of s
+    against s by the draw count of s.
 
     Parameters
     ----------
@@ -227,15 +227,15 @@ class TwoWay(Resampling):
 
 
 class Units(ABC):
-    """What a scheme draws, and the units that rows depend on: plain data.
+    """The units that a scheme draws, and the units that rows depend on: plain data.
 
     Units of a part, or of the whole, are numbered 0 to U - 1. The weight of a row is multiplied by
     the draw counts of its first and its second unit; unit U stands for no second one.
     """
 
-    #: What the units are, in messages.
+    #: Name of the units in messages.
     name: str = "samples"
-    #: What is read of a part to find the units of its rows.
+    #: Names of the columns to read of a part to find the units of its rows.
     reads: frozenset[str] = LABELS
     #: Whether a row may depend on two units.
     come_in_pairs: bool = False
@@ -248,7 +248,7 @@ class Units(ABC):
 
     @abstractmethod
     def shared_counts(self, seed: int, replicates: range) -> Counts | None:
-        """Return how often units that all parts share are drawn, if there are some."""
+        """Return the draw counts of units that all parts share, if any."""
 
     @abstractmethod
     def counts(self, part: Part, seed: int, replicates: range, shared: Counts | None) -> Counts:
@@ -274,7 +274,7 @@ class Units(ABC):
 
 @dataclass(frozen=True, eq=False)
 class IdUnits(Units):
-    """Clusters, or speakers of either side, of the whole, of which as many are drawn.
+    """Clusters, or speakers of either side, of all data; each replicate draws their number.
 
     Attributes
     ----------
@@ -357,7 +357,7 @@ class IdUnits(Units):
 
 @dataclass(frozen=True, eq=False)
 class RowUnits(Units):
-    """Rows of positive weight, drawn from strata: from each as many as it has.
+    """Rows of positive weight, drawn within strata of fixed size.
 
     Attributes
     ----------

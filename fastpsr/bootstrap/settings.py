@@ -19,7 +19,7 @@ from fastpsr.interval_rule import IntervalRule
 Progress = Callable[[int, int], object]
 _QUIET_SECONDS = 1.0  # before a line that nobody asked for
 _SECONDS_BETWEEN = 0.2
-#: What an interval is computed from, where it is not the replicates.
+#: Inputs of intervals that do not use replicates.
 _WITHOUT_REPLICATES: dict[str, str] = {
     "subsampling": f"{N_SUBSETS} halves and quarters",
     "jackknife": "units left out in turn",
@@ -184,7 +184,7 @@ def least_resamples(confidence_level: float) -> int:
 
 
 def drawn_for(method: str, n_resamples: int) -> str:
-    """Return what an interval by a method is computed from."""
+    """Return a phrase for the replicates or subsets that a method computes an interval from."""
     return _WITHOUT_REPLICATES.get(method, f"{n_resamples:,} replicates")
 
 
@@ -225,7 +225,7 @@ def as_progress(progress: bool | Progress | None) -> Progress:
 
 
 def _is_seen(stream: Any) -> bool:
-    """Return whether a stream is a terminal, or that of a notebook."""
+    """Return whether a stream is a terminal or a notebook's."""
     if stream is None:  # Python without a console
         return False
     return bool(stream.isatty()) or type(stream).__module__.startswith("ipykernel")

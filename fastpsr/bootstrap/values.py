@@ -46,13 +46,13 @@ _BYTES_PER_ROW = 64  # of a replicate that is computed from its samples: weights
 _N_REPORTS = 10  # of progress, at least
 _MOST_GROUPS = 400  # that are left out in turn, if there are more units
 
-#: What intervals are computed from, besides the value on the data.
+#: Inputs of intervals, besides the value on the data.
 Input = Literal["replicates", "subsets", "left out", "left out by stratum", "signed errors"]
 
 
 @dataclass(eq=False)
 class Job:
-    """A metric, or the values of a curve, of some data, and what its replicates are made of.
+    """A metric or the values of a curve, its data, and the inputs of its replicates.
 
     Attributes
     ----------
@@ -61,13 +61,13 @@ class Job:
     subset : Subset or None
         For a group that is drawn with its whole.
     sums : Sums or None
-        Of which replicates are computed; None for those that are computed from samples.
+        Sums that the replicates follow from; None if replicates are computed from samples.
     shape : tuple of int
-        That of the value, () for a metric.
+        Shape of the value, () for a metric.
     value : float
         On the data.
     units : Units
-        What was drawn last.
+        Units of the last draws.
     draws : dict of Input to ndarray
         Values under these draws: replicates (R,), values on subsets (deals, 42), values without
         each group of units (S, G), and of calibration errors the signed errors of the bins on the
@@ -111,7 +111,7 @@ class Job:
         return self.data if self.subset is None else self.subset.whole
 
     def prepare(self) -> None:
-        """Find the sums of the metric, of which replicates are computed."""
+        """Find the sums of the metric that its replicates follow from."""
         if isinstance(self.metric, Statistic):
             begin(self.data)
             if self.data.refit is not None:  # so that scores of replicates are others
@@ -290,7 +290,7 @@ class _Pass:
     ----------
     draws : Draws
     data : list of data
-        Those of the tables, of which the first is drawn.
+        Data of the tables; the first are drawn.
     by_table : list of lists of Job
     of_samples : list of Job
     values : dict of Job to ndarray, shape (R,), or (R, P) of curves
@@ -332,7 +332,7 @@ class _Pass:
 
 
 def _by_table(jobs: Iterable[Job]) -> tuple[list[list[Job]], list[Job]]:
-    """Return the jobs that share the groups of their sums, and those without sums."""
+    """Return the jobs that share groups of sums, and the jobs without sums."""
     by_table: dict[Any, list[Job]] = {}
     of_samples = []
     for job in jobs:
@@ -352,7 +352,7 @@ def _table_of(jobs: list[Job], data: list[Data]) -> CountTable:
 
 
 def _place_of(data: Data, all_data: list[Data]) -> int:
-    """Return the index of an object in `all_data`, to which it is appended if it is not there."""
+    """Return the index of an object in `all_data`; append it if missing."""
     for place, known_data in enumerate(all_data):
         if known_data is data:
             return place
@@ -406,13 +406,13 @@ def _chunks_of_tables(one_pass: _Pass, n_numbers: int) -> Iterable[range]:
     if isinstance(draws, GroupDraws) or isinstance(data, PartitionedPredictions):
         return chunks_of(n_replicates, data, n_numbers)
     most = draws.at_once(len(data))
-    if not isinstance(draws, SubsetDraws):  # which report nothing
+    if not isinstance(draws, SubsetDraws):  # subsets report no progress
         most = min(most, -(-n_replicates // _N_REPORTS))
     return ranges(n_replicates, most)
 
 
 def _numbers_of_samples(data: Data) -> int:
-    """Return how many numbers a replicate of the samples takes, while a part of them is read."""
+    """Return the size of a replicate of the samples in numbers, during the read of a part."""
     if not isinstance(data, PartitionedPredictions):
         return 0  # replicates are computed one after another
     of_part = int(data.facts.n_rows.max()) * _BYTES_PER_ROW // 8
@@ -458,7 +458,7 @@ def _finish(
     columns, begin_of = {}, 1
     for sums in table.sums:
         columns[ByIdentity(sums)] = slice(begin_of, begin_of + sums.n_sums)
-        # polynomials are those of all jobs of a table
+        # the polynomials of all jobs of a table
         begin_of += 0 if sums.degree else sums.n_sums
     defined = np.flatnonzero(totals[:, :, 0].any(axis=1))  # others are undefined
     totals = totals if defined.size == totals.shape[0] else totals[defined]

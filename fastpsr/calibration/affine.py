@@ -153,9 +153,9 @@ class DirectionPreserving(_Affine):
         is LLRs to the log-odds of floor and 1 - floor. Raw scores cannot be clipped.
     prior : float, optional
         P(class 1) at which a binary fit weighs the classes, strictly between 0 and 1: the loss of
-        the calibrated output at this prior is minimized, so that it is best for decisions around
-        it. By default the priors of the data. The output keeps its meaning: LLRs have no prior,
-        and posteriors are those at the priors of the data.
+        the calibrated output at this prior is minimized, which makes it best for decisions around
+        this prior. By default the priors of the data. The output keeps its meaning: LLRs have no
+        prior, and posteriors refer to the priors of the data.
 
     Attributes
     ----------
@@ -181,9 +181,9 @@ class DirectionPreserving(_Affine):
 
     With a `prior` P this is prior-weighted logistic regression, as in the BOSARIS toolkit: weights
     are multiplied by P / W_1 for class 1 and (1 - P) / W_0 for class 0, where W are the total
-    weights of the classes in the training data, in a fold or a bootstrap replicate those in it.
-    What is added in fitting is logit P, for posteriors logit P minus the log-odds of the priors of
-    the data. At P = W_1 / (W_0 + W_1), or at given priors, the fit is that without a `prior`.
+    weights of the classes in the training data, of a fold or a bootstrap replicate.
+    The fit adds logit P, for posteriors logit P minus the log-odds of the priors of the data. At
+    P = W_1 / (W_0 + W_1), or at given priors, the fit equals the fit without a `prior`.
 
     References
     ----------
@@ -236,7 +236,7 @@ class DirectionPreserving(_Affine):
 
     def check_classes(self, n_classes: int) -> None:
         super().check_classes(n_classes)
-        reason = "a fit of which adds up K x K numbers"
+        reason = "whose fit adds up K x K numbers"
         require_squares(self.name, n_classes, _SQUARES, reason, "TemperatureScaling()")
 
     @property
@@ -358,7 +358,7 @@ class MeanLoss:
     scores : ndarray of float64, shape (N,), or (N, K) for several classes
         May be infinite.
     finite : ndarray of float64, of the same shape
-        What fits take in place of the scores.
+        Input of fits in place of the scores.
     y : ndarray of int, shape (N,)
     shares : ndarray of float64, shape (N,)
         Weights; their sum is 1.
@@ -423,7 +423,7 @@ def fit_under_rule(loss: MeanLoss, optimum: Floats, offsets: Floats) -> Floats:
     optimum : ndarray of float64, shape (2,), or (1 + K,) for several classes
         Scale, and bias of the log-odds or biases of the classes, for the log rule.
     offsets : ndarray of float64, shape (K,)
-        What is added to the scores for log-posteriors at the training priors.
+        Added to the scores for log-posteriors at the training priors.
     """
     scale, bias = optimum[0], optimum[1:]
     to_prior = offsets[1:] - offsets[0]

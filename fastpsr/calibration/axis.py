@@ -18,7 +18,7 @@ from fastpsr.data.steps import ROWS, Step
 from fastpsr.kernels.types import DEGREE
 from fastpsr.rules.base import ScoringRule
 
-LOG_FLOOR = float(np.log(1e-30))  # what replaces -inf
+LOG_FLOOR = float(np.log(1e-30))  # replaces -inf
 _WIDTH = 0.25  # of a cell, in log-odds after calibration: errors of 1e-13
 _FEW_CELLS = 4096  # for any number of rows
 _MOST_SUMS = 1 << 22  # of all classes, folds and cells
@@ -124,7 +124,7 @@ class Axis:
     def over(
         cls, low: float, high: float, steepness: float, most_cells: int = _FEW_CELLS
     ) -> "Axis | None":
-        """Return cells for maps of about this steepness; None where there would be too many."""
+        """Return cells for maps of about this steepness; None if there would be too many."""
         if not (np.isfinite(low) and np.isfinite(high) and steepness > 0.0):
             return None
         width = _WIDTH / steepness
@@ -139,7 +139,7 @@ class Axis:
 
     @property
     def suits_replicates(self) -> bool:
-        """Whether sums take so little room that those of many replicates are held at a time."""
+        """Whether the sums of many replicates fit in memory at a time."""
         return self.n_cells <= _MOST_OF_REPLICATES
 
     @property
@@ -162,7 +162,7 @@ class Axis:
 
     @property
     def infinite(self) -> Floats:
-        """What nodes stand for: -inf or inf for those of infinite scores, else 0."""
+        """Infinite part of each node: -inf or inf for nodes of infinite scores, else 0."""
         values = np.zeros((self.n_cells, DEGREE + 1))
         if self.floor:
             values[0], values[-1] = -np.inf, np.inf
@@ -170,7 +170,7 @@ class Axis:
 
     @property
     def zero(self) -> float:
-        """The cell of a score of 0, or a number between those of lower and of higher scores."""
+        """The cell of a score of 0, or a number between the cells of lower and higher scores."""
         place = float(np.floor(-self.low / self.width))
         return float(np.clip(place, 0.5, self.n_cells - 1.5)) if self.floor else place
 
@@ -215,11 +215,11 @@ class AxisTotals:
 
     @property
     def infinite(self) -> Floats:
-        """What these stand for: -inf or inf for those of infinite scores, else 0."""
+        """Infinite part of each node: -inf or inf for nodes of infinite scores, else 0."""
         return self._of_filled(self.axis.infinite)
 
     def _of_filled(self, values: Floats) -> Floats:
-        """Return what stands at the nodes of the filled cells."""
+        """Return the values at the nodes of the filled cells."""
         return values.reshape(self.axis.n_cells, -1)[self.filled].ravel()
 
     @property
@@ -264,14 +264,14 @@ class AxisTotals:
         return sums
 
     def weigh(self, masks: NDArray[np.bool_]) -> Floats:
-        """Return what the nodes weigh for each class in some folds each, (2, C, nodes)."""
+        """Return the weights of the nodes per class in sets of folds, (2, C, nodes)."""
         return np.stack(
             [kernels.axis.add_masked(masks, of_class) for of_class in self.node_weights]
         )
 
     @cached_property
     def node_weights(self) -> Floats:
-        """What the nodes weigh for each class and fold, (2, F, nodes); may be negative."""
+        """Weights of the nodes per class and fold, (2, F, nodes); may be negative."""
         weights = kernels.axis.weigh_nodes(np.ascontiguousarray(self.sums), _TO_WEIGHTS)
         if self.axis.floor:  # all samples of a cell at one of its nodes, as these are alike
             ends = np.isin(self.filled, (0, self.axis.n_cells - 1))
@@ -307,7 +307,7 @@ class _SumOnAxis(Step[AxisTotals]):
 
 
 def most_cells(n_rows: int, n_folds: int) -> int:
-    """Return the number of cells from which samples are used, as their sums are not fewer."""
+    """Return the number of cells above which sums save nothing, and samples are used."""
     n_sums = 2 * n_folds * (DEGREE + 1)
     return max(min(n_rows, _MOST_SUMS) // n_sums, _FEW_CELLS)
 
@@ -335,7 +335,7 @@ class Fits:
 
 @dataclass(frozen=True, eq=False)
 class TrainingPriors:
-    """Class priors of a fit, and what moves scores there.
+    """Class priors of a fit, and the shift of scores to these priors.
 
     A fit minimizes the expected loss of calibrated posteriors at these priors. LLRs are moved there
     by their log-odds, and posteriors, which are at the priors of the data, by the difference.
@@ -343,7 +343,7 @@ class TrainingPriors:
     Attributes
     ----------
     kind : {"posteriors", "likelihoods", "raw scores"}
-        What the scores are.
+        Kind of the scores.
     given : ndarray of float64, shape (K,), or None
         Priors of the data; None for the class frequencies.
     own : ndarray of float64, shape (2,), or None
@@ -356,13 +356,13 @@ class TrainingPriors:
 
     @classmethod
     def of(cls, data: Data, prior: float | None) -> Self:
-        """Return the priors of a fit to data, at this prior of class 1 or that of the data."""
+        """Return the priors of a fit to data, at a prior of class 1 (by default of the data)."""
         fit_priors = None if prior is None else np.array([1.0 - prior, prior])
         return cls(data.kind, data.given_priors, fit_priors)
 
     @property
     def weighing(self) -> Floats | None:
-        """The priors at which the classes are weighed; None for the class frequencies."""
+        """The priors that weigh the classes; None for the class frequencies."""
         return self.given if self.own is None else self.own
 
     def factors(self, class_weights: Floats) -> Floats:
@@ -398,7 +398,7 @@ class WeightedScores:
     scores : ndarray of float64, shape (Q,)
         Less an origin.
     infinite : ndarray of float64, shape (Q,)
-        What is added to them for the samples' own: -inf or inf where these are infinite, else 0.
+        Added to them for the samples' scores: -inf or inf for infinite scores, else 0.
     origin : float
     span : pair of float
         Lowest and highest finite score of the samples.
@@ -430,7 +430,7 @@ class WeightedScores:
     priors: TrainingPriors
 
     def training_weights(self, masks: NDArray[np.bool_]) -> Floats:
-        """Return what the scores weigh in the training sets of some folds each, (2, C, Q)."""
+        """Return the weights of the scores per class in training sets of folds, (2, C, Q)."""
         weights = self.weigh(masks)
         priors = self.priors.weighing
         if priors is not None:
@@ -492,7 +492,7 @@ class SmoothMap(ABC):
 
     @abstractmethod
     def features(self, scores: Floats) -> Floats:
-        """Return the features of scores (n,), without that of the bias, (p, n)."""
+        """Return the features of scores (n,) without the bias, (p, n)."""
 
     @abstractmethod
     def steepness(self, parameters: Floats) -> float:
@@ -500,7 +500,7 @@ class SmoothMap(ABC):
 
     @property
     def lower(self) -> Floats:
-        """Lower bounds of the parameters, -inf where there is none."""
+        """Lower bounds of the parameters, -inf without a bound."""
         return np.full(self.n_parameters, -np.inf)
 
     @property
@@ -510,7 +510,7 @@ class SmoothMap(ABC):
 
     @property
     def n_parameters(self) -> int:
-        """Number of parameters, of which the last is the bias."""
+        """Number of parameters; the last is the bias."""
         return len(self.features(np.zeros(1))) + self.with_bias
 
     def origin(self, low: float, high: float) -> float:

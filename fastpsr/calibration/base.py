@@ -37,9 +37,9 @@ class Fittable(Options):
 
     #: Attributes that fitting sets, for saving.
     fitted_names: ClassVar[tuple[str, ...]] = ()
-    #: Those that are names rather than numbers.
+    #: Fitted attributes that are names rather than numbers.
     fitted_texts: ClassVar[tuple[str, ...]] = ()
-    #: Those that are fitted maps, or tuples of these, of numbers and of None.
+    #: Fitted attributes that are maps, or tuples of maps, of numbers and of None.
     fitted_nested: ClassVar[tuple[str, ...]] = ()
     domain_: Kind
 
@@ -75,7 +75,7 @@ class Fittable(Options):
             cls.__repr__ = Fittable.__repr__  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
-        """Return the options, and what was fitted."""
+        """Return the options, and the fitted values."""
         options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
         text = f"{type(self).__name__}({options})"
         if not hasattr(self, "domain_"):
@@ -435,7 +435,7 @@ def check_training_set(data: Data, folds: Folds, number: int, class_weights: Flo
 
 
 def require_trained_classes(n_classes: int, predictions: Predictions) -> None:
-    """Raise unless predictions have as many classes as the training data had."""
+    """Raise unless predictions have the number of classes of the training data."""
     if predictions.n_classes != n_classes:
         raise ArgumentError(
             "predictions",

@@ -32,8 +32,8 @@ class BetaCalibration(ScoreMap):
     parameters_ : ndarray of float64, shape (3,)
         a, b and c, at the training prior.
     prior_log_odds_ : float
-        Log-odds of the training prior, for posteriors minus those of the priors of the data, which
-        is 0 without a `prior`. They are added to scores before, and subtracted after the map.
+        Log-odds of the training prior, for posteriors minus the log-odds of the priors of the data,
+        which is 0 without a `prior`. They are added to scores before, and subtracted after the map.
     floor_ : float
         Value that replaced -inf in fitting.
 

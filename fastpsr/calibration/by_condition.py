@@ -76,11 +76,11 @@ class ByCondition(Fittable):
 
     Each condition is a data set of its own, as ``predictions[rows]`` is: a smooth map of LLRs or
     raw scores is fitted at the class frequencies of the condition, unless priors are given to the
-    predictions, or a `prior` to the calibrator. Calibrated posteriors are those of the condition.
+    predictions, or a `prior` to the calibrator. Calibrated posteriors refer to the condition.
 
     Cross-fitting assigns folds once, over all samples; a sample is calibrated by the samples of
-    its condition in the training folds, of which there must be `min_per_class`. The edges of bins
-    are those of all samples: they do not depend on scores or labels.
+    its condition in the training folds, at least `min_per_class` per class. The edges of bins
+    come from all samples: they do not depend on scores or labels.
 
     Examples
     --------
@@ -207,7 +207,7 @@ class ByCondition(Fittable):
         return calibrated.replace_scores(calibrated.kind, values)
 
     def on_rows(self, predictions: Any, by: By | None) -> tuple[Calibrator, Predictions]:
-        """Return what cross-fitting trains on these samples, and the labels of the samples."""
+        """Return a calibrator that `cross_fit` can train on these samples, and the samples."""
         samples = self._samples(predictions)
         _, groups = Crossed.of(samples, by, self.bins)
         rows = tuple(groups.rows)
@@ -270,12 +270,12 @@ class ByCondition(Fittable):
 
     @property
     def _map(self) -> Any:
-        """What is fitted: the calibrator, or the fusion."""
+        """The calibrator or the fusion to fit."""
         is_fusion = isinstance(self.calibrator, LinearFusion)
         return self.calibrator if is_fusion else as_calibrator(self.calibrator)
 
     def _samples(self, predictions: Any) -> Predictions:
-        """Return the samples that are calibrated, which a fusion has of several systems."""
+        """Return the samples to calibrate; a fusion has them of several systems."""
         is_fusion, samples = isinstance(self.calibrator, LinearFusion), predictions
         if is_fusion:
             samples = self.calibrator.samples_of(predictions)
@@ -329,7 +329,7 @@ class GroupFits(Calibrator):
     rows : tuple of ndarray of int64
         Rows of each group.
     members : tuple of Calibrator
-        What is fitted to each group.
+        Calibrator to fit to each group.
     min_per_class : int
         Rows of each class that a training set must have.
     """
@@ -353,7 +353,7 @@ class GroupFits(Calibrator):
 
     def fit_folds(self, data: Data, folds: Folds) -> Transform:
         assert isinstance(data, Predictions)
-        self.pooled.look_at(data)  # which may refuse weights
+        self.pooled.look_at(data)  # may reject weights
         pooled = self.pooled.fit_folds(data, folds)
         fold_of_row, fits = folds.fold_of_rows(Part.whole(data)), []
         for rows, member in zip(self.rows, self.members, strict=True):
@@ -364,7 +364,7 @@ class GroupFits(Calibrator):
     def _group_fits(
         self, member: Calibrator, group: Predictions, folds: Folds
     ) -> Transform | dict[int, Transform]:
-        """Return the fits of all calibrators to a group, or of those that are possible."""
+        """Return the possible fits of the calibrators to a group."""
         sizes = counts_of(group, folds.fold_of_rows(Part.whole(group)), folds.n_folds)
         trains = np.asarray(folds.training_mask, np.int64) @ sizes
         is_enough = (trains >= self.min_per_class).all(axis=1)
@@ -390,7 +390,7 @@ class GroupFits(Calibrator):
 
 @dataclass(frozen=True, eq=False)
 class FusedRows(Calibrator):
-    """A fusion of the systems of given rows, which stand for the predictions of one."""
+    """A fusion of the systems of given rows, in place of predictions of one system."""
 
     fusion: LinearFusion
     systems: Systems
@@ -486,7 +486,7 @@ def counts_of(samples: Predictions, groups: NDArray[Any], n_groups: int) -> Ints
 
 
 def has_no_fit(error: ArgumentError) -> bool:
-    """Whether an error says that scores have no best map, such as those of separate classes."""
+    """Whether an error means that no map is best, for example of separable classes."""
     return error.argument in ("scores", "systems")
 
 

@@ -17,7 +17,7 @@ from fastpsr.results import Result
 
 @dataclass(frozen=True, eq=False)
 class LLRBounds(Result):
-    """The range in which the LLRs of a system are supported by the data they were tested on.
+    """The range of LLRs that the test data of a system support.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class LLRBounds(Result):
     high: float
 
     def clip(self, llrs: ArrayLike) -> Floats:
-        """Return LLRs (N,), those out of bounds replaced by the nearest bound.
+        """Return LLRs (N,), clipped to the bounds.
 
         Raises
         ------
@@ -59,7 +59,7 @@ def elub(predictions: Data) -> LLRBounds:
     Parameters
     ----------
     predictions : Predictions or PartitionedPredictions
-        Binary and labeled: LLRs, or posteriors, of which the LLRs are those at their priors.
+        Binary and labeled: LLRs, or posteriors, which become LLRs at their priors.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def elub(predictions: Data) -> LLRBounds:
     The bounds are exact: cost curves are followed from score to score, without a grid. The LLRs
     that are added weigh the mean of their class. Since there are finitely many comparisons, the
     upper bound is at most ``log(N_non + 1)`` and the lower bound at least ``-log(N_tar + 1)``. The
-    cost is that of sorting.
+    cost is a sort of the scores.
 
     References
     ----------

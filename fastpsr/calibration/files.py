@@ -53,7 +53,7 @@ def save_calibrator(calibrator: Fittable, path: str | os.PathLike[str]) -> None:
 def write_calibrator(
     calibrator: Fittable, path: str | os.PathLike[str], scales: Sequence[str] = ()
 ) -> None:
-    """Write a fitted calibrator, with what the scores of each system were in the files."""
+    """Write a fitted calibrator, with the kind of each system's scores in the files."""
     checks.check_instance("calibrator", calibrator, Fittable, "a calibrator, such as PAV()")
     if not hasattr(calibrator, "domain_"):
         name = type(calibrator).__name__
@@ -97,7 +97,7 @@ def load_calibrator(path: str | os.PathLike[str]) -> Any:
 
 
 def scales_in(path: Path) -> list[str]:
-    """Return what the scores of each system were in the files, if a saved calibrator says it."""
+    """Return the kind of each system's scores in the files, if a saved calibrator has it."""
     scales = json.loads(path.read_text(encoding="utf-8")).get("scores_are", [])
     are_texts = isinstance(scales, list) and all(isinstance(scale, str) for scale in scales)
     return scales if are_texts else []

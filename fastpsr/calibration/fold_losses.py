@@ -28,7 +28,7 @@ class CellLossSums(Sums):
         return 1
 
     def cells(self, part: Part) -> Any:
-        """Return the cell of each sample of a part, (n,), or that of all."""
+        """Return the cell of each sample of a part, (n,), or one cell of all."""
         return 0
 
     @property
@@ -68,7 +68,7 @@ class FoldLossSums(CellLossSums):
         return ("classes and folds", self.n_classes, self.folds.key)
 
     def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreTotals, FoldLosses]:
-        """Return the losses of all, and those of each pair if calibrators change nothing."""
+        """Return the losses of all, and of each pair as if calibrators changed nothing."""
         losses, weights = (
             np.ascontiguousarray(column.reshape(self.n_classes, -1).T)
             for column in (sums[:, 0], weight)
@@ -80,7 +80,7 @@ class FoldLossSums(CellLossSums):
 
 
 def summed_by_fold(rule: ScoringRule, data: Data, folds: Folds, transform: Transform) -> FoldLosses:
-    """Return the losses of samples that a transform maps, each by what serves its fold.
+    """Return the losses of transformed samples, each by the calibrator that serves its fold.
 
     Where folds are served by several calibrators, the data are mapped as often.
     """
@@ -102,7 +102,7 @@ def summed_by_fold(rule: ScoringRule, data: Data, folds: Folds, transform: Trans
 
 
 def _rounds(served: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Return pairs in as few rounds as there are calibrators of a fold: no fold twice in one."""
+    """Return pairs of folds in the fewest rounds that have no fold twice."""
     order = np.argsort(served[:, 1], kind="stable")
     folds = served[order, 1]
     first = np.searchsorted(folds, folds)

@@ -40,7 +40,7 @@ class Assignment(ABC):
 
     @property
     def cache_key(self) -> Hashable:
-        """Key by which a part remembers the folds of its rows."""
+        """Key of the folds of a part's rows in its cache."""
         return ("fold of rows", self.key)
 
     @property
@@ -55,7 +55,7 @@ class Assignment(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """The fold of each row, the folds that train each calibrator, and those that it serves.
+    """The fold of each row, and the folds that train each calibrator and that it serves.
 
     Plain data. Calibrator c serves fold f if the pair (c, f) is in `served`.
 
@@ -101,11 +101,11 @@ class Folds:
         )  # fmt: skip
 
     def inner(self) -> "Folds":
-        """Return one calibrator that all folds train, which chooses an option by these folds."""
+        """Return one calibrator that all folds train, and that chooses an option by these folds."""
         return self.with_one_calibrator(np.ones(self.n_folds, bool), "inner")
 
     def nested(self) -> "Folds":
-        """Return also a calibrator for each two folds of which one may train the other's.
+        """Return also a calibrator for each pair of folds that may train each other's.
 
         It is trained on neither: on one of them it is evaluated, when something is chosen for the
         other. Their pairs in `served` follow those of the calibrators of folds, in the order of
@@ -132,7 +132,7 @@ class Folds:
         return replace(self, training_mask=np.stack(masks), served=np.array(served), table="nested")
 
     def repeated(self, n: int) -> "Folds":
-        """Return the calibrators of n data sets, those of one after those of another."""
+        """Return the calibrators of n data sets, one data set after another."""
         if n == 1:
             return self
         first = np.arange(n)[:, None, None] * np.array(self.training_mask.shape)
@@ -163,7 +163,7 @@ class Folds:
         return self.assignment.reads
 
     def fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
-        """Return the fold of each row of a part, (n,): of a replicate that of what is drawn."""
+        """Return the fold of each row of a part, (n,); a replicate has the folds of its data."""
         original = part.drawn_from
         folds: NDArray[np.uint16] = original.remember(
             self.assignment.cache_key, lambda: self.assignment.folds(original)
@@ -192,7 +192,7 @@ class FoldLosses(ScoreTotals):
 
     @classmethod
     def of(cls, of_served: Floats, of_folds: Floats, given_priors: Floats | None) -> Self:
-        """Return the losses with their totals, which mean something if no fold is served twice."""
+        """Return the losses with their totals, which are valid if no fold is served twice."""
         with np.errstate(over="ignore"):  # weights near the largest float
             total = of_served.sum(axis=0)
         return cls(total, of_folds.sum(axis=0), given_priors, of_served, of_folds)
@@ -329,7 +329,7 @@ def deal_samples(data: Data, n_folds: int, seed: int) -> Folds:
     if sizes[fewest] < n_folds:
         of_samples = f"such as CrossFit(folds=np.arange(n_samples) % {n_folds})"
         remedy = f"pass CrossFit({sizes[fewest]}), or give the fold of each sample, {of_samples}"
-        if sizes[fewest] == 1:  # without which no fold can train, except for a scale alone
+        if sizes[fewest] == 1:  # then only a scale can be trained without its fold
             remedy = "add samples of this class, or train on others with HeldOut(predictions)"
             if data.n_classes > 2:
                 remedy += f", or fit TemperatureScaling() to the folds of samples, {of_samples}"
@@ -390,12 +390,12 @@ def deal_pairs(data: Data, specs: tuple[Any, Any], n_folds: int, seed: int) -> F
 
 
 def spec_key(spec: Any) -> Hashable:
-    """Return a key of the name of a column, or of the entries of ids, which may be edited later."""
+    """Return a key of the name of a column, or of the current entries of ids."""
     if isinstance(spec, str):
         return spec
     try:
         ids = np.asarray(spec)
-    except ValueError:  # rows of different lengths, which are refused later
+    except ValueError:  # rows of different lengths: rejected later
         return repr(spec)
     entries = repr(ids.tolist()) if ids.dtype == object else ids.tobytes()
     return (ids.dtype.str, ids.shape, entries)
@@ -520,7 +520,7 @@ def _all_others(n_folds: int) -> NDArray[np.bool_]:
 
 
 def _present(part: Part) -> NDArray[np.bool_] | None:
-    """Return which rows have positive weight; None if all have."""
+    """Return a mask of rows of positive weight; None if all have positive weight."""
     weights = part.predictions.weights
     return None if not weights.size or weights.all() else weights > 0.0
 
@@ -557,7 +557,7 @@ def _pairs(
 
 
 def _deal_to_emptiest(counts: Ints, n_folds: int, seed: int, what: str) -> Ints:
-    """Assign groups to the emptiest fold, those of rare classes first, then by decreasing size."""
+    """Assign groups to the emptiest fold: rare classes first, then by decreasing size."""
     n_groups = counts.shape[0]
     if n_groups < n_folds:
         raise ArgumentError(

@@ -1,4 +1,4 @@
-"""Linear fusion: one score from those of several systems."""
+"""Linear fusion: one score from the scores of several systems."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ Systems = (
 
 @dataclass(frozen=True, eq=False)
 class LinearFusion(Fittable):
-    """Weighted sum of the scores of several systems, which is a log-likelihood ratio.
+    """Log-likelihood ratio as a weighted sum of the scores of several systems.
 
     For two classes ``z = sum_s weights_s x_s + bias``, by logistic regression: the weights and the
     bias minimize ``prior mean_tar log(1 + exp(-z - o)) + (1 - prior) mean_non log(1 + exp(z + o))``
@@ -47,9 +47,9 @@ class LinearFusion(Fittable):
     Attributes
     ----------
     weights_ : ndarray of float64, shape (D,)
-        What each column is multiplied by: scores of systems, and then what quality measures make.
+        Weight of each column: scores of systems, then columns of quality measures.
     bias_ : ndarray of float64, shape (K,)
-        What is added to the log-likelihood of each class; sums to 0. The LLR of two classes has
+        Added to the log-likelihood of each class; sums to 0. The LLR of two classes has
         the difference.
     rank_ : int
         How many columns are not linear functions of others on the training data.
@@ -214,7 +214,7 @@ class LinearFusion(Fittable):
         return fused.with_refit(refit)
 
     def samples_of(self, systems: Systems) -> Any:
-        """Return the first system, which has the samples of all; raise where another has not."""
+        """Return the first system; raise unless all systems have its samples."""
         return Stack.of(systems_by_name(systems), self.quality, labeled=False).first
 
     def check_fitted(self) -> None:

@@ -67,7 +67,7 @@ class _Basis:
 
     @classmethod
     def of(cls, rows: LinearRows) -> tuple[Self, LinearRows]:
-        """Return the directions of systems without those of rounding alone, and the rows in them.
+        """Return the directions of systems, except of rounding noise, and the rows in them.
 
         Classes count alike. Of several classes, what is common to all classes is left out.
         """
@@ -194,7 +194,7 @@ def _optimum(
     begin: Floats | None,
     near: float = NEAR,
 ) -> Floats:
-    """Return the optimum of the training set of some folds; raise if there is none."""
+    """Return the optimum on the training set of some folds; raise if there is none."""
     training = _training_set(rows, mask, prior)
     end = rows.fit(training, begin, near=near)
     if end is None or not np.isfinite(end).all():

@@ -1,4 +1,4 @@
-"""Linear maps of rows in memory: the Newton search for them, and whether there is an optimum."""
+"""Linear maps of rows in memory: the Newton search, and the check for an optimum."""
 
 import math
 from abc import ABC, abstractmethod
@@ -17,7 +17,7 @@ from fastpsr.errors import ArgumentError
 _ROUNDING = 1e-13  # of the largest margin: possible effect of rounding in normalizing rows
 _LARGE = 1e280  # sums of lengths above may overflow
 _MOST_STEPS = 200
-# before the last step: gradient, and what a step wins
+# before the last step: gradient, and gain of a step
 NEAR, _ALL_WON = 1e-8, 1e-14
 _LITTLE = 1e-6  # gain of a step per unit of weight below which the curvature hardly changes
 _SLOW = 0.1  # ratio of gradients above which the curvature is computed anew nevertheless
@@ -33,7 +33,7 @@ Sums = Callable[[Floats, bool], tuple[Floats, Any]]
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """Folds that train a fit, and the priors at which it is fitted.
+    """Folds that train a fit, and its priors.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class TrainingSet:
     factors : ndarray of float64, shape (K,)
         By which the weights of classes are multiplied in the fit.
     offsets : ndarray of float64, shape (K,)
-        What the fit adds to the log-posteriors of the classes.
+        Added by the fit to the log-posteriors of the classes.
     """
 
     mask: NDArray[np.bool_]
@@ -475,7 +475,7 @@ def newton_by_products(sums: ByProducts, point: Floats, pull: Floats) -> Floats 
     ----------
     sums : ByProducts
     point : ndarray, shape (K, M)
-        Starting point: a row of factors for each class, of which the last is that of a constant.
+        Starting point: a row of factors for each class; the last factor is the constant's.
     pull : ndarray, shape (K, M)
         ``(pull x parameters ** 2).sum() / 2`` is added to the loss.
     """

@@ -83,13 +83,13 @@ def prior_log_odds(data: Data) -> float:
 
 
 def log_odds_of(shares: Floats, other_shares: Floats) -> Floats:
-    """Return log(shares / others), infinite if one of them is 0."""
+    """Return log(shares / others), infinite if either is 0."""
     return checks.log_of_rows(shares) - checks.log_of_rows(other_shares)
 
 
 @dataclass(frozen=True, eq=False)
 class AsPosteriors(Transform):
-    """Posteriors at the log-prior of the training data; those that are posteriors stay."""
+    """Posteriors at the log-prior of the training data; input posteriors stay unchanged."""
 
     log_priors: Floats
     kind: Kind = "posteriors"
@@ -99,7 +99,7 @@ class AsPosteriors(Transform):
 
 
 def as_posteriors(predictions: Predictions, log_priors: Floats) -> Predictions:
-    """Return posteriors at log-priors (K,); those that are posteriors stay."""
+    """Return posteriors at log-priors (K,); input posteriors stay unchanged."""
     if predictions.kind == "posteriors":
         return predictions
     scores = predictions.scores

@@ -32,7 +32,7 @@ class OneVersusRest(Calibrator):
     Attributes
     ----------
     maps_ : tuple of calibrator
-        That of each class; of two classes that of class 1, which is the calibrator itself.
+        Calibrator of each class; for two classes of class 1, which is the calibrator itself.
 
     Raises
     ------

@@ -50,7 +50,7 @@ class PAV(Calibrator):
         Whether a target and a non-target are added to the training data at each of the scores -inf
         and inf (Laplace's rule of succession, as in the BOSARIS toolkit's `opt_loglr`), so that no
         posterior is 0 or 1. Each weighs the mean of the positive weights of its class. The prior
-        of the training data remains that of the samples. The BOSARIS toolkit also tilts the LLRs
+        of the training data does not change. The BOSARIS toolkit also tilts the LLRs
         and orders ties, which are pooled here.
 
     Attributes
@@ -69,7 +69,7 @@ class PAV(Calibrator):
     Notes
     -----
     Equal scores are in the same block. A sample of weight n is equivalent to n copies. The cost is
-    O(N) plus sorting a few of the scores, or, with weights, those of the smaller class.
+    O(N) plus sorting a few of the scores, or, with weights, all scores of the smaller class.
 
     References
     ----------
@@ -200,7 +200,7 @@ class _WeighEnds(Step[Any]):
 
 @dataclass(frozen=True, eq=False)
 class _PavSums(CellLossSums):
-    """Samples in cells that begin at targets' scores, which are pooled in each replicate.
+    """Samples in cells that begin at scores of targets; each replicate pools the cells.
 
     Attributes
     ----------
@@ -283,7 +283,7 @@ class _PavSums(CellLossSums):
 
         At given priors, samples of the classes weigh `factors` (2,) times their own weight in them.
         """
-        if self.laplace:  # which weigh 1, as all samples
+        if self.laplace:  # the added samples weigh 1, as all samples do
             negatives, positives = (np.concatenate([[unit], w, [unit]])
                 for unit, w in zip(factors, (negatives, positives), strict=True))  # fmt: skip
         starts = kernels.isotonic.pool_adjacent_violators(negatives, positives)

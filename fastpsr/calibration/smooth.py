@@ -147,7 +147,7 @@ class SmoothCalibrator(Calibrator, SmoothMap):
     _fits_sums: Any = True
 
     def with_inner_folds(self, data: Data, folds: Folds) -> Folds | None:
-        """Return the folds, also those that choose an option, or None if there are none."""
+        """Return the folds, also inner folds that choose an option; None without folds."""
         return folds
 
     def _clipped(self, data: Data) -> Data:
@@ -358,7 +358,7 @@ class AxisFits:
         )
 
     def for_replicates(self, fits: Fits, fewest: int) -> "AxisFits":
-        """Return an axis for fits to replicates, which begin at fits to the data.
+        """Return an axis for fits to replicates, which start from the fits to the data.
 
         `fewest` is the number of samples of the smaller class. The fewer, the more may replicates
         differ from the data in their slopes, for which there is room.
@@ -454,7 +454,7 @@ class RefitSums(CellLossSums):
 
     @property
     def stream(self) -> tuple[str | int, ...]:
-        """That of the map, and the number of folds."""
+        """Random stream of the map, and the number of folds."""
         return (*self.axis_fits.map.stream, self.folds.n_folds)
 
     @property
@@ -482,7 +482,7 @@ class RefitSums(CellLossSums):
     def assemble_each(self, weight: Floats, sums: Floats) -> Iterator[Any]:
         # as many as are drawn together, so that bits depend on no other replicates
         side_by_side = LANES if self.folds.training_mask.size <= _MOST_PAIRS else 1
-        if self.axis_fits.map.chooses_among_fits:  # among those of one set of folds
+        if self.axis_fits.map.chooses_among_fits:  # within one set of folds
             yield from super().assemble_each(weight, sums)
             return
         for begin in range(0, weight.shape[0], side_by_side):

@@ -49,8 +49,8 @@ class Spline(ScoreMap):
         20 knots (log-odds or LLRs), the 20 slopes at them, what the middle knot is mapped to,
         and `lambda` times the number of samples, or -1 for an infinite `lambda`.
     prior_log_odds_ : float
-        Log-odds of the training prior, for posteriors minus those of the priors of the data, which
-        is 0 without a `prior`.
+        Log-odds of the training prior, for posteriors minus the log-odds of the priors of the data,
+        which is 0 without a `prior`.
     floor_ : float
         Value that replaced -inf in fitting.
 
@@ -64,7 +64,7 @@ class Spline(ScoreMap):
     Notes
     -----
     Knots are at 20 quantiles of the training scores, in which both classes have the same weight,
-    rounded to a grid of a power of two, of which 128 to 256 cells cover the finite scores. `lambda`
+    rounded to a grid of a power of two, with 128 to 256 cells over the finite scores. `lambda`
     times the number of training samples of positive weight is one of 1e-4, 1e-3, ..., 1e4 and
     infinity, tried in descending order until two in a row are worse than the best. The inner folds
     are 5 of samples; in cross-fitting they are the other folds, so that groups and speakers stay
@@ -142,10 +142,10 @@ class Spline(ScoreMap):
         fewest = int(np.min(original.class_sizes))
         if folds.n_folds == 1 and fewest > 1:
             n_folds = min(_FOLDS, fewest)
-            name = ("folds", n_folds, 0)  # those of CrossFit()
+            name = ("folds", n_folds, 0)  # the folds of CrossFit()
             dealt = shared(name, original, lambda: deal_samples(original, n_folds, 0))
             return dealt.inner()
-        # those that train a calibrator, and may train others on which it is not trained
+        # folds that train a calibrator, and may train others on which it is not trained
         inner = folds.training_mask[:, :, None] & folds.training_mask[:, None, :] & folds.may_train
         return folds if folds.n_folds == 1 or inner.any(axis=(1, 2)).all() else None
 
@@ -213,7 +213,7 @@ class _Path:
         self._penalty = np.inf
 
     def step(self, penalty: float, n_samples: float) -> NDArray[np.bool_]:
-        """Fit with `lambda` of ``penalty / n_samples``; return which fits were found, (C,)."""
+        """Fit with `lambda` of ``penalty / n_samples``; return whether each fit succeeded, (C,)."""
         basis, line = self._basis, penalty == np.inf
         features = basis.line if line else basis.features
         at = self._at[:, -2:] if line else self._at
@@ -326,7 +326,7 @@ def _slopes(parameters: Floats) -> Floats:
 
 
 def _unit(low: float, high: float) -> float:
-    """Return the power of two of which knots between a lowest and highest score are multiples."""
+    """Return the power of two that divides all knots between a lowest and a highest score."""
     center = min(max(high, -_CENTER), _CENTER) - min(max(low, -_CENTER), _CENTER)
     span = max(center, (high - low) / _FINER, float(np.finfo(float).tiny) * _FEWEST_CELLS)
     return float(2.0 ** np.floor(np.log2(span / _FEWEST_CELLS)))
@@ -353,7 +353,7 @@ def _knots(scores: Floats, weights: Floats, unit: float) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _AtFloor(Transform):
-    """Scores of which infinite ones are at a floor."""
+    """Scores with infinite values moved to a floor."""
 
     floor: float
 

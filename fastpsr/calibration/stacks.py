@@ -26,7 +26,7 @@ from fastpsr.data.steps import Step
 from fastpsr.errors import ArgumentError
 from fastpsr.frames import row_out_of_order
 
-#: How measures of both sides make columns that do not depend on which side is which.
+#: Columns from the measures of both sides that do not depend on the order of the sides.
 TERMS = ("min,max", "bilinear", "scale")
 
 SIDES = ("enroll", "test")
@@ -79,7 +79,7 @@ def columns_of(
 
 
 def _values(name: str, side: Any, part: Part) -> Floats:
-    """Return what a side has in the rows of a part, (n,)."""
+    """Return the quality measure of a side for the rows of a part, (n,)."""
     values = checks.as_floats(name, part.values(name, side), 1, may_be_empty=True)
     checks.check_length(name, values.size, len(part.predictions))
     wrong = np.flatnonzero(~np.isfinite(values))
@@ -99,7 +99,7 @@ class Stack:
     systems : dict of str to Predictions or PartitionedPredictions
     measures : dict of str to Quality
     places : dict of str to str
-        What messages call each of them.
+        Names of the systems in messages.
     terms : str
         How measures make columns.
     held : list of ndarray, or None
@@ -144,7 +144,7 @@ class Stack:
 
     @property
     def first(self) -> Any:
-        """The first system, which has the labels and weights."""
+        """The first system, with the labels and weights."""
         return next(iter(self.systems.values()))
 
     @property
@@ -170,7 +170,7 @@ class Stack:
 
     @property
     def reads(self) -> frozenset[str]:
-        """What is read of each part."""
+        """Names of the columns to read of each part."""
         if not self.is_in_parts:
             return ROWS
         sides = [
@@ -260,7 +260,7 @@ class _HoldColumns(Step[HeldColumns]):
 
     @property
     def reads(self) -> frozenset[str]:
-        """Rows, columns of measures, and those that determine the folds."""
+        """Rows, columns of measures, and columns that determine the folds."""
         return self.stack.reads | self.folds.reads
 
     def add(self, accumulator: Any, prepared: None, *parts: Part) -> Any:
@@ -310,7 +310,7 @@ def _checked(name: str, system: Any, first: Any) -> Any:
 
 
 def _check_rows(name: str, part: Part, first_part: Part, *, labeled: bool) -> None:
-    """Raise unless rows of a system are those of the first, and finite."""
+    """Raise unless a system has the rows of the first system, with finite scores."""
     system, first = part.predictions, first_part.predictions
     if len(system) != len(first):
         rule = f"must have the samples of the first, {len(first):,}, not {len(system):,}"

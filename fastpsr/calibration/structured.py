@@ -45,7 +45,7 @@ class _Structured(Calibrator):
         object.__setattr__(self, "strength", strength)
 
     def require_classes(self, data: Data) -> None:
-        if not self.strength or data.kind != "posteriors":  # the penalty holds what is unknown
+        if not self.strength or data.kind != "posteriors":  # the penalty also fits absent classes
             super().require_classes(data)
 
     def check_fitted(self) -> None:
@@ -288,7 +288,7 @@ class _Rows:
         return np.asarray(x * parameters[:, 0] + parameters[:, 1])
 
     def _by_parameters(self, values: Floats, x: Floats) -> Floats:
-        """Return the sums of values (n, K) times what the parameters multiply."""
+        """Return the sums of values (n, K) times the features of the parameters."""
         if self._is_matrix:
             return np.asarray(values.T @ x)
         return np.column_stack([np.einsum("nk,nk->k", values, x), values.sum(axis=0)])

@@ -131,7 +131,7 @@ class CrossFit(Training):
     def folds_of(self, data: Data) -> Folds:
         """Return the folds, assigned once; rows of weight 0 are not counted.
 
-        Those of a replicate are those of the data that it is drawn from.
+        A replicate has the folds of the data that it is drawn from.
         """
         data = data.drawn_from
         begin(data)

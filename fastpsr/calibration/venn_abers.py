@@ -18,7 +18,7 @@ from fastpsr.results import Result
 
 @dataclass(frozen=True, eq=False)
 class PosteriorInterval(Result):
-    """Posteriors of class 1 between which Venn-Abers calibration places a sample.
+    """Lower and upper posteriors of class 1 by Venn-Abers calibration.
 
     Attributes
     ----------
@@ -52,8 +52,8 @@ class VennAbers(Calibrator):
     lower_threshold_, lower_ : ndarray of float64, shape (C,)
         ``1 - p0`` of scores from each threshold on, descending; it is 1 below the first.
     prior_log_odds_ : float
-        Log-odds that are subtracted: those of the frequencies of the training classes, for
-        posteriors less those of given priors.
+        Log-odds to subtract: of the frequencies of the training classes, for posteriors minus the
+        log-odds of given priors.
 
     Raises
     ------
@@ -66,8 +66,8 @@ class VennAbers(Calibrator):
     -----
     Equal scores share p0 and p1. The fit is at the frequencies of the classes; given priors shift
     the log-odds afterwards. In a bootstrap replicate a sample that is drawn twice counts as two.
-    Infinite scores are scores like others. The cost is that of sorting all scores, and O(N) for the
-    fit of each fold.
+    Infinite scores are scores like others. The cost is a sort of all scores, and O(N) for the fit
+    of each fold.
 
     References
     ----------

@@ -22,7 +22,7 @@ _FEWEST = 4  # replicates that fp.bootstrap computes
 # Names of arguments of fastpsr as they are called here, and what to do where an option is missing.
 _NAMES = {"cluster_ids": "conditions", "metrics": "metric", "y_true": "labels"}
 _NAMES |= dict.fromkeys(("q", "llr", "scores"), "samples")
-#: What to do in place of arguments that are not here.
+#: Remedies for arguments that do not exist here.
 _REMEDIES = {
     "normalize=": "pass samples / samples.sum(axis=1, keepdims=True)",
     "classes=": "pass np.unique(labels, return_inverse=True)[1]",

@@ -1,4 +1,4 @@
-"""What other packages are called with: arrays or PyTorch tensors."""
+"""Arguments of other packages: arrays or PyTorch tensors."""
 
 from typing import Any
 

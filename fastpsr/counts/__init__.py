@@ -1,4 +1,4 @@
-"""Counts: tables of what is summed over rows, from which everything else is computed."""
+"""Counts: tables of sums over rows, from which everything else is computed."""
 
 from fastpsr.counts.counting import (
     Outcome,

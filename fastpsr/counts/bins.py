@@ -105,7 +105,7 @@ class Events:
     on: str | int
 
     def refuse(self, n_classes: int) -> NoReturn:
-        """Raise, since there are more than 2 classes."""
+        """Raise because of more than 2 classes."""
         rule = f'must be "confidence" for more than 2 classes, and there are {n_classes}'
         raise ArgumentError("on", rule)
 
@@ -121,7 +121,7 @@ class Events:
 
 
 def fixed_edges(bins: int | tuple[float, ...]) -> Floats:
-    """Return the M + 1 edges i / M, or those that are given."""
+    """Return the M + 1 edges i / M, or the given edges."""
     return np.array(bins) if isinstance(bins, tuple) else np.arange(bins + 1) / bins
 
 

@@ -18,13 +18,13 @@ from fastpsr.data.budget import memory_budget
 from fastpsr.data.partitioned import Data, PartitionedPredictions
 from fastpsr.data.steps import Part, Step
 
-#: This share of the budget is for values picked, which are collected, joined and sorted.
+#: Share of the budget for picked values, which are collected, joined and sorted.
 PICKED_SHARE = 4
 
 _FEWEST_BUCKETS, _MOST_BUCKETS = 1 << 8, 1 << 16  # the counts of which stay in the cache
-_MANY = 1 << 27  # rows, for which more buckets are worth leaving the cache
+_MANY = 1 << 27  # rows; from here more buckets pay, although they leave the cache
 _BUCKETS_OF_MANY = 1 << 22
-_FEW = 1 << 11  # rows, up to which none are counted
+_FEW = 1 << 11  # rows; up to here sorting beats counting
 _PER_BUCKET = 16  # values, of which few are then sorted
 _SAMPLED = 1 << 14  # values that tell the range of all
 _OUTSIDE = 1000  # one sampled value in so many lies in the first or the last bucket
@@ -32,13 +32,13 @@ _BYTES_PER_PLACE = 64  # of counts, lowest and highest value, and lookups
 #: Places for n rows are this times n^(2/3): the path of overlapping scores lies about n^(1/3) steps
 #: from its minorant, so that places of fewer rows are decided, most of them.
 _PLACES = 8.0
-_FEWEST_BITS, _MOST_BITS = 2, 22  # by which a bucket is divided at a time
+_FEWEST_BITS, _MOST_BITS = 2, 22  # per division of a bucket
 
 _NO_WEIGHTS = np.empty(0)
 
 
 class Column(ABC):
-    """What is counted of each row: plain data, which can be sent to another process."""
+    """Values to count, with labels and weights: plain data that other processes can take."""
 
     @property
     @abstractmethod
@@ -73,7 +73,7 @@ class ScoresByClass(Column):
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Buckets of equal width, some of which may be divided by the bits of the values.
+    """Buckets of equal width; some may be divided further by the bits of the values.
 
     Attributes
     ----------
@@ -179,7 +179,7 @@ class CountBuckets(Step[NDArray[np.int64]]):
 
     @property
     def histograms_key(self) -> Hashable:
-        """By which a part remembers the histograms of its threads, for who picks from them."""
+        """Key of the histograms per thread in the cache of a part, for a later pick."""
         return ("histograms", self.column.key, self.grid.key)
 
     def start(self) -> NDArray[np.int64]:
@@ -205,7 +205,7 @@ class CountBuckets(Step[NDArray[np.int64]]):
 
 @dataclass(frozen=True, eq=False)
 class WeighBuckets(Step[Floats]):
-    """Add the weights of the values in each bucket up, with what rounding leaves over."""
+    """Sum the weights of the values in each bucket, with rounding errors."""
 
     column: Column
     grid: Grid
@@ -284,7 +284,7 @@ def _counts_of(table: Floats) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class PickValues(Step[tuple[Floats, Floats]]):
-    """Collect the values in picked places: those of each class, or values and their weights."""
+    """Collect the values in picked places: per class, or with their weights."""
 
     column: Column
     grid: Grid

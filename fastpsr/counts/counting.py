@@ -1,9 +1,9 @@
 """Counting: answers to steps over data, with one read of the data for all who ask side by side.
 
-Functions ask by :func:`count`, and go on with the answer. Over predictions in memory each step is
-answered at once. Over data in parts, functions that are run :func:`side_by_side` are tasks: threads
-of which one runs at a time, until it asks. When all of them wait, the data are read once for all
-their requests. So any function that counts can be run beside others, and none of them knows.
+Functions request counts by :func:`count`. Over predictions in memory each request is answered at
+once. Over data in parts, functions that run :func:`side_by_side` are tasks: threads that run one at
+a time, each until its next request. When all of them wait, the data are read once for all requests.
+So any function that counts can share its reads with others, without knowing of them.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -29,7 +29,7 @@ _MOST_TASKS = 1000  # at a time
 
 
 class Outcome:
-    """A result or an error, once it is there."""
+    """The result or the error of a request, or neither yet."""
 
     def __init__(self, result: Any = None, error: ValueError | None = None) -> None:
         self.result, self.error = result, error
@@ -67,7 +67,7 @@ def count(request: Request[Answer]) -> Answer:
 
 
 def count_all(requests: Iterable[Request[Any]]) -> list[Any]:
-    """Return the answers to several requests, for which data in parts are read once."""
+    """Return the answers to several requests from one read of data in parts."""
     with one_call() as call:
         answers = [call.ask(request) for request in requests]
         call.wait(answers)
@@ -75,7 +75,7 @@ def count_all(requests: Iterable[Request[Any]]) -> list[Any]:
 
 
 def shared(key: Hashable, data: Any, make: Callable[[], Result]) -> Result:
-    """Return ``make()``, which runs once for all who ask for this key of the data.
+    """Return ``make()``; it runs once per key of the data.
 
     The data remember it; those in parts, which may change, until the call of the user ends.
     """
@@ -102,7 +102,7 @@ def side_by_side(*functions: Callable[[], Any], over: Any) -> list[Any]:
 
 
 def outcomes(functions: Sequence[Callable[[], Any]], over: Any) -> list[Outcome]:
-    """Return the outcomes of functions that count over data, which are read for all together."""
+    """Return the outcomes of functions that count over data, with shared reads."""
     data = over if isinstance(over, list) else [over]
     answers = [Outcome() for _ in functions]
     with one_call() as call:
@@ -116,7 +116,7 @@ def outcomes(functions: Sequence[Callable[[], Any]], over: Any) -> list[Outcome]
 
 @contextmanager
 def one_call() -> Iterator["_Call"]:
-    """Return a block in which what is shared is computed once, as in those around it."""
+    """Return a block in which shared results are computed once, also across nested blocks."""
     outer = _CALL.get()
     if outer is not None:
         yield outer
@@ -213,7 +213,7 @@ class _Task:
         return self._thread is not None and (self.answer.is_there or self._failure is not None)
 
     def resume(self) -> None:
-        """Let the task go on until it asks or ends; raise what is no error of an argument."""
+        """Run the task until its next request or its end; raise all but errors of arguments."""
         if self._thread is None:
             run = copy_context().run
             self._thread = Thread(target=run, args=(self._run,), name="fastpsr-task", daemon=True)
@@ -227,7 +227,7 @@ class _Task:
             raise self._failure
 
     def wait(self, answers: Sequence[Outcome]) -> None:
-        """Pause, as the task, until answers are there."""
+        """Pause the task until it has its answers."""
         self.waiting = answers
         self._paused.release()
         self._go.acquire()
@@ -260,7 +260,7 @@ class _Call:
         self._tasks: list[_Task] = []
 
     def outcome_of(self, data: PartitionedPredictions, key: Hashable) -> Outcome:
-        """Return the outcome of a key, which the data remember for this call."""
+        """Return the outcome of a key, cached in the data for this call."""
         self._data.add(data)
         outcome: Outcome = data.remember((self, key), Outcome)
         return outcome
@@ -271,7 +271,7 @@ class _Call:
             data.forget(self)
 
     def ask(self, request: Request[Any]) -> Outcome:
-        """Return what will hold the answer to a request, or holds it already."""
+        """Return the outcome of a request, which holds its answer now or later."""
         outcome = Outcome()
         if isinstance(request.data[0], Predictions):
             outcome.run(lambda: _answer_in_memory(request))
@@ -286,7 +286,7 @@ class _Call:
         return outcome
 
     def wait(self, answers: Sequence[Outcome]) -> None:
-        """Return when answers are there: from reads of one's own, or those for all tasks."""
+        """Wait for answers, from own reads or from reads for all tasks."""
         while not all(answer.is_there for answer in answers):
             task = _TASK.get()
             if task is None:
@@ -311,7 +311,7 @@ class _Call:
             self._tasks = []
 
     def _advance(self) -> None:
-        """Let tasks go on for as long as their answers are there."""
+        """Run tasks while they have their answers."""
         while ready := [task for task in self._tasks if task.is_ready]:
             n_running = sum(not task.is_new for task in self._tasks)
             for task in ready:
@@ -324,9 +324,9 @@ class _Call:
             self._tasks = [task for task in self._tasks if not task.is_done]
 
     def _read(self) -> None:
-        """Answer steps that are asked for: those that look at a few parts first."""
+        """Answer the requested steps, first the steps that look at a few parts only."""
         assert self._asked, "tasks wait for one another"
-        # what is known of a few parts may save a read of all
+        # facts of a few parts may save a read of all
         samples = {key: pair for key, pair in self._asked.items() if _is_of_few(pair[0])}
         first = samples or self._asked
         self._asked = {key: pair for key, pair in self._asked.items() if key not in first}
@@ -338,7 +338,7 @@ _TASK: ContextVar[_Task | None] = ContextVar("task", default=None)
 
 
 def _answer_in_memory(request: Request[Answer]) -> Answer:
-    """Return the answer to a step over predictions in memory, which are one part."""
+    """Return the answer to a step over predictions in memory, as one part."""
     step, data = request.step, request.data
     data[0].require_rows()
 

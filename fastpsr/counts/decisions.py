@@ -17,7 +17,7 @@ from fastpsr.data import ROWS, Data, Floats, Part, Predictions, check_column_of
 from fastpsr.errors import ArgumentError
 from fastpsr.kernels.types import index_type
 
-_FEW_STEPS = 8  # with which comparisons are faster than a search in the steps
+_FEW_STEPS = 8  # up to here comparisons are faster than a search
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,11 +115,11 @@ def rates_at_steps(weight: Floats) -> tuple[Floats, Floats]:
 
 
 def llrs_of(predictions: Predictions) -> Floats:
-    """Return the LLRs, of which decisions at thresholds are made."""
+    """Return the LLRs that decisions compare with thresholds."""
     return predictions.llrs
 
 
-_KINDS = ("non-targets", "spoofed trials", "targets")  # those of a class are consecutive
+_KINDS = ("non-targets", "spoofed trials", "targets")  # kinds of a class are consecutive
 
 
 @dataclass(frozen=True, eq=False)

@@ -129,7 +129,7 @@ def _groups(data: Data, request: _Request, binner: Binner) -> list[Subgroup]:
 
 
 def _counted(samples: Predictions, shares_targets: bool) -> Any:
-    """Return an index of those that make groups: with weight; negatives if targets are shared."""
+    """Return an index of rows that form groups: with weight; non-targets if targets are shared."""
     if shares_targets:
         is_negative = samples.labels == 0
         return is_negative & (samples.weights > 0.0) if samples.weights.size else is_negative
@@ -159,7 +159,7 @@ class _Column:
 
     @property
     def reads(self) -> frozenset[str]:
-        """What is read of a part besides the labels."""
+        """Names of the columns to read of a part besides the labels."""
         return frozenset([self.ids] if isinstance(self.ids, str) else [])
 
     def of_rows(self, part: Part) -> Any:
@@ -208,7 +208,7 @@ class _Columns:
 
     @property
     def reads(self) -> frozenset[str]:
-        """What is read of a part."""
+        """Names of the columns to read of a part."""
         return LABELS.union(*(column.reads for column in self.columns))
 
     @property
@@ -246,7 +246,7 @@ class _InGroup(Selection):
 
 @dataclass(frozen=True, eq=False)
 class _FirstWord(Step[Any]):
-    """Find a value of a column that is no number, the first in order; None if there is none."""
+    """Find the first value of a column that is not a number; None if all are numbers."""
 
     column: _Column
     shares_targets: bool
@@ -311,7 +311,7 @@ class _DistinctValues(Step[Any]):
 
 
 def _comparable(ids: NDArray[Any]) -> str:
-    """Return what the types of columns of parts must have in common, so that values are equal."""
+    """Return a key of the type of ids; values of parts are comparable if their keys are equal."""
     return ids.dtype.str if ids.dtype.kind in "fmM" else type_of(ids)
 
 
@@ -392,7 +392,7 @@ class GroupOfRows:
 
 @dataclass(frozen=True, eq=False)
 class Crossed:
-    """Columns that are combined, and the bins of those of numbers.
+    """Columns to combine, with bins for numbers.
 
     Attributes
     ----------

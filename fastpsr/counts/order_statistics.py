@@ -92,7 +92,7 @@ def order_statistics(
 
 
 def weighted_quantiles(data: Data, values: Values, shares: Floats) -> Floats:
-    """Return the first values at which ascending shares of the balanced weight are reached."""
+    """Return the first values that reach ascending shares of the balanced weight."""
     column = _ValuesOf(values, True)
 
     def targets(cumulated: Floats) -> Floats:

@@ -47,7 +47,7 @@ from fastpsr.kernels.types import index_type
 
 Resolution = Literal["runs", "cells", "scores", "positives"]
 
-_BALANCED = 1 / 16  # share of the minority from which sorting both classes beats looking up
+_BALANCED = 1 / 16  # share of the minority; above it, sorting both classes beats look-ups
 _BYTES_PER_EDGE = 48  # of the two cells that a distinct score of the minority makes
 _EVERYTHING = Grid(0.0, 0.0, 1)  # one bucket
 
@@ -80,7 +80,7 @@ class RankTable(ClassTotals):
 
     @property
     def runs(self) -> "RankTable":
-        """The table of runs, which neighboring cells of one class form."""
+        """The table of runs: neighboring cells of one class."""
         kinds = (self.negatives > 0.0) + 2 * (self.positives > 0.0)
         filled = np.flatnonzero(kinds)
         if not filled.size:
@@ -147,7 +147,7 @@ class RankTable(ClassTotals):
 
 @dataclass(frozen=True, eq=False)
 class RankSums(Sums):
-    """Samples grouped by class and cell of a rank table, those of class 0 first."""
+    """Samples grouped by class and cell of a rank table, class 0 first."""
 
     resolution: Resolution
     table: RankTable
@@ -443,7 +443,7 @@ def _known_starts(counted: Counted) -> Floats:
 
 
 def _area_of_ranges(data: Data) -> float:
-    """Count the scores in buckets, and sort those in buckets of both classes, some at a time."""
+    """Count the scores in buckets, and sort buckets of both classes, some at a time."""
     totals = data.class_sizes
     require_both_classes("AUC", totals.astype(np.float64))
     column, at_once = ScoresByClass(), max(1, memory_budget() // PICKED_SHARE // 8)

@@ -16,7 +16,7 @@ from fastpsr.errors import ArgumentError
 
 @dataclass(frozen=True)
 class Criterion:
-    """What is sought along the ROC: where a gap that grows with the threshold reaches 0.
+    """Criterion of a point on the ROC: a gap that grows with the threshold reaches 0.
 
     The gap is ``of_miss * P_miss - of_fa * P_fa + offset``. It is not reached if all samples are
     accepted, and is if none is.
@@ -140,7 +140,7 @@ def error_rates(negatives: Floats, positives: Floats) -> tuple[Floats, Floats]:
 
 
 class ClassTotals:
-    """What rank cells and PAV blocks derive from the weights of both classes."""
+    """Quantities that rank cells and PAV blocks derive from the weights of both classes."""
 
     lowest: Floats
     negatives: Floats
@@ -188,7 +188,7 @@ class PavBlocks(ClassTotals):
     def of_cells(
         cls, lowest: Floats, negatives: Floats, positives: Floats, given_priors: Floats | None
     ) -> Self:
-        """Pool cells, which come in the order of their scores."""
+        """Pool cells in the order of their scores."""
         starts = kernels.isotonic.pool_adjacent_violators(negatives, positives)
         return cls(
             lowest[starts],
@@ -211,7 +211,7 @@ class PavBlocks(ClassTotals):
     @property
     def log_odds(self) -> Floats:
         """Log-odds of class 1 in each block, at the given priors; infinite where one is absent."""
-        below, above = self.at_priors()  # which do not change the order of odds
+        below, above = self.at_priors()  # priors do not change the order of odds
         above = np.where(below + above > 0.0, above, self.positives)  # priors that underflow
         return checks.log_of_rows(above) - checks.log_of_rows(below)
 
@@ -253,7 +253,7 @@ def score_above(data: Data, step: RocStep) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _LowestAbove(Step[float]):
-    """Find the lowest score of positive weight above a score; there is one."""
+    """Find the lowest score of positive weight above a score; it must exist."""
 
     score: float
 

@@ -36,7 +36,7 @@ class ClassCounts(Step[Floats]):
         return accumulator + np.bincount(samples.labels, counts, self.n_classes)
 
 
-#: What to do where ranks exceed the budget.
+#: Remedy if ranks exceed the budget.
 BEYOND_BUDGET = "set FASTPSR_MEMORY to more, take a sample, or compute values alone (n_resamples=0)"
 
 
@@ -94,7 +94,7 @@ class CollectClass(Step[tuple[Floats, Floats]]):
         return self._within_budget({**total, **more})
 
     def _within_budget(self, by_part: dict[int, tuple[Floats, Floats]]) -> Any:
-        """Join what exceeds half of the budget, if counts do not depend on the order of parts."""
+        """Join scores above half of the budget, if counts do not depend on the order of parts."""
         budget = memory_budget()
         if _bytes(by_part) > budget // 2 and not self.has_weights:
             by_part = {min(by_part): _distinct(by_part)}

@@ -1,4 +1,4 @@
-"""Sums of per-sample terms, from which the bootstrap draws replicates; those of losses."""
+"""Sums of per-sample terms, for example losses; the bootstrap draws replicates of them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -36,7 +36,7 @@ class Sums(ABC):
     known_weight : ndarray of float64, shape (G,), or None
         Weight of each group in the whole, where it is known already.
     reads : frozenset of str
-        What is read of a part for groups and columns, as for steps.
+        Names to read of a part for groups and columns, as for steps.
     companions : tuple of data
         Further row-aligned data, whose parts are also passed to `groups` and `columns`.
     are_reweightable : bool
@@ -84,7 +84,7 @@ class Sums(ABC):
         """Return the group number of each sample of a part, (n,), of type `index_type`."""
 
     def columns(self, part: Part, *companions: Part) -> Iterable[Floats]:
-        """Return or yield what is summed, C arrays of float64, (n,) each."""
+        """Return or yield the columns to sum, C arrays of float64, (n,) each."""
         return ()
 
     @abstractmethod
@@ -135,7 +135,7 @@ class Sums(ABC):
 
 @dataclass(frozen=True, eq=False)
 class ClassSums(Sums):
-    """Samples grouped by class alone: what a mean adds up."""
+    """Samples grouped by class alone: the sums of a mean."""
 
     n_classes: int
 
@@ -170,7 +170,7 @@ class AddUp(Step[tuple[Floats, Floats]]):
 
     @property
     def is_kept(self) -> bool:
-        """Unless there are companions, which a key that is kept would hold in memory."""
+        """Unless there are companions: a kept key would hold them in memory."""
         return not self.sums.companions
 
     def add(self, accumulator: Any, prepared: None, *parts: Part) -> tuple[Floats, Floats]:

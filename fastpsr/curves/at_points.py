@@ -13,7 +13,7 @@ from fastpsr.results import Result
 
 @dataclass(frozen=True, eq=False)
 class AtPoints:
-    """What a curve at fixed points is made of.
+    """A curve at fixed points, made of metrics.
 
     Attributes
     ----------

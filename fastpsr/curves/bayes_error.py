@@ -104,7 +104,7 @@ def bayes_error(predictions: Data, prior_log_odds: ArrayLike | None = None) -> B
 
 
 def bayes_error_at(data: Data, points: ArrayLike | None) -> AtPoints:
-    """Return the curve at prior log-odds, by default those of :func:`bayes_error`."""
+    """Return the curve at prior log-odds, by default the points of :func:`bayes_error`."""
     return _at(data, _points("points", points))
 
 

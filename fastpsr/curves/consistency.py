@@ -1,4 +1,4 @@
-"""Consistency band: the range in which the isotonic fit of a calibrated system lies by chance."""
+"""Consistency band: the range of isotonic fits of a calibrated system by chance."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -50,7 +50,7 @@ def consistency_band(
     confidence_level: float = 0.95,
     seed: int | None = None,
 ) -> ConsistencyBand:
-    """Return the range in which the isotonic fit would lie if the posteriors were calibrated.
+    """Return the range of isotonic fits under the hypothesis of calibrated posteriors.
 
     In each replicate, samples are drawn with replacement, their labels are drawn from their
     posteriors, and PAV is trained on them. A reliability curve outside the band shows

@@ -19,7 +19,7 @@ from fastpsr.results import Result
 from fastpsr.rules import Log
 
 _FARTHEST = 600.0  # log-odds whose priors are still represented with full precision
-_MANY = 10_000_000  # samples times points, from which sums on an axis replace passes
+_MANY = 10_000_000  # samples times points; from here sums on an axis replace passes
 
 
 @dataclass(frozen=True, eq=False)

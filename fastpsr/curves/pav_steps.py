@@ -82,8 +82,8 @@ def pav_steps(predictions: Data, *, class_: int | None = None) -> PavSteps:
     predictions : Predictions
         Labeled, of any kind.
     class_ : int, optional
-        The class that is told from the rest, 0 to K-1, by the log-odds of its posterior; needed for
-        more than two classes.
+        The positive class, 0 to K-1, scored by the log-odds of its posterior; required for more
+        than two classes.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def pav_steps(predictions: Data, *, class_: int | None = None) -> PavSteps:
     require_both_classes("isotonic fits", data.class_weights)
     blocks = pav_blocks(data)
     highest = count(HighestInSteps(blocks.lowest[1:]).over(data))
-    # not from frequencies, which may underflow
+    # frequencies may underflow
     weights = data.class_weights if given_priors is None else given_priors
     offset = float("nan") if data.kind == "raw scores" else data.log_odds_offset
     return PavSteps(
@@ -139,8 +139,8 @@ class PavMap(Result):
     forecast : ndarray of float64, shape (P,)
         Input posterior of class 1 at each score; nan for raw scores.
     llr : ndarray of float64, shape (P,)
-        Calibrated LLR, natural logarithm: that of the last step whose lowest score is not above
-        `score`, for lower scores that of the first step; infinite in steps of one class.
+        Calibrated LLR, natural logarithm, of the last step whose lowest score is not above
+        `score`, for lower scores of the first step; infinite in steps of one class.
     posterior : ndarray of float64, shape (P,)
         Calibrated posterior of class 1 (frequency), as ``PavPosterior(score)``.
     """

@@ -56,8 +56,8 @@ def precision_recall(predictions: Data, *, class_: int | None = None) -> Precisi
     predictions : Predictions or PartitionedPredictions
         Labeled, of any kind: posteriors, likelihoods or raw scores.
     class_ : int, optional
-        The class that is told from the rest, 0 to K-1, by the log-odds of its posterior; needed for
-        more than two classes.
+        The positive class, 0 to K-1, scored by the log-odds of its posterior; required for more
+        than two classes.
 
     Returns
     -------

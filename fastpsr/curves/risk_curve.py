@@ -83,7 +83,7 @@ def risk_curve(predictions: Data, points: ArrayLike) -> RiskCurve:
 
 
 def risk_curve_at(data: Data, points: ArrayLike | None) -> AtPoints:
-    """Return the risks at operating points, in binary tasks by default at 201 of them.
+    """Return the risks at operating points, in binary tasks by default at 201 points.
 
     The log-odds of the default points go from -10 to 10.
     """

@@ -42,8 +42,8 @@ class Roc(Result):
 
     Notes
     -----
-    Posteriors of shape (N, 2) rank by both columns, and more finely than column 1 does where that
-    is rounded, as to 1: then `threshold` repeats, and the rates are those at `log_odds`.
+    Posteriors of shape (N, 2) rank by both columns, more finely than by column 1 if it is
+    rounded, for example to 1: then `threshold` repeats, and the rates refer to `log_odds`.
 
     Scores of the larger class with no score of the smaller class between them form one step. The
     corners of the curve are exact, and no omitted point could be a vertex of the hull.
@@ -86,8 +86,8 @@ def roc(predictions: Data, *, class_: int | None = None) -> Roc:
     predictions : Predictions
         Labeled, of any kind: posteriors, likelihoods or raw scores.
     class_ : int, optional
-        The class that is told from the rest, 0 to K-1, by the log-odds of its posterior; needed for
-        more than two classes.
+        The positive class, 0 to K-1, scored by the log-odds of its posterior; required for more
+        than two classes.
 
     Returns
     -------

@@ -23,7 +23,7 @@ def memory_budget() -> int:
 
 
 def memory_of_data() -> int | None:
-    """Return the bytes that data which are held whole may take, None where that is not known.
+    """Return the bytes that data in memory may take; None if unknown.
 
     ``FASTPSR_MEMORY``, else what the machine has.
     """

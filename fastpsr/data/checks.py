@@ -1,4 +1,4 @@
-"""Checks of what callers pass as data, and of ids that belong to them."""
+"""Checks of data arguments, and of their ids."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def check_data(data: object, name: str = "predictions") -> None:
 
 
 def check_column_of(argument: str, values: Any, data: Data) -> None:
-    """Raise where a name is no column, or there is not a value per sample of data in parts."""
+    """Raise if a name is no column, or ids of data in parts are not one per sample."""
     if isinstance(values, str):
         data.check_column(argument, values)
     elif isinstance(data, PartitionedPredictions):

@@ -11,7 +11,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.frames import RowOrder, require_same_order
 from fastpsr.ids import CodedIds
 
-#: What constructors take: an array-like of shape (N,) by name.
+#: Columns as arguments of constructors: an array-like of shape (N,) by name.
 GivenColumns = Mapping[str, Any]
 
 
@@ -88,7 +88,7 @@ class Columns(Mapping[str, NDArray[Any]]):
 
 
 NO_COLUMNS = Columns({})
-#: Kinds of arrays that are joined, by what their entries are: text, integers.
+#: Kinds of arrays to join, by the type of their entries: text, integers.
 _KINDS = {"U": "text", "O": "text", "i": "integers", "u": "integers"}
 
 
@@ -105,7 +105,7 @@ def _as_array(name: str, values: Any) -> NDArray[Any]:
 
 
 class _Joined:
-    """A column of several parts, which are joined when it is accessed."""
+    """A column of several parts, joined on first access."""
 
     def __init__(self, name: str, parts: Sequence[Columns]) -> None:
         self._name, self._parts = name, parts
@@ -122,7 +122,7 @@ class _Joined:
 
 
 def check_column(argument: str, name: str, names: Collection[str]) -> None:
-    """Raise unless there is a column of the name that an argument gives."""
+    """Raise unless the column that an argument names exists."""
     if name not in names:
         rule = f"must name a column of the data, not {name!r}"
         if argument == "data":

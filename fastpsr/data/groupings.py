@@ -23,7 +23,7 @@ _MOST_GROUPS = 1_000  # of a grouping, unless all are asked for
 
 @dataclass(frozen=True, eq=False)
 class Binning:
-    """What makes groups of the values of a column: edges of bins, or each value if these are None.
+    """Grouping of the values of a column: into bins by edges, or by value if edges are None.
 
     Bins hold their lower edge, the first begins at -inf, and the last ends at inf.
     """
@@ -58,7 +58,7 @@ def _shown(edge: float) -> str:
 
 
 class Binner:
-    """The argument `bins`: which columns have which bins, and how many groups there may be.
+    """The argument `bins`: bins by column, and the largest number of groups.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Binner:
         return name in self._own and not isinstance(self._own[name], str)
 
     def binning(self, name: str, word: str | None, quantiles: Callable[[int], Floats]) -> Binning:
-        """Return the bins of a column, of which `word` is a value that is no number."""
+        """Return the bins of a column; `word` is a value that is not a number, if any."""
         self._words[name] = word
         if word is not None:
             if self._is_by_name:
@@ -188,7 +188,7 @@ def ranks_of(values: Iterable[Any]) -> dict[Any, int]:
 
 
 def _natural(text: str) -> tuple[Any, ...]:
-    """Return text, number, text, number, ..., which compare as people order them."""
+    """Return text, number, text, number, ..., as a key of natural order."""
     parts = re.split(r"(\d+(?:\.\d+)?)", text)
     return tuple(float(part) if place % 2 else part for place, part in enumerate(parts))
 

@@ -24,14 +24,14 @@ ScoreKind = Literal[
     "posteriors", "log-posteriors", "logits", "likelihoods", "log-likelihoods", "llrs",
     "log10 llrs", "raw scores",
 ]  # fmt: skip
-#: What scores may be, and the kind of the predictions that are made of them.
+#: Kinds of scores, and the kind of the predictions made of them.
 KINDS: dict[ScoreKind, Kind] = {
     "posteriors": "posteriors", "log-posteriors": "posteriors", "logits": "posteriors",
     "likelihoods": "likelihoods", "log-likelihoods": "likelihoods", "llrs": "likelihoods",
     "log10 llrs": "likelihoods", "raw scores": "raw scores",
 }  # fmt: skip
 Scale = Literal["llr", "log10-llr", "posteriors", "raw", "cosine"]
-#: What scores of trials are called, and their kind for :meth:`fastpsr.Predictions.of`.
+#: Names of scores of trials, and their kind for :meth:`fastpsr.Predictions.of`.
 KINDS_OF_SCALES: dict[str, ScoreKind] = {
     "llr": "llrs", "log10-llr": "log10 llrs", "posteriors": "posteriors", "raw": "raw scores",
     "cosine": "raw scores",
@@ -108,7 +108,7 @@ class LabeledData(Remembering, ABC):
 
     @property
     def drawn_from(self) -> Self:
-        """The data of which these are a replicate, by other weights; else these themselves."""
+        """The data that these reweight as a replicate; themselves if they are no replicate."""
         return self
 
     def _fix_posterior_priors(self) -> Floats:
@@ -117,7 +117,7 @@ class LabeledData(Remembering, ABC):
 
     @abstractmethod
     def _shown(self) -> list[tuple[str, object]]:
-        """Return what notebooks show besides."""
+        """Return further rows, name and value, for the display in notebooks."""
 
     def _repr_html_(self) -> str:
         priors = "class frequencies"
@@ -132,7 +132,7 @@ class LabeledData(Remembering, ABC):
             raise ArgumentError("predictions", "must have a sample of positive weight")
 
     def require_rows(self) -> None:
-        """Raise where rows cannot be counted, because they are not there yet."""
+        """Raise if rows do not exist yet and cannot be counted."""
         return
 
     def require_posteriors(self, what: str) -> None:
@@ -166,7 +166,7 @@ class ScoredLabels(LabeledData):
     y_true: NDArray[Any] | None
     weights: Floats  #: Sample weights for kernels: empty if all weights are equal.
     _whole_weights: Floats | None  # class weights of the whole data, if these samples are a part
-    _drawn_from: Any = None  # the predictions of which these are a replicate
+    _drawn_from: Any = None  # the predictions that these reweight as a replicate
     row_order: RowOrder = None  #: The index of pandas objects, to compare with those of ids.
     columns: Columns = NO_COLUMNS
     n_draws: Floats | None = None  #: How often a bootstrap replicate has each sample; in weights.
@@ -186,7 +186,7 @@ class ScoredLabels(LabeledData):
         check_column(argument, name, self.columns)
 
     def ids(self, argument: str, ids: Any) -> Any:
-        """Return one id per sample, an array or `CodedIds`: those given, or those of a column.
+        """Return one id per sample, an array or `CodedIds`: given, or of a named column.
 
         Errors are of the `argument` that gave them.
         """
@@ -331,7 +331,7 @@ class ScoredLabels(LabeledData):
 
     @property
     def _passed_posteriors(self) -> Floats | None:
-        """Posteriors of class 1, which users compare with thresholds, if posteriors were passed."""
+        """Posteriors of class 1 for comparison with thresholds, if posteriors were passed."""
         is_so = self.kind == "posteriors" and self._are_posteriors
         return self.positive_posteriors if is_so else None
 
@@ -377,13 +377,13 @@ class ScoredLabels(LabeledData):
         return bool(np.isfinite(self.score_range).all())
 
     def score_checksum(self) -> int:
-        """Return a checksum of the scores, which depends on their order."""
+        """Return a checksum of the scores that depends on their order."""
         return kernels.checking.checksum(self._values)
 
     # The same samples, or some of them
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out cached values and the index, which need not be sent to other processes."""
+        """Leave out cached values and the index: other processes do not need them."""
         return super().__getstate__() | {"row_order": None, "_drawn_from": None}
 
     def __getitem__(self, index: Any) -> Self:
@@ -511,7 +511,7 @@ class ScoredLabels(LabeledData):
         return new
 
     def compact(self, keep: AbstractSet[str] = frozenset()) -> Self:
-        """Return the same predictions without cached values, except those to `keep`."""
+        """Return the same predictions without cached values, except values to `keep`."""
         new = type(self).__new__(type(self))
         new.__dict__.update(self.__dict__)
         results = new.__dict__.pop("_results", {})

@@ -12,7 +12,7 @@ from fastpsr.checks import Floats
 
 
 class Logits(Remembering):
-    """Rows of logits (N, K), and what is made of them on demand.
+    """Rows of logits (N, K), and the posteriors and losses computed from them on demand.
 
     Predictions of the same samples, such as replicates, share it.
     """
@@ -23,7 +23,7 @@ class Logits(Remembering):
 
     @classmethod
     def read(cls, name: str, z: NDArray[Any]) -> Self:
-        """Check logits in one pass, which also finds the likeliest classes."""
+        """Check logits, and find the likeliest classes, in one pass."""
         is_single = z.dtype == np.float32 and z.ndim == 2  # kernels take these as they are
         rows = np.require(z, requirements=["C", "A"]) if is_single else checks.as_rows(name, z, 2)
         likeliest = np.empty(rows.shape[0], checks.label_type(rows.shape[1]))
@@ -49,7 +49,7 @@ class Logits(Remembering):
         return picked
 
     def losses(self, name: str, y: NDArray[Any]) -> Floats:
-        """Return the (N,) losses of this name against the labels, which are always the same."""
+        """Return the (N,) losses of this name against the labels, which must not change."""
         losses: Floats = self.remember(
             ("losses", name),
             lambda: kernels.logits.losses_of_logits(name, self.rows, self.likeliest, y),

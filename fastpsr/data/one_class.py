@@ -16,7 +16,7 @@ _TINY = 1e-290  # sums below it lose digits
 
 
 def check_class(class_: object, *, rule: str = "") -> None:
-    """Raise unless a class is a number of at least 0; `rule` says what else it may be."""
+    """Raise unless a class is a number of at least 0; `rule` names other accepted values."""
     if isinstance(class_, str):
         rule = f"must be {rule}a class's number, 0 to K-1, not {class_!r}"
         remedy = f"pass its place in the list of classes, class_=classes.index({class_!r})"

@@ -25,7 +25,7 @@ def scan_parquet(
     storage_options: Mapping[str, Any] | None = None,
     **columns: Unpack[ColumnNames],
 ) -> PartitionedPredictions:
-    """Return the predictions in Parquet files, which are read part by part.
+    """Return the predictions in Parquet files, read part by part.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def scan_parquet(
 
 @dataclass(frozen=True)
 class _Piece:
-    """Rows of a row group: all of them, or a range where it is split."""
+    """Rows of a row group: all rows, or a range of a split group."""
 
     fragment: int
     start: int
@@ -99,7 +99,7 @@ class _Piece:
 
 
 class ParquetFiles(TableSource):
-    """Predictions in row groups of files, which are cut and joined into parts."""
+    """Predictions in row groups of files, cut and joined into parts."""
 
     def __init__(self, key: Hashable, dataset: Any, columns: ColumnRoles, filters: Any) -> None:
         self.key, self._filters = key, filters
@@ -199,7 +199,7 @@ class ParquetFiles(TableSource):
         return self._rows(piece, columns)
 
     def _rows(self, piece: _Piece, columns: tuple[str, ...]) -> Any:
-        """Return some rows of a huge row group, which is read on from where the last ended."""
+        """Return some rows of a huge row group; reading continues after the last ones."""
         import pyarrow as pa
 
         at = 0

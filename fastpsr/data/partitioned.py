@@ -17,7 +17,7 @@ from fastpsr.errors import ArgumentError, counted
 
 
 class PartitionedPredictions(LabeledData):
-    """Predictions in parts, which are read one by one, as often as a computation needs them.
+    """Predictions in parts, read one by one, as often as a computation needs them.
 
     Created by :func:`fastpsr.scan_parquet`, :func:`fastpsr.from_parts` and
     :func:`fastpsr.from_dask`. Metrics, curves, calibrators, ``evaluate``, ``bootstrap`` and
@@ -88,12 +88,12 @@ class PartitionedPredictions(LabeledData):
         return facts
 
     def as_known(self, other: Self) -> Self:
-        """Return these data with the facts of others, which have the same labels and weights."""
+        """Return these data with the facts of other data with the same labels and weights."""
         self._facts = other.facts_or_none
         return self
 
     def find_facts(self, facts_of: Callable[[Self], Facts]) -> None:
-        """Know the facts, which `facts_of` counts where none of the parents knows them."""
+        """Set the facts from a parent, or count them by `facts_of`."""
         if self.facts_or_none is None and self._parent is not None:
             self._parent.find_facts(facts_of)
         if self.facts_or_none is None:
@@ -153,7 +153,7 @@ class PartitionedPredictions(LabeledData):
         return self if self._parent is None else self._parent.root
 
     def part(self, raw: Part, mapped_parts: dict[int, Part]) -> Part:
-        """Return the part of what the source gave; `mapped_parts` holds what was mapped already."""
+        """Return the part, mapped from the loaded one; `mapped_parts` caches mapped parts."""
         if id(self) not in mapped_parts:
             mapped_parts[id(self)] = self._part(raw, mapped_parts)
         return mapped_parts[id(self)]
@@ -182,7 +182,7 @@ class PartitionedPredictions(LabeledData):
         return part.made_from(before, transform)
 
     def check_unchanged(self, raw: Part, with_scores: bool) -> None:
-        """Raise where a part is not what it was when it was read before."""
+        """Raise if a part changed since an earlier read."""
         facts = self._facts
         if facts is None:
             return
@@ -277,7 +277,7 @@ class _Function(Transform):
 def from_parts(
     parts: Iterable[GivenPart | Callable[[], GivenPart]],
 ) -> PartitionedPredictions:
-    """Return predictions in parts, which are read one by one, as often as needed.
+    """Return predictions in parts, read one by one, as often as needed.
 
     Parameters
     ----------

@@ -260,7 +260,7 @@ class Predictions(ScoredLabels):
         prior: float | None = None,
         columns: GivenColumns | None = None,
     ) -> Self:
-        """Make predictions from the LLRs of targets and those of non-targets, as two arrays.
+        """Make predictions from two arrays, the LLRs of targets and of non-targets.
 
         Targets come first. Otherwise as :meth:`from_llrs`.
         """
@@ -309,14 +309,14 @@ class Predictions(ScoredLabels):
         Parameters
         ----------
         kind : str
-            What the scores are; the constructor of each says what it accepts:
+            Kind of the scores; the constructor of each kind documents its input:
 
             - "posteriors": :meth:`from_posteriors`; (N, K), or (N,) for P(class 1);
             - "log-posteriors": :meth:`from_log_posteriors`; (N, K);
             - "logits": :meth:`from_logits`; (N, K), or (N,) for log-odds of class 1;
             - "log-likelihoods": :meth:`from_log_likelihoods`; (N, K);
             - "llrs": :meth:`from_llrs`; (N,), natural logarithms;
-            - "log10 llrs": the same of decimal logarithms, which are multiplied by ln 10;
+            - "log10 llrs": LLRs in decimal logarithms, which are multiplied by ln 10;
             - "likelihoods": LLRs if the shape is (N,), else log-likelihoods;
             - "raw scores": :meth:`from_raw_scores`; (N,).
         y_true : array-like, shape (N,), or None
@@ -373,7 +373,7 @@ class Predictions(ScoredLabels):
         normalize: bool = False,
         floor: float = 0.0,
     ) -> Self:
-        """Check scores, which messages call `name`, and make predictions of them."""
+        """Check scores, called `name` in messages, and make predictions of them."""
         if kind in ("posteriors", "log-posteriors"):
             checks.require_one_label("y_true", y_true)
         require_class_order(name, names_of(scores), classes)
@@ -434,7 +434,7 @@ class Predictions(ScoredLabels):
         return new
 
     def __dir__(self) -> list[str]:
-        """Return what users of the library need; the rest is for its other modules."""
+        """Return the public names; the rest is for other modules of the library."""
         return sorted(_FOR_USERS)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
@@ -474,10 +474,10 @@ class Predictions(ScoredLabels):
         ----------
         prior : float, optional
             P(class 1) of the result, as in :meth:`from_llrs`; by default the frequency of class 1.
-            It is not what is removed.
+            `training_prior` is the prior to remove.
         training_prior : float, optional
-            P(class 1) that the posteriors contain, such as its frequency in the training data; its
-            logit is subtracted. By default that of ``priors``: the priors given, or else the class
+            P(class 1) that the posteriors contain, for example its frequency in the training data;
+            its logit is subtracted. By default from ``priors``: the given priors, or else the class
             frequencies of these samples. Not for likelihoods, which contain none.
 
         Examples

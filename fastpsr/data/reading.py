@@ -1,4 +1,4 @@
-"""One read of the data: all parts once, for all steps that are asked for."""
+"""One read of the data: all parts once, for all requested steps."""
 
 import itertools
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Reading:
-    """Steps over data that are read together: plain data, which can be sent to another process.
+    """Steps over data that are read together: plain data that other processes can take.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Reading:
         self.reads: frozenset[str] = frozenset()
         for step, of_step in zip(self.steps, self.data, strict=True):
             self.reads = self.reads.union(step.reads, *(data.columns_read for data in of_step))
-        #: What is wanted of each reader.
+        #: Names to read, by reader.
         self.wanted: dict[Hashable, frozenset[str]] = {}
         for source in self.sources:
             wanted = self.wanted.get(source.reader, frozenset())
@@ -54,7 +54,7 @@ class Reading:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is prepared: it is made anew in another process."""
+        """Leave out prepared data: another process prepares them again."""
         return {**self.__dict__, "_prepared": None}
 
     @staticmethod
@@ -71,20 +71,20 @@ class Reading:
         return loaded
 
     def parts(self, number: int, loaded: dict[Hashable, Any]) -> dict[int, Part]:
-        """Return the part of each source, by its id, of what was read; checked."""
+        """Return the checked part of each source, by the id of the source."""
         raws: dict[int, Part] = {}
         for source, root in zip(self.sources, self._roots, strict=True):
             with naming(source, number):
                 predictions = source.build(loaded[source.reader], self.reads)
                 _check_part(source, predictions, self.reads)
             ranks = np.zeros(source.n_classes, np.int64)
-            # without what is cached, since a user's part may have been changed
+            # without caches, since a user may have changed the part
             raws[id(source)] = Part(predictions.compact(), number, 0, ranks)
             root.check_unchanged(raws[id(source)], "scores" in self.reads)
         return raws
 
     def prepare(self) -> None:
-        """Make what the steps need of all parts, once per process."""
+        """Prepare the data that the steps need for all parts, once per process."""
         if self._prepared is None:
             self._prepared = [step.prepare() for step in self.steps]
 
@@ -108,7 +108,7 @@ class Reading:
             return without_frames(error)
 
     def join(self, place: int, total: Any, more: Any) -> Any:
-        """Return what two accumulators of a step hold together."""
+        """Return the merged accumulators of a step, or the first error."""
         for each, rest in ((total, more), (more, total)):
             if each is None:
                 return rest
@@ -181,7 +181,7 @@ def _count_in_turn(reading: Reading) -> list[Any]:
 
 
 def read_facts(data: "PartitionedPredictions") -> Facts:
-    """Return the facts of data, which are read."""
+    """Read data, and return their facts."""
     facts: Facts | ValueError = answers_of([CountRows(data.n_classes).over(data)])[0]
     if isinstance(facts, ValueError):
         raise facts
@@ -261,12 +261,12 @@ class Tree:
         self._nodes: dict[tuple[int, int], Any] = {}  # by height and place
 
     def add(self, run: int, accumulator: Any) -> None:
-        """Put a run in its place, and join what is complete."""
+        """Put a run in its place, and join complete siblings."""
         self._nodes[0, run] = accumulator
         self._collapse(run + 1)
 
     def total(self) -> Any:
-        """Return what all runs hold together, None without runs; the tree is empty then."""
+        """Return the merge of all runs, None without runs, and empty the tree."""
         self._collapse(1 << 62)
         nodes, self._nodes = self._nodes, {}
         return next(iter(nodes.values()), None)
@@ -324,7 +324,7 @@ def watched(callback: Callable[[Progress], object]) -> Iterator[None]:
 
 
 def tell(n_parts: int, is_sample: bool) -> Callable[[int, int], None] | None:
-    """Return what to call after each part of a read that begins; None where nobody watches.
+    """Return a function to call after each part of a new read; None without a callback.
 
     It takes the number of parts done, and the rows of the part.
     """

@@ -1,4 +1,4 @@
-"""Sources of parts, which read the rows of a part by its number."""
+"""Sources of parts: readers of the rows of a part by its number."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -13,12 +13,12 @@ from fastpsr.data.predictions import Predictions
 from fastpsr.data.steps import ROWS
 from fastpsr.errors import ArgumentError
 
-#: What a user may give as a part.
+#: A part as passed by users.
 GivenPart = Predictions | tuple[Predictions, Mapping[str, Any]]
 
 
 class Source(ABC):
-    """Parts by number, and what is known of all of them before any is read."""
+    """Parts by number, with facts about all parts before a read."""
 
     kind: Kind
     n_classes: int
@@ -29,35 +29,35 @@ class Source(ABC):
     columns: frozenset[str] | None = None
     #: Of these, columns that stay with the samples in memory.
     kept_columns: frozenset[str] = frozenset()
-    #: What to do where parts change between reads.
+    #: Remedy if parts change between reads.
     hint_if_changed: str = ""
     #: Takes a reading and returns the accumulators of its steps, where parts are counted elsewhere.
     counts: Callable[[Any], list[Any]] | None = None
 
     @property
     def reader(self) -> Hashable:
-        """What reads: sources of equal readers share each read."""
+        """Identity of the reader: sources with equal readers share each read."""
         return id(self)
 
     @abstractmethod
     def name_of(self, number: int) -> str:
-        """Return what messages call a part."""
+        """Return the name of a part in messages."""
 
     def name_of_row(self, number: int, row: int) -> str:
-        """Return what messages call a row of a part."""
+        """Return the name of a row of a part in messages."""
         return f"row {row:,} of {self.name_of(number)}"
 
     def wanted(self, reads: frozenset[str]) -> frozenset[str]:
-        """Return what the reader must read for `reads` of a step."""
+        """Return the names that the reader must read for `reads` of a step."""
         return reads
 
     @abstractmethod
     def load(self, number: int, wanted: frozenset[str]) -> Any:
-        """Read what is `wanted` of a part; sources of equal readers take the same."""
+        """Read the `wanted` names of a part; the result serves all sources of equal readers."""
 
     @abstractmethod
     def build(self, loaded: Any, reads: frozenset[str]) -> Predictions:
-        """Return the predictions, with their columns, of what was loaded."""
+        """Return the loaded data as predictions with columns."""
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from fastpsr.caching import Remembering, Value
 from fastpsr.data.labeled import Kind
 from fastpsr.data.predictions import Predictions
 
-#: What may be read of a part, besides columns of ids.
+#: Names of data to read of a part, besides columns of ids.
 LABELS = frozenset({"labels", "weights"})
 ROWS = LABELS | {"scores"}
 
@@ -49,7 +49,7 @@ class Part:
         self.predictions, self.number = predictions, number
         self.first_row, self.ranks = first_row, ranks
         self.is_in_memory = is_in_memory
-        #: The part before rows or weights were changed last; None for what the source gave.
+        #: The part before the last change of rows or weights; None for the source's own.
         self.before: Part | None = None
         self._drawn_from: Part | None = None
         self._selection: Selection | None = None
@@ -72,7 +72,7 @@ class Part:
 
     @property
     def drawn_from(self) -> "Part":
-        """The part of which this is a replicate, by other weights; else this part itself."""
+        """The part that this one reweights as a replicate; itself if it is no replicate."""
         if not self.is_in_memory:
             return self if self._drawn_from is None else self._drawn_from
         original = self.predictions.drawn_from
@@ -110,8 +110,8 @@ class Part:
     def remember(self, key: Hashable, make: Callable[[], Value], owner: Any = None) -> Value:
         """Return the cached result of ``make()`` for a key; compute it on first use.
 
-        The cache is that of the predictions, which in parts are made anew for each read. What has
-        an owner is kept no longer than this, and its keys are those of the owner.
+        The predictions hold the cache; predictions of parts are made anew for each read. A result
+        with an owner lives no longer than the owner, under a key of the owner.
         """
         if owner is None:
             return self.predictions.remember(key, make)
@@ -120,20 +120,20 @@ class Part:
 
 
 class Transform(ABC):
-    """A map of the predictions of a part: plain data, which can be sent to another process."""
+    """A map of the predictions of a part: plain data that other processes can take."""
 
     #: Names of columns of ids that it reads.
     reads: frozenset[str] = frozenset()
     #: Whether rows and their weights stay, so that the facts of the whole do.
     keeps_rows: bool = True
-    #: What comes out, where it differs from what goes in.
+    #: Kind and number of classes of the output, if they differ from the input.
     kind: Kind | None = None
     n_classes: int | None = None
     #: Whether rows stay and have the weights of a replicate.
     is_replicate: bool = False
     #: Whether posteriors of likelihoods stay, though frequencies change.
     keeps_posteriors: bool = True
-    #: Whether given priors stay those of the data.
+    #: Whether the output keeps the given priors.
     keeps_priors: bool = True
     #: Whether it is a function of the user's, who knows the part only, and whose errors name it.
     is_of_user: bool = False
@@ -154,7 +154,7 @@ class Selection(Transform):
 
     @abstractmethod
     def rows(self, part: Part) -> NDArray[np.bool_]:
-        """Return which rows of a part are in the group, (n,)."""
+        """Return a mask of the rows of a part in the group, (n,)."""
 
     def __call__(self, part: Part) -> Predictions:
         return part.predictions[self.rows(part)].alone()
@@ -163,7 +163,7 @@ class Selection(Transform):
 
 
 class Step(ABC, Generic[Answer]):
-    """A reduction over rows: plain data, which can be sent to another process.
+    """A reduction over rows: plain data that other processes can take.
 
     `start` creates an accumulator, `add` adds a part to it, `merge` combines the accumulators of
     different parts, in any tree, and `finish` computes the result. All methods may modify and
@@ -175,12 +175,12 @@ class Step(ABC, Generic[Answer]):
 
     @property
     def is_kept(self) -> bool:
-        """Whether the data remember the answer; those in parts until the call of the user ends."""
+        """Whether the data cache the answer; data in parts until the user's call ends."""
         return False
 
     @property
     def reads(self) -> frozenset[str]:
-        """What it reads of each part: of `LABELS`, `ROWS`, or besides them columns of ids."""
+        """Names that it reads of each part: `LABELS`, `ROWS`, and columns of ids."""
         return ROWS
 
     @property
@@ -190,7 +190,7 @@ class Step(ABC, Generic[Answer]):
 
     @property
     def takes_all(self) -> bool:
-        """Whether it takes parts without weight, too, which are as if absent."""
+        """Whether it also takes parts without weight."""
         return False
 
     @property
@@ -199,7 +199,7 @@ class Step(ABC, Generic[Answer]):
         return identity_of_fields(self)
 
     def prepare(self) -> Any:
-        """Return what all parts need, such as a lookup table; made once per process and read."""
+        """Return read-only data for all parts, for example a lookup table; once per process."""
         return None
 
     def start(self) -> Any:
@@ -211,7 +211,7 @@ class Step(ABC, Generic[Answer]):
         """Return the accumulator with a part of the data in it, one part of each data."""
 
     def merge(self, total: Any, more: Any) -> Any:
-        """Return what both accumulators hold together: by default sums, or what both name."""
+        """Return the merged accumulators: by default sums, or the union of dicts."""
         if isinstance(total, dict):
             return {**total, **more}
         if isinstance(total, tuple):
@@ -225,7 +225,7 @@ class Step(ABC, Generic[Answer]):
         return answer
 
     def over(self, *data: Any) -> "Request[Answer]":
-        """Return the request for this step over data, which :func:`count` answers.
+        """Return the request for this step over data, for :func:`count`.
 
         Further data have the same rows as the first, or some of them. Parts in which the first has
         no weight are left out.
@@ -240,7 +240,7 @@ def identity_of_fields(value: Any) -> Hashable:
 
 
 def identity_of(value: Any) -> Hashable:
-    """Return a key with equal keys for equal values; it holds what cannot be compared."""
+    """Return a key, equal for equal values; it holds objects that cannot be compared."""
     if isinstance(value, np.ndarray):
         return (value.dtype.str, value.shape, value.tobytes())
     if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""Scores that look like another kind than they are said to be."""
+"""Detection of scores that look like another kind than declared."""
 
 from typing import Any
 

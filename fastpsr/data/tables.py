@@ -48,18 +48,18 @@ _DEFAULTS = dict.fromkeys(ColumnNames.__annotations__) | {
 
 @dataclass(frozen=True, eq=False)
 class ColumnRoles:
-    """Which columns hold what.
+    """Columns by role.
 
     Attributes
     ----------
     y_true : str
     sample_weight : str or None
     what : str
-        What the scores are: a kind of ``Predictions.of``, or the argument that names them.
+        Kind of the scores: of ``Predictions.of``, or the argument that names them.
     scores : tuple of str
     classes : sequence or None
     options : dict
-        What the constructor is given besides.
+        Further arguments of the constructor.
     """
 
     y_true: str
@@ -71,7 +71,7 @@ class ColumnRoles:
 
     @classmethod
     def named(cls, **columns: Unpack[ColumnNames]) -> Self:
-        """Return what the arguments of :func:`fastpsr.scan_parquet` name."""
+        """Return the columns that the arguments of :func:`fastpsr.scan_parquet` name."""
         names: Any = _DEFAULTS | columns
         scores = {name: names[name] for name in _SCORES if names[name] is not None}
         if len(scores) > 1:
@@ -107,7 +107,7 @@ def names_columns(function: Callable[_P, _Result]) -> Callable[_P, _Result]:
 
 
 class TableSource(Source):
-    """Predictions in columns of tables, of which `load` returns pyarrow tables.
+    """Predictions in columns of tables; `load` returns pyarrow tables.
 
     Parameters
     ----------
@@ -251,7 +251,7 @@ class TableSource(Source):
 
 
 class _Ids:
-    """A column of ids, which becomes an array when it is asked for."""
+    """A column of ids, converted to an array on demand."""
 
     def __init__(self, column: Any) -> None:
         self._column = column

@@ -1,4 +1,4 @@
-"""The calibrator that would save most of a score, of those that are fitted fast."""
+"""The calibrator that would save most of a score, among calibrators with a fast fit."""
 
 import math
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class BestCalibrator:
     saving : float
         Percent of the score that it would save: the relative calibration loss (RCL) under it.
     among : tuple of str
-        What was compared.
+        Names of the compared calibrators.
     label : str
         Name of the score.
     """
@@ -50,7 +50,7 @@ class BestCalibrator:
         return cls(best, savings[best], tuple(savings), loss.rule.label)
 
     def __str__(self) -> str:
-        """Return what a table says below its metrics."""
+        """Return the line that a table has below its metrics."""
         compared = ", ".join(self.among)
         if self.saving <= 0.0:
             return f"calibration would save nothing; compared: {compared}"

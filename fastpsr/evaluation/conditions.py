@@ -59,9 +59,9 @@ def evaluate_conditions(
 def sharing_targets(
     data: Predictions, by: By, bins: Bins | None, is_spoof: NDArray[np.bool_]
 ) -> dict[Any, Any]:
-    """Return conditions of which those of a column share the targets, if some need that.
+    """Return conditions; the values of a column share all targets if a value needs them.
 
-    Some do if trials of a value are spoofed and none are targets.
+    A value needs them if it has spoofed trials and no targets.
     """
     columns = columns_by_name(by)
     is_target = data.labels == 1
@@ -86,7 +86,7 @@ def kept_apart(metrics: Mapping[str, AnyMetric], columns: tuple[str, str]) -> di
 
 
 def _check_units(resampling: Resampling, name: Any, predictions: Predictions) -> None:
-    """Raise where there are too few units to draw."""
+    """Raise if there are too few units to draw."""
     try:
         resampling.units(predictions)
     except ArgumentError as error:

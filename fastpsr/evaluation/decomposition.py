@@ -45,11 +45,11 @@ class Decomposition(ShownAsGrid, Result):
     score : float
         Mean loss of the posteriors.
     miscalibration : float
-        The score minus that of the calibrated posteriors: what calibration would save. Negative if
-        calibration makes the score worse.
+        The score minus the score of the calibrated posteriors: the saving by calibration. Negative
+        if calibration makes the score worse.
     discrimination : float
-        The uncertainty minus the score of the calibrated posteriors: what the classifier, once
-        calibrated, is better than the class priors.
+        The uncertainty minus the score of the calibrated posteriors: the advantage of the
+        calibrated classifier over the class priors.
     uncertainty : float
         Generalized entropy of the class priors: the score of a system that always returns them.
     unit : str
@@ -172,7 +172,7 @@ def decompose(
 
     For two classes, the Brier score here is the mean of (q_1 - y)^2, the squared error of the
     posterior of class 1; for K classes it is 1/K of the sum over the classes. The log rule is in
-    nats. So the parts with PAV equal those of model-diagnostics (``decompose`` with
+    nats. So the parts with PAV equal the parts by model-diagnostics (``decompose`` with
     ``SquaredError`` and ``LogLoss``).
 
     References
@@ -259,12 +259,12 @@ class _Term(CalibrationLoss):
 
     @property
     def value_range(self) -> tuple[float, float]:
-        """That of the losses, or of their entropy."""
+        """Range of the losses, or of their entropy."""
         return (self.rule.least_loss, np.inf)
 
     @property
     def interval_rule(self) -> IntervalRule:
-        """Only the score after calibration is one of a fit; the others are means."""
+        """Rule of a fit for the score after calibration, of means for the others."""
         return super().interval_rule if self.term == "calibrated" else OF_MEANS
 
     def total(self, data: Data) -> tuple[ScoreTotals, ScoreTotals]:

@@ -41,7 +41,7 @@ _MOST_SECONDS = 20.0  # of an interval in a default table
 
 
 class SlowIntervalWarning(ResultWarning):
-    """A metric of a default table has no interval, which would take long.
+    """A metric of a default table has no interval, because it would take long.
 
     Attributes
     ----------
@@ -87,9 +87,9 @@ def evaluate(
         scores decides. For posteriors, and for several classes: normalized cross-entropy, Brier
         score and error rate, relative calibration loss and its upper bound, and calibration errors.
         For LLRs: EER, minDCF and actDCF at a prior of 0.01, Cllr, minCllr, AUC, normalized
-        cross-entropy and Brier score, and relative calibration loss; for raw scores those of ranks
-        among these. With `differences`, systems have the same metrics: those of raw scores if some
-        have such, else those of LLRs if some have LLRs.
+        cross-entropy and Brier score, and relative calibration loss. For raw scores: the metrics
+        of ranks among these. With `differences`, all systems have the metrics of raw scores if a
+        system has raw scores, else the metrics of LLRs if a system has LLRs.
     by : str, list of str, or dict of name to array-like of shape (N,), optional
         Columns of the predictions, or the group of each sample, for one or more groupings: the
         metrics are also computed for the samples of each group alone. A tuple of names, as in
@@ -105,11 +105,11 @@ def evaluate(
         default up to 20 different numbers. Bins hold their lower edge, as ``snr=[0, 5)`` says; the
         first and last are open-ended, ``snr=[-inf, 0)`` and ``snr=[5, inf]``, and empty ones are
         left out. Edges of quantile bins are rounded down to few digits; equal values are in one
-        bin, so that there may be fewer bins. In replicates, bins are those of the data.
+        bin, so that there may be fewer bins. Replicates use the bins of the data.
     n_resamples : int
         Number of bootstrap replicates; with 0 there are no confidence intervals. Without `metrics`
         the RCL of several classes has none if its refits would take more than 20 s by an estimate,
-        rows x classes x folds x (replicates + 400) x 2e-8 s / threads: a warning says so.
+        rows x classes x folds x (replicates + 400) x 2e-8 s / threads; a warning reports it.
     confidence_level, method, resampling, seed
         As for :func:`fastpsr.bootstrap`.
     differences : {"first", "all", "unpaired"}, optional
@@ -123,7 +123,7 @@ def evaluate(
         groups of each grouping, in each system. With `n_resamples` the samples are drawn as a
         whole for them, so that units that groups share are drawn once. Their intervals are
         simultaneous: they hold jointly for all differences of groups of a metric and system. The
-        intervals of the groups are those without differences.
+        intervals of the groups do not change.
     progress : bool or callable, optional
         Whether to show the progress of replicates on stderr, by default in a terminal or a notebook
         after a second; or a callable that is called with (name of the step, amount done, total
@@ -196,7 +196,7 @@ def evaluate(
     >>> systems, metrics = {"a": data, "b": other}, [fp.AUC(), fp.BrierScore()]
     >>> found = fp.evaluate(systems, metrics, n_resamples=200, seed=0, differences="first")
     >>> print(found)  # doctest: +NORMALIZE_WHITESPACE
-    95 % intervals: subsampling of AUC (336 halves and quarters); percentile of NBS;
+    95 % intervals: jackknife of AUC (units left out in turn); percentile of NBS;
     200 replicates, resampling IID, seed 0
     difference: a - b
     metric            a       b  difference            interval  excludes 0
@@ -469,7 +469,7 @@ def _intervals(
 
 
 def _difference(a: Task, b: Task, metric: str) -> Estimand:
-    """Return a metric of one task minus that of another; those of groups hold jointly."""
+    """Return a metric's difference between two tasks; groups have joint intervals."""
     terms = (a.jobs[metric], 1.0), (b.jobs[metric], -1.0)
     if a.group == b.group:
         subject = Subject("", a.group or "", metric, f"{a.system} - {b.system}")
@@ -479,7 +479,7 @@ def _difference(a: Task, b: Task, metric: str) -> Estimand:
 
 
 def _family(a: Task, b: Task, metric: str) -> tuple[str | None, str] | None:
-    """Return the key of the differences whose intervals hold jointly; None for one of systems."""
+    """Return the key of differences with joint intervals; None for a difference of systems."""
     return None if a.group == b.group else (a.system, metric)
 
 

@@ -1,4 +1,4 @@
-"""`evaluate_fusion`: what each system of a fusion, and quality measures, add to it."""
+"""`evaluate_fusion`: gains of a fusion from each system, and from quality measures."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -73,10 +73,10 @@ def evaluate_fusion(
         The systems of its table are "fused"; each system; "without quality", the fusion of the
         systems alone, if there are quality measures; "without conditions", one fusion for all, if
         `fusion` is by condition; and, of two systems or more, "without NAME",
-        the fusion of all else. Raw scores mean nothing to Cllr and actDCF: in place of such a
-        system is "NAME calibrated", its cross-fitted fusion with itself alone. The differences are
-        those of "fused" minus each other row, on the same bootstrap draws: negative values are
-        gains for metrics that are losses.
+        the fusion of all else. Raw scores have no Cllr and actDCF: the row of such a system is
+        "NAME calibrated", its cross-fitted fusion alone. The differences are "fused" minus each
+        other row, on the same bootstrap draws: negative values are gains for metrics that are
+        losses.
 
     Raises
     ------

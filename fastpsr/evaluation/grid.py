@@ -53,13 +53,13 @@ class Cell:
 
     @property
     def small(self) -> tuple[str, ...]:
-        """What a page shows in small print below the text."""
+        """Small print of a page below the text."""
         return tuple(filter(None, [self.interval, _ANSWERS[self.excludes_zero], *self.remarks]))
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of cells, of which the first `n_names` in a line are names, and the last words."""
+    """A table of cells; in each line the first `n_names` are names, and the last are words."""
 
     header: Sequence[str]
     lines: Sequence[Sequence[Cell]]
@@ -112,7 +112,7 @@ class Grid:
         return "".join(f"| {' | '.join(line)} |\n" for line in escaped)
 
     def as_latex(self) -> str:
-        """Return a tabular, which needs booktabs.
+        """Return a tabular for the package booktabs.
 
         Percent signs are in the headings, and intervals below their values.
         """

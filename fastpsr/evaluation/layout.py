@@ -37,7 +37,7 @@ def is_of_two(evaluation: "Evaluation") -> bool:
 
 
 def grids(evaluation: "Evaluation", notes: str = "") -> list[Grid]:
-    """Return the values, then the differences; those of two systems stand beside their values.
+    """Return the values, then the differences; of two systems they are beside the values.
 
     Those of one system have a column of notes, if it is given a name. Captions of differences have
     a line or two.
@@ -58,7 +58,7 @@ def grids(evaluation: "Evaluation", notes: str = "") -> list[Grid]:
 
 
 def grid_of_one(evaluation: "Evaluation", notes: str = "") -> Grid:
-    """Return a line per metric; the column of notes has a name, or there is none."""
+    """Return a line per metric; without a name there is no column of notes."""
     lines = []
     for row in evaluation.rows:
         cell = value_cell(row)
@@ -81,7 +81,7 @@ def grid_of_values(evaluation: "Evaluation") -> Grid:
 
 
 def grid_of_differences(differences: "Sequence[Difference]") -> Grid:
-    """Return a line per pair and what it is of: the group of systems, or the system of groups."""
+    """Return a line per pair, with the group of two systems, or the system of two groups."""
     metrics = list(dict.fromkeys(pair.metric for pair in differences))
     names = list(dict.fromkeys(pair.name for pair in differences))
     cells: dict[tuple[str, str], dict[str, Cell]] = {}  # by pair and place, and metric
@@ -133,7 +133,7 @@ def _remarks_of(result: "Row | BootstrapResult") -> tuple[str, ...]:
 
 
 def _sizes(evaluation: "Evaluation") -> tuple[list[str], list[list[Cell]]]:
-    """Return a header, and the numbers of samples of each group, by class if there are two."""
+    """Return a header, and the numbers of samples of each group, per class of two."""
     groups = evaluation.groups
     header, sizes = ["samples"], [[group.n_samples] for group in groups]
     if all(group.n_classes == 2 for group in groups):
@@ -211,7 +211,7 @@ def _in_columns(grid: Grid, width: int) -> str:
 
 
 def _tables(rows: Sequence[Sequence[str]], n_names: int, width: int) -> list[str]:
-    """Return tables of as many columns as fit, each after the first columns, which are names."""
+    """Return tables that fit in width; each begins with the first columns, the names."""
     widths = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)]
     tables = []
     begin = n_names
@@ -341,5 +341,5 @@ def counted_if_many(n_undefined: int, intervals: "Intervals | None") -> str:
 
 
 def corrected(value: float, unit: str) -> str:
-    """Say what a value is without the optimism of these samples."""
+    """Describe a value without the optimism of these samples."""
     return f"{number(value, unit)} once corrected for optimism on these samples"

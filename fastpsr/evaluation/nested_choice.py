@@ -83,7 +83,7 @@ class Choices:
             return np.asarray(self.expected / self.naive)
 
     def differences(self, best: int) -> Floats:
-        """Return scores less those of a calibrator, (C, R); equal infinite ones differ by 0."""
+        """Return scores minus the scores of a calibrator, (C, R); 0 for equal infinite scores."""
         with np.errstate(over="ignore", invalid="ignore"):
             return np.where(self.scores == self.scores[best], 0.0, self.scores - self.scores[best])
 

@@ -38,11 +38,11 @@ class Candidate(Result):
     epsr : float
         Expected loss after cross-fitted calibration.
     score : float
-        The same over that of the naive system whose posteriors are the priors.
+        `epsr` divided by the loss of the naive system, whose posteriors are the priors.
     rcl : float
         Relative calibration loss, percent; nan for raw scores.
     difference : float
-        `score` less that of the chosen calibrator.
+        `score` minus the score of the chosen calibrator.
     low, high : float
         Ends of the interval of the difference, which hold for all candidates at once; nan without
         replicates.
@@ -59,7 +59,7 @@ class Candidate(Result):
 
 @dataclass(frozen=True, eq=False)
 class Selection(ShownAsGrid, Result):
-    """The choice among calibrators, and what it is worth.
+    """The choice among calibrators, with its nested score.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Selection(ShownAsGrid, Result):
         `score` less the lowest cross-fitted score, which was chosen by the samples it is of; nan
         where the score is infinite.
     choices : tuple of str
-        What was chosen for each fold without its samples.
+        Choice for each fold without its samples.
     alike : tuple of str
         Candidates that intervals do not distinguish from the chosen one, including it; without
         replicates the chosen one alone.
@@ -193,7 +193,7 @@ def select(
     seed: int | None = None,
     progress: bool | Progress | None = None,
 ) -> Selection:
-    """Choose the calibrator with the lowest proper score, and estimate what the choice is worth.
+    """Choose the calibrator with the lowest proper score, and evaluate the choice.
 
     The best calibrator is the one with the lowest expected score after calibration, as long as it
     was neither trained nor chosen on the same samples (Ferrer and Ramos, 2024). All candidates
@@ -236,7 +236,7 @@ def select(
     ValueError
         For `resampling` or `seed` without `n_resamples`; for data that a candidate is not defined
         for, or for which a fit has no optimum; for rules that are no proper scoring rules, such as
-        ECE; for folds of which no two can be left out; for `by` without ``ByCondition``, or the
+        ECE; for folds that cannot be left out in pairs; for `by` without ``ByCondition``, or the
         other way round.
 
     Warns
@@ -246,13 +246,13 @@ def select(
 
     Notes
     -----
-    The nested score is that of a procedure, of which the result may differ from fold to fold.
+    The nested score belongs to the procedure: its choice may differ from fold to fold.
     Fits are shared: with F folds there are F + F (F - 1) / 2 for each candidate. Where losses
     follow from sums, samples are read once for all of them. A fit of ``Spline`` is as many fits as
     penalties are tried, so that it takes most of the time of replicates.
 
-    Intervals of differences are those of the same draws for all, with calibrators fitted again and
-    the choice held fixed: ``difference +- t x standard error``, with t the quantile of the largest
+    Intervals of differences use the same draws for all, with calibrators fitted again and the
+    choice held fixed: ``difference +- t x standard error``, with t the quantile of the largest
     studentized deviation of the replicates, so that they hold for all candidates at once. The
     interval of the nested score is the percentile interval, with a choice in every replicate.
 
@@ -335,7 +335,7 @@ def select(
 def _compared(
     candidates: Candidates, data: Data, by: By | None
 ) -> tuple[dict[str, Calibrator], dict[str, str]]:
-    """Return what is cross-fitted of candidates that can be compared, and why others cannot."""
+    """Return calibrators to cross-fit by candidate, and reasons for skipping the others."""
     if not isinstance(candidates, Mapping) or not candidates:
         raise ArgumentError(
             "candidates", f"must be a dict of name to calibrator, or to None, not {candidates!r}"
@@ -344,7 +344,7 @@ def _compared(
     if by is None and any(are_by_condition):
         raise ArgumentError("by", 'must be given for ByCondition, such as {"gender": ids}')
     if by is not None and not any(are_by_condition):
-        rule = "is for candidates by condition, of which there is none"
+        rule = "is for candidates by condition, but there are none"
         raise ArgumentError("by", rule, remedy="pass ByCondition(calibrator) among them")
     compared: dict[str, Calibrator] = {}
     left_out = {}
@@ -406,7 +406,7 @@ def _simultaneous_ends(differences: Floats, replicates: Floats, level: float) ->
 def _untrained(
     candidate: Calibrator | FitTransform | ByCondition | None, data: Data, by: Any
 ) -> Calibrator:
-    """Return what is cross-fitted for a candidate."""
+    """Return the calibrator to cross-fit for a candidate."""
     if candidate is None:
         return NoCalibration()
     if not isinstance(candidate, ByCondition):

@@ -1,4 +1,4 @@
-"""What is computed of systems: metrics, intervals, groups, differences."""
+"""Specification of an evaluation: metrics, intervals, groups, differences."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ Metrics = NamedMetric | Mapping[str, NamedMetric] | Sequence[NamedMetric]
 
 @dataclass(frozen=True, eq=False)
 class Specification:
-    """What is computed of systems, checked before any data are read.
+    """Specification of an evaluation, checked before any data are read.
 
     Attributes
     ----------

@@ -180,7 +180,7 @@ def _permuted(decided: Floats) -> list[SuspicionWarning]:
 
 @dataclass(frozen=True, eq=False)
 class CountCells(Step[Any]):
-    """Count the samples of each class by what they look like, (K, C).
+    """Count the samples of each class by their apparent kind, (K, C).
 
     Of two classes these are the scores, rounded to bfloat16. Of more they are the decisions for
     certain posteriors, then those for others. Weighted samples count as the effective number of

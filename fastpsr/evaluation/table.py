@@ -171,10 +171,10 @@ class Difference:
         The metric of each system, for the same group of samples; or of each group, for the same
         system.
     result : BootstrapResult or None
-        For the value of `a` minus that of `b`; None if no interval was requested, one of the values
-        is undefined, or both are infinite. Its `confidence_level` is that of the interval alone.
-        Where the interval is not computed from replicates, it has none: its `standard_error` is
-        that of the interval, and its `bias` nan.
+        For the value of `a` minus the value of `b`; None if no interval was requested, one of the
+        values is undefined, or both are infinite. Its `confidence_level` holds for this interval
+        alone. If the interval does not use replicates, it has none: its `standard_error` comes
+        from the interval, and its `bias` is nan.
     n_simultaneous : int
         Number of differences of groups whose intervals are simultaneous: they hold jointly at the
         level of the evaluation. 1 if the interval holds alone.
@@ -207,7 +207,7 @@ class Difference:
 
     @property
     def place(self) -> str:
-        """What both have in common: the group of two systems, or the system of two groups."""
+        """The shared part: the group of two systems, or the system of two groups."""
         return self.a.system or "" if self.is_of_groups else self.a.group or POOLED
 
     @property
@@ -217,17 +217,17 @@ class Difference:
 
     @property
     def value(self) -> float:
-        """The value of `a` minus that of `b`, in the unit of the metric."""
+        """The value of `a` minus the value of `b`, in the unit of the metric."""
         return self.a.value - self.b.value
 
     @property
     def low(self) -> float | None:
-        """Lower end of the interval; None if there is none."""
+        """Lower end of the interval; None without an interval."""
         return None if self.result is None else self.result.interval.low
 
     @property
     def high(self) -> float | None:
-        """Upper end of the interval; None if there is none."""
+        """Upper end of the interval; None without an interval."""
         return None if self.result is None else self.result.interval.high
 
     @property
@@ -239,7 +239,7 @@ class Difference:
 
     @property
     def excludes_zero(self) -> bool | None:
-        """Whether the interval excludes 0 by more than rounding; None if there is no interval."""
+        """Whether the interval excludes 0 by more than rounding; None without an interval."""
         if self.low is None or self.high is None or math.isnan(self.low):
             return None
         return not self.is_equal and (self.low > 0.0 or self.high < 0.0)
@@ -290,9 +290,9 @@ class Difference:
 class Evaluation(Result):
     """Result of ``evaluate``; prints as a table.
 
-    The data frame has a row per value, with the sizes of its group. Differences follow, of which
-    `row` is "difference"; `difference` is the difference of `a` and `b`. What a row does not have
-    is null.
+    The data frame has a row per value, with the sizes of its group. Differences follow, with
+    "difference" in the column `row`; `difference` is the difference of `a` and `b`. Cells that do
+    not apply are null.
 
     Attributes
     ----------
@@ -491,7 +491,7 @@ class Evaluation(Result):
         ----------
         path : path
         predictions : Predictions, or dict of name to Predictions, optional
-            What was evaluated, in memory, for the figures: by default there are tables and bars
+            Evaluated predictions, in memory, for the figures: by default there are tables and bars
             alone. With intervals, curves have bands by the same resampling. All or none are binary.
         by, bins : optional
             As it was evaluated, for DET curves of the groups.
@@ -502,7 +502,7 @@ class Evaluation(Result):
         title : str
             By default which systems are evaluated or compared.
         read : sequence of str
-            What was read and how it was interpreted, a line each; the `warnings` follow.
+            Files and their interpretation, a line each; the `warnings` follow.
         text : sequence of str
             Paragraphs before the tables.
 
@@ -511,7 +511,7 @@ class Evaluation(Result):
         ImportError
             Without the libraries of ``fastpsr[report]``.
         ValueError
-            For predictions of other systems, unlabeled ones, and those of unlike kinds.
+            For predictions of other systems, unlabeled ones, and predictions of unlike kinds.
         OSError
             If the file cannot be written.
 
@@ -543,8 +543,8 @@ class Evaluation(Result):
     def to_text(self, width: int = 100) -> str:
         """Return the table as text: a line per metric, or a column per system and group.
 
-        Differences of two systems are in the table, those of more systems, or between or within
-        groups, in one of their own.
+        Differences of two systems are in the table; differences of more systems, or between or
+        within groups, in another table.
         """
         return as_text(self, width)
 

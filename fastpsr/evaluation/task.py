@@ -1,4 +1,4 @@
-"""What is computed of a system, for all its samples or for a group."""
+"""Computations for one system: all its samples, or a group of them."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -89,7 +89,7 @@ class Task:
         return None if self.subgroup is None else self.subgroup.grouping
 
     def about(self, metric: str = "") -> Subject:
-        """Return what messages are about."""
+        """Return the subject of messages."""
         return Subject(self.among, self.group or "", metric)
 
     def has_interval(self, name: str) -> bool:
@@ -97,7 +97,7 @@ class Task:
         return name not in self.not_drawn and getattr(self.metrics[name], "has_interval", True)
 
     def compute(self, progress: Progress | None) -> None:
-        """Compute the values, and prepare their replicates; warn of what the data look like."""
+        """Compute the values, and prepare their replicates; warn of suspicious data."""
         jobs = {
             name: Job(metric, self.data, self.subset)
             for name, metric in self.metrics.items()
@@ -151,7 +151,7 @@ class Task:
 
     @property
     def _compared_loss(self) -> str:
-        """Name of the calibration loss that is compared with those of other calibrators, or ""."""
+        """Name of the calibration loss to compare with other calibrators, or ""."""
         losses = [name for name, loss in self.metrics.items() if isinstance(loss, LossOfTable)]
         is_compared = self.group is None and self.data.kind != "raw scores"
         return losses[0] if losses and is_compared else ""
@@ -178,7 +178,7 @@ class Task:
         return as_number(name, metric(self.data))
 
     def _refuse_groups_of_one_class(self) -> None:
-        """Replace values that are undefined without a class by an error that says so."""
+        """Raise if the metric is undefined because the group has samples of one class only."""
         sizes = self.described.class_sizes
         if self.group is None or len(sizes) != 2 or 0 not in sizes:
             return

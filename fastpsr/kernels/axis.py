@@ -1,4 +1,4 @@
-"""Scores in narrow cells of an axis, and fits to what a few nodes in each cell stand for.
+"""Scores in narrow cells of an axis, and fits to a few weighted nodes in each cell.
 
 A smooth function, such as a log loss of affine scores, is a polynomial on a narrow cell to nearly
 all digits. Its sum over the samples of the cell is then a sum over a few nodes, with weights that
@@ -114,7 +114,7 @@ def fit_to_nodes(
     ----------
     features : ndarray, shape (M, p, Q), or (1, p, Q) for all fits
     negatives, positives : ndarray, shape (M, Q)
-        What each node weighs in each fit.
+        Weight of each node in each fit.
     offset : ndarray, shape (M,)
     start : ndarray, shape (p,), or (M, p)
         Where all fits begin, or each.
@@ -132,7 +132,7 @@ def fit_to_nodes(
 
 
 def from_products(sums):
-    """Return the sums of T_0 to T_7, (..., 8), from those that `add_products` made."""
+    """Return the sums of T_0 to T_7, (..., 8), from the sums of `add_products`."""
     out = np.array(sums)
     # 2 T_4 T_k = T_(4 + k) + T_(4 - k)
     for k in (1, 2, 3):
@@ -227,7 +227,7 @@ def _slopes_of_features(
 
 @kernel
 def _solve_free(hessian, gradient, is_free, damping, factor, step):
-    """Write the Newton step of the free parameters, by Cholesky; return whether there is one."""
+    """Write the Newton step of the free parameters, by Cholesky; return whether it exists."""
     n = gradient.size
     for j in range(n):
         step[j] = 0.0

@@ -1,4 +1,4 @@
-"""Run a kernel over blocks of rows, on as many threads as the machine has.
+"""Run a kernel over blocks of rows, on all threads of the machine.
 
 Rows are cut into blocks of 4,096 whatever the number of threads. A kernel takes the numbers of its
 first and last block and writes what it finds to places that belong to a block, so the result has
@@ -28,7 +28,7 @@ _pool_lock = threading.Lock()
 
 
 def thread_count() -> int:
-    """Return the number of threads of calls here: that of `on_threads`, else `most_threads`."""
+    """Return the number of threads of calls here: of `on_threads`, else `most_threads`."""
     chosen = _own_count.get()
     return most_threads() if chosen is None else chosen
 

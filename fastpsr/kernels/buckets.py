@@ -5,8 +5,8 @@ that steps right for a sample of class 0 and up for one of class 1, from low sco
 a bucket no path falls below the corner that takes all of class 0 first; where that corner lies
 above the minorant of the buckets, no block begins inside. Only the other buckets are sorted.
 
-Where too many scores lie in these, they are divided further: by the bits of the scores, in the
-order of which floats are ordered too. So a grid is a tree. A *place* is a bucket of the grid or of
+Where too many scores lie in these, they are divided further: by the bits of the scores, which sort
+in the order of the floats. So a grid is a tree. A *place* is a bucket of the grid or of
 a divided bucket (a *node*); ``node_of_place`` is -1 for places that are not divided. Of each node
 ``nodes`` hold the first place, the key of the lowest float, and how far keys are shifted.
 """
@@ -90,7 +90,7 @@ def count_into_places(
     extremes: Floats,
     sums: Floats,
 ) -> None:
-    """Add values to the places from `first_place` on: those of the nodes added last.
+    """Add values to the places of the last nodes, from `first_place` on.
 
     `grid` is (low, per_unit, n_buckets, node_of_place, nodes). `counts` and `extremes` are (n, 2);
     `sums` (n, 2) hold weights and what rounding left over of them, if there are weights. Each
@@ -135,13 +135,13 @@ def pick_from_places(
 def weigh_buckets(
     values: Floats, weights: Floats, low: float, per_unit: float, sums: Floats
 ) -> None:
-    """Add weights to `sums` (n_buckets, 2), and to what rounding left over of them."""
+    """Add weights to `sums` (n_buckets, 2), and rounding errors to their sums."""
     buckets = bucket_numbers(values, low, per_unit, sums.shape[0])
     add_to_exact(sums, sum_exactly_by_group(weights, buckets, sums.shape[0]))
 
 
 def cumulate_exactly(sums: Floats) -> Floats:
-    """Return the cumulated (n, 2) sums and what rounding left over of them, rounded once."""
+    """Return the cumulated (n, 2) sums with their rounding errors, rounded once."""
     total = np.cumsum(sums[:, 0])
     before = np.zeros(total.size)
     before[1:] = total[:-1]
@@ -180,7 +180,7 @@ def pool_buckets(
 
     `counts` (n_buckets, 2) are those of all rows; `negatives` and `positives` the scores in
     undecided buckets, sorted. `known` is the lowest score of undecided buckets that no block
-    divides, the scores of which are not needed; nan for others. It may be empty.
+    divides and whose scores are not needed; nan for others. It may be empty.
     """
     most = min(counts.shape[0] + negatives.size + positives.size, int(counts.sum()))
     blocks = np.empty((3, most))

@@ -1,4 +1,4 @@
-"""Cells: places among sorted edges, and what lies in each.
+"""Cells: places among sorted edges, and their contents.
 
 With m edges e_0 < e_1 < ... there are 2 m + 1 cells: cell 2 j + 1 holds the values equal to e_j,
 cell 2 j those between e_j-1 and e_j. Steps and bins are cells put together.
@@ -28,7 +28,7 @@ _IN_CACHE = 1 << 18  # buckets; of more than this there is but one per edge
 _SHORT = 8  # edges in a bucket that are scanned; where more fall in one, they are bisected
 _MOST_PARTS = 8  # histograms side by side; their number depends on the sizes alone
 _LANES = 4  # sums side by side: samples of one bin need not wait for one another
-_FEW_SUMS = 512  # up to which it pays
+_FEW_SUMS = 512  # up to here it pays
 
 
 def bucket_grid(edges: Floats) -> Grid:
@@ -114,7 +114,7 @@ def split_by_class(scores: Floats, y: Codes) -> tuple[Floats, Floats]:
 def merge_classes(
     negatives: Floats, weights_0: Floats, positives: Floats, weights_1: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Return the distinct scores of two classes, ascending, and what each class weighs there.
+    """Return the distinct scores of two classes, ascending, with the weight of each class.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def merge_classes(
 
 
 def merge_by_score(members: Floats, others: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return (lowest, members, others): what lies in each cell that is not empty, in their order.
+    """Return (lowest, members, others) of each cell that is not empty, in their order.
 
     Both are sorted; the distinct scores of `members` are the edges.
     """

@@ -125,7 +125,7 @@ def _hash_blocks(first, last, words, out):
         a = mixed(np.uint64(block) + STEP)
         b, c, d = mixed(a), mixed(a + STEP), mixed(a ^ STEP)
         whole = start + (stop - start) // 4 * 4
-        for i in range(start, whole, 4):  # four at a time, which need not wait for one another
+        for i in range(start, whole, 4):  # four independent chains at a time
             a = (a ^ words[i]) * _FACTOR
             b = (b ^ words[i + 1]) * _FACTOR
             c = (c ^ words[i + 2]) * _FACTOR

@@ -81,7 +81,7 @@ def compile_signature(signature: Signature) -> float | None:
 
 
 def serve_command(command: str) -> None:
-    """Compile what a command calls, from the last kernel to the first, until stdin is closed.
+    """Compile the kernels of a command, from the last to the first, until stdin is closed.
 
     As it is, whatever the system, when the process that holds its other end has ended.
     """

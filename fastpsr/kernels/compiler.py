@@ -84,19 +84,19 @@ def kernel(function: Any) -> Any:
 
 
 def summing(function: Any) -> Any:
-    """Compile a reduction: its additions may be reordered, so that they vectorize."""
+    """Compile a reduction: its additions may be reordered to vectorize."""
     return _compile(function, {"contract", "reassoc", "nsz"})
 
 
 def elementary(function: Any) -> Any:
-    """Compile a function of scalars, for other kernels only, which LLVM inlines."""
+    """Compile a function of scalars that LLVM inlines, for other kernels only."""
     if _PLAIN:
         return function
     return _compile(function, {"contract"}, no_cpython_wrapper=True)
 
 
 def inlined(function: Any) -> Any:
-    """Copy a short function into the Python of its callers, each of which compiles it anew.
+    """Copy a short function into the Python of its callers; each caller compiles it anew.
 
     Not for arrays in inner loops: they would be counted as new references in every iteration.
     """
@@ -154,7 +154,7 @@ def is_kept(dispatcher: Any, types: tuple[Any, ...]) -> bool:
 
 
 def _load(cache: Any, signature: Any, context: Any) -> Any:
-    """Load compiled code without all that compiling needs, which takes longer to import.
+    """Load compiled code without the imports of the compiler, which take longer.
 
     Numba imports that before it looks whether there is code; the compiler does so itself.
     """

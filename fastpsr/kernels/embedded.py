@@ -1,4 +1,4 @@
-"""Functions for compiled code of users: :mod:`fastpsr.compiled` says what each does.
+"""Functions for compiled code of users, documented in :mod:`fastpsr.compiled`.
 
 Kernels, and not `inlined`: Numba would copy these into the caller and compile them with its
 options, such as a fastmath that assumes away infinities.

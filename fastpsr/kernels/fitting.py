@@ -38,7 +38,7 @@ def sum_fit(
         Whether the last parameter is added to the log-odds.
     offset : float
     factors : ndarray, shape (2,)
-        What classes weigh besides.
+        Additional weights of classes.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def residual_rows(scores: Floats, y: Codes, weights: Floats, posteriors: Floats)
 
 
 def curve_rows(moves: Floats, posteriors: Floats, weights: Floats) -> None:
-    """Replace moves of the scores of rows by those of the slopes of the loss."""
+    """Replace moves of the scores of rows by moves of the slopes of the loss."""
     n, n_classes = moves.shape
     n_rows = max(1, BLOCK // n_classes)
     over_blocks(_curve_rows, -(-n // n_rows), n_rows, moves, posteriors, weights)

@@ -143,7 +143,7 @@ def _share(low, high, left, right, last):
 
 @inlined
 def _touch(x, y, right, high, xs, ys, size):
-    """Return the corner that a line from the left touches, and how many are right of it."""
+    """Return the corner that a line from the left touches, and the number right of it."""
     while size > 0 and (high - y) * (xs[size - 1] - x) >= (ys[size - 1] - y) * (right - x):
         size -= 1
         right, high = xs[size], ys[size]

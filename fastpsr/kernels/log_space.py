@@ -35,7 +35,7 @@ def log_sigmoid_columns(log_odds: Floats) -> Floats:
 
 
 def log_sigmoid_rows(log_odds: Floats) -> Floats:
-    """(2, N) the log-posteriors of class 1, and minus those of class 0."""
+    """(2, N): the log-posteriors of class 1, and minus the log-posteriors of class 0."""
     return np.stack([-softplus(-log_odds), softplus(log_odds)])
 
 

@@ -90,7 +90,7 @@ def place_on_boundaries(
     shares: Floats,
     ends: Counts,
 ) -> None:
-    """Write the points at which the weight is averaged for each row's class, and their shares.
+    """Write the points that average the weight for each row's class, and their shares.
 
     A node holds a position along the path from certainty to q and the K - 1 weights of a simplex's
     corners. Node s of S owns the s-th part of the cumulated posteriors of the other classes, so
@@ -136,7 +136,7 @@ def _share_out(log_q, h, rest):
 
 @inlined
 def _expm1(x):
-    """exp(x) - 1 to a relative 1e-10, which is more than the sampling deserves."""
+    """exp(x) - 1 to a relative 1e-10, more accurate than the sampling."""
     large = exp_of_nonpositive(-abs(x))
     large = (1.0 / large if x > 0.0 else large) - 1.0
     return x * (1.0 + x * (0.5 + x / 6.0)) if abs(x) < 1e-3 else large

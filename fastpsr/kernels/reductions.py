@@ -14,7 +14,7 @@ _MOST_PARTS = 8
 
 
 def sum_exactly_by_group(values: Floats, groups: Codes, n_groups: int) -> Floats:
-    """Return (G, 2): the sum of each group's values, and what rounding left over of it."""
+    """Return (G, 2): the sum of each group's values, and its rounding error."""
     n_parts = int(max(1, min(_MOST_PARTS, values.size // (4 * BLOCK + 4 * n_groups))))
     out = np.zeros((n_parts, n_groups, 2))
     over_parts(_sum_exactly_by_group, cut(values.size, n_parts), values, groups, out)
@@ -33,7 +33,7 @@ def add_to_exact(sums: Floats, more: Floats) -> None:
 
 
 def two_sum(one, other):
-    """Return the rounded sum, of numbers or arrays, and what rounding left over of it."""
+    """Return the rounded sum of numbers or arrays, and its rounding error."""
     total = one + other
     added = total - one
     return total, (one - (total - added)) + (other - added)

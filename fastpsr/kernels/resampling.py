@@ -1,4 +1,4 @@
-"""Draws with replacement, and the sums over what was drawn.
+"""Draws with replacement, and sums over the draws.
 
 Rows lie sorted by group, cut into blocks of at most 4,096 that stay in the first-level cache. How
 many of a replicate's draws fall in each block is multinomial; within its block each draw is
@@ -106,7 +106,7 @@ def draw_counts(
 def sum_counted_rows(
     counts: NDArray[np.float32], rows: tuple[Any, ...], degree: int, out: Floats
 ) -> None:
-    """Add sums of rows that weigh what their two units count to `out` (G, 1 + sums, R).
+    """Add sums of rows, weighted by the counts of their two units, to `out` (G, 1 + sums, R).
 
     `counts` are (U, R). Of `rows` are given the first and second unit, group and weight, (N,) each,
     and the columns (C, N) that are summed, with `degree` as for `sum_draws`.

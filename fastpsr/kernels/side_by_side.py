@@ -90,7 +90,7 @@ class SideBySide:
 
 
 def _width(n_scores, part_size):
-    """Return how many samples a block holds: 16 m + 8, so that classes share no lines of cache."""
+    """Return the samples of a block: 16 m + 8, so that classes share no cache lines."""
     most = 16 * min(_MOST_WIDE, max(1, _SCORES // (16 * n_scores))) + 8
     even = -(-part_size // -(-part_size // most))  # as few as will do
     return min(most, 16 * -(-max(0, even - 8) // 16) + 8)

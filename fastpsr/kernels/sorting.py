@@ -28,7 +28,7 @@ def _sort(array: Floats) -> None:
 
 @kernel
 def _sort_by_digits(bits, spare):
-    """Sort the bits of floats digit by digit, of which there are 8 of 8 bits, from the last on."""
+    """Sort the bits of floats by their 8 digits of 8 bits, from the last digit to the first."""
     sign = np.uint64(1) << np.uint64(63)
     digit = np.uint64(0xFF)
     counts = np.zeros((8, 256), np.int64)

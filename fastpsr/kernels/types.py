@@ -1,4 +1,4 @@
-"""Types and sizes of what kernels take and return; this module does not import Numba.
+"""Types and sizes of arguments and results of kernels; this module does not import Numba.
 
 Labels, codes and folds are integers of any width. Logits of several classes are float64 or float32;
 other numbers are float64, and so are sums. Empty `weights` are weights of 1.

@@ -19,7 +19,7 @@ from fastpsr.interval_rule import IntervalRule
 from fastpsr.metrics.base import Metric
 from fastpsr.metrics.ranks import RankMetric
 
-#: A number of each pair of classes, or of each class, and what it weighs in the mean.
+#: A number per pair of classes, or per class, and its weight in the mean.
 Weighted = list[tuple[float, float]]
 
 
@@ -101,14 +101,14 @@ class AUC(_Area):
     Parameters
     ----------
     class_ : int, "macro", "weighted" or "ovo", optional
-        For more than two classes: the class that is told from the rest, 0 to K-1, by the log-odds
-        of its posterior; "macro", the mean over all classes, each of which counts alike;
-        "weighted", their mean at the priors; or "ovo", one against one, the mean over all ordered
+        For more than two classes: the positive class, 0 to K-1, scored by the log-odds of its
+        posterior; "macro", the unweighted mean over all classes; "weighted", their mean at the
+        priors; or "ovo", one against one, the mean over all ordered
         pairs of classes of the area of the first one's posterior among samples of both.
     max_fpr, max_fnr : float, optional
         Only one of them, above 0 and at most 1: the area at false-positive rates up to `max_fpr`,
         or at false-negative rates (miss rates) up to `max_fnr`, standardized so that 0.5 remains
-        the value of uninformative scores, and 1 that of perfect ones.
+        the value of uninformative scores, and 1 the value of perfect scores.
 
     Returns
     -------
@@ -125,8 +125,8 @@ class AUC(_Area):
     Replicates of several classes are computed from reweighted samples, not from counts.
 
     Posteriors of shape (N, 2) rank by the log-odds of both columns. Where column 1 is rounded to 1
-    and column 0 still differs, they are not tied as in one column, of which scikit-learn's AUC is;
-    pass ``q[:, 1]`` for that number.
+    and column 0 still differs, they are not tied as in column 1 alone, which scikit-learn's AUC
+    uses; pass ``q[:, 1]`` for that number.
 
     References
     ----------

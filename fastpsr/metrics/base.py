@@ -23,7 +23,7 @@ Value = TypeVar("Value")
 
 
 class Statistic(Options, ABC, Generic[Summary, Value]):
-    """What is computed from a summary that can be resampled: a metric, or the values of a curve."""
+    """A quantity computed from a summary, with replicates: a metric, or the values of a curve."""
 
     #: Short name for tables and messages. Here and below: an attribute of a class, or a property.
     label: Any = declared()
@@ -117,7 +117,7 @@ class Metric(Statistic[Summary, float]):
         return [cls()]
 
     def summarize(self, predictions: Predictions) -> Summary:
-        """Return the summary of labeled predictions, which may be a part of the data.
+        """Return the summary of labeled predictions: the data, or a part of them.
 
         A custom metric defines it. Priors and class frequencies of a part are those of the whole.
         """

@@ -48,7 +48,7 @@ class _AfterCalibration(Metric[Summary]):
 
     @property
     def interval_rule(self) -> IntervalRule:
-        """That of the training, and of the fit: a fixed number of parameters gains 1 / n."""
+        """Rule of the training and of the fit: optimism of fixed parameters falls as 1 / n."""
         is_pav = isinstance(self._fitter, PAV)
         centers = (TWO_TERMS, ONE_TERM) if is_pav else (IS_LINEAR, IS_LINEAR)
         rule = self.train.interval_rule
@@ -63,8 +63,8 @@ class CalibrationLoss(_AfterCalibration[tuple[ScoreTotals, ScoreTotals]]):
     """The reduction of a proper score by calibration; by default relative, in percent (RCL).
 
     ``raw - calibrated``, or ``100 * (raw - calibrated) / raw`` (Ferrer and Ramos, 2024, section
-    2.5.3), where the calibrated score is that of posteriors after cross-fitted calibration, or
-    calibration trained in another way (`train`).
+    2.5.3), where ``calibrated`` is the score after calibration, cross-fitted or trained in
+    another way (`train`).
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ class ExpectedDivergence(_AfterCalibration[ReferenceMeans]):
 
 
 def _trained(data: Data) -> list[tuple[Calibrator, Training]]:
-    """Return all calibrators with the first training, and one calibrator with each other."""
+    """Return all calibrators with the first training, and the first one with each other."""
     first, *other_trainings = [train for kind in TRAININGS for train in kind.examples(data)]
     calibrators = [kind() for kind in CALIBRATORS.values() if kind.suits(data)]
     return [

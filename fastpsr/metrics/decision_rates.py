@@ -26,8 +26,8 @@ RATES_OF_ANY_CLASSES: tuple[Rate, ...] = ("accuracy", "balanced accuracy")
 class DecisionRate(Metric[DecisionCounts]):
     """A rate of decisions: accuracy, precision, recall, F, or another.
 
-    Provided for comparison with other work: such a rate is that of one threshold, and of costs
-    that nobody chose. Prefer :class:`fastpsr.BayesRisk` with the costs of the application.
+    Provided for comparison with other work: such a rate depends on one threshold, and implies
+    costs that nobody chose. Prefer :class:`fastpsr.BayesRisk` with the costs of the application.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The default metrics of tables, which the kind of the scores decides."""
+"""The default metrics of tables, by the kind of the scores."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -42,7 +42,7 @@ Metrics = dict[str, Metric[Any]]
 NamedMetric = AnyMetric | str
 _EER = EER()
 _FOLDS = 5  # taken for folds that are given by sample
-_LEFT_OUT = 400  # groups without which a loss is fitted again for its interval
+_LEFT_OUT = 400  # groups to leave out in turn, with a new fit, for the interval of a loss
 _SECONDS_OF_NUMBER = 2e-8  # of a processor, in a refit; measured with 3 to 100 classes
 #: Labels in tables of metrics whose classes have other names, both in lower case.
 _LABELS_OF_CLASSES = {"crossentropy": "nce", "brierscore": "nbs"}
@@ -53,8 +53,8 @@ _NOT_RAW: tuple[Kind, ...] = ("likelihoods", "posteriors")
 class BoundOnTheseSamples(CalibrationLoss):
     """The relative calibration loss of PAV trained on the evaluated data, as a bound on these.
 
-    It has no interval in a table: that of :class:`fastpsr.CalibrationLoss` is of the value of the
-    population, which the optimistic bound is not an estimate of.
+    It has no interval in a table: the interval of :class:`fastpsr.CalibrationLoss` is for the
+    population value, which the optimistic bound does not estimate.
     """
 
     has_interval = False
@@ -64,13 +64,13 @@ class BoundOnTheseSamples(CalibrationLoss):
         return f"{super().meaning}: an optimistic bound on these samples"
 
     def with_interval(self) -> CalibrationLoss:
-        """Return the metric, whose interval is that of the value of the population."""
+        """Return the metric with an interval, for the value of the population."""
         return CalibrationLoss(self.rule, self.calibrator, self.train, self.relative)
 
 
 @dataclass(frozen=True, eq=False)
 class LossOfTable(CalibrationLoss):
-    """The relative calibration loss of a table, which also names the best calibrator.
+    """The relative calibration loss of a table, with the name of the best calibrator.
 
     In a default table, which nobody asked it for by name, it has no interval that takes long.
     """
@@ -102,10 +102,10 @@ def default_metrics(
     calibrator: Calibrator | None = None,
     train: Training | None = None,
 ) -> Metrics:
-    """Return the default metrics by name: of raw scores only those of ranks.
+    """Return the default metrics by name; for raw scores only metrics of ranks.
 
     `costs` adds its Bayes risk. `detection` are detection costs in place of the usual one, and
-    `spoofing` those of lists with spoofed trials.
+    `spoofing` detection costs for lists with spoofed trials.
     """
     of_costs = _costs(operating_points(n_classes, kind) if detection is None else detection, kind)
     of_costs |= _costs(spoofing, kind)
@@ -158,7 +158,7 @@ def operating_points(n_classes: int, kind: Kind) -> list[MinDCF]:
 def metrics_named(
     metric: NamedMetric, n_classes: int, kind: Kind, argument: str = "metrics", **options: Any
 ) -> dict[str, AnyMetric]:
-    """Return a metric by its name, or the metrics that are meant by a text, in any case.
+    """Return a metric by its name, or all metrics that match a text, ignoring case.
 
     A text is a name of any default table of such data, or of `other_metrics`; without parentheses
     it means the metrics at all operating points. `options` are those of :func:`default_metrics`.
@@ -190,7 +190,7 @@ def metrics_named(
 def named_metric(
     metric: NamedMetric, n_classes: int, kind: Kind, argument: str = "metrics", **options: Any
 ) -> tuple[str, AnyMetric]:
-    """Return the metric that is meant, with its name, where a text must mean one."""
+    """Return the metric of a name, which must match exactly one, with its full name."""
     by_name = metrics_named(metric, n_classes, kind, argument, **options)
     if len(by_name) > 1:
         raise ArgumentError(argument, f"must be one of {', '.join(by_name)}, not {metric!r}")
@@ -198,7 +198,7 @@ def named_metric(
 
 
 def _called(text: str, candidates: Metrics) -> Metrics:
-    """Return the metrics of a name, or those of a name without parentheses."""
+    """Return the metrics of a name, with or without parentheses."""
     wanted = text.strip().lower()
     wanted = _LABELS_OF_CLASSES.get(wanted, wanted)
     matches = {name: metric for name, metric in candidates.items() if name.lower() == wanted}

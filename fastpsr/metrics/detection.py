@@ -55,19 +55,19 @@ class DetectionCost:
             object.__setattr__(self, name, value)
 
     def normalized(self, p_miss: Any, p_fa: Any) -> Any:
-        """Return the detection cost, divided by that of the best constant decision."""
+        """Return the detection cost, divided by the cost of the best constant decision."""
         miss, fa = self.c_miss * self.p_target, self.c_fa * (1.0 - self.p_target)
         with np.errstate(over="ignore"):  # the ratio may overflow to inf
             return (miss * p_miss + fa * p_fa) / self.default
 
     @property
     def default(self) -> float:
-        """The cost of the better constant decision, by which costs are divided."""
+        """The cost of the better constant decision, the divisor of costs."""
         return min(self.c_miss * self.p_target, self.c_fa * (1.0 - self.p_target))
 
     @property
     def threshold(self) -> float:
-        """The LLR at which accepting costs as much as rejecting."""
+        """The LLR with equal expected costs of accepting and rejecting."""
         prior_odds = self.p_target / (1.0 - self.p_target)
         return float(np.log(self.c_fa) - np.log(self.c_miss) - np.log(prior_odds))
 

@@ -103,7 +103,7 @@ class ECE(Metric[list[BinTotals] | BinTotals]):
 
     @property
     def interval_rule(self) -> IntervalRule:
-        """An inverted test, which the largest error has none of."""
+        """An inverted test; none for the largest error."""
         return IntervalRule() if self.norm == "max" else _INVERTED_TEST
 
     @property
@@ -131,7 +131,7 @@ class ECE(Metric[list[BinTotals] | BinTotals]):
         return side_by_side(*of_events, over=data)
 
     def _totals(self, events: Events, data: Data) -> BinTotals:
-        """Return what the bins of some events hold."""
+        """Return the totals of the bins of some events."""
         if self.binning == "uniform":
             totals: BinTotals = self._sums_of(events, data).total(data)
             return totals
@@ -162,7 +162,7 @@ class ECE(Metric[list[BinTotals] | BinTotals]):
         return float(np.sqrt((errors * errors).sum()))
 
     def errors(self, summary: list[BinTotals] | BinTotals) -> Floats:
-        """Return (M,) signed errors of the bins, of which the value is the norm."""
+        """Return (M,) signed errors of the bins; their norm is the value."""
         of_events = summary if isinstance(summary, list) else [summary]
         shares = np.stack([totals.shares for totals in of_events])  # (E, 3, M)
         weight, hits, posterior = shares.swapaxes(0, 1).reshape(3, -1)

@@ -1,4 +1,4 @@
-"""Expected scores: cross-entropy, Brier score, Bayes risk, and those under a reference."""
+"""Expected scores: cross-entropy, Brier score, Bayes risk, and semi-empirical scores."""
 
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -27,7 +27,7 @@ from fastpsr.rules.base import check_rule
 
 
 class _ScoreOfRule(Metric[Summary]):
-    """A mean of losses of a rule, which may be divided by that of a naive system."""
+    """A mean of losses of a rule, optionally divided by the mean of a naive system."""
 
     rule: ScoringRule
     normalized: bool
@@ -35,7 +35,7 @@ class _ScoreOfRule(Metric[Summary]):
 
     @property
     def value_range(self) -> tuple[float, float]:
-        """That of the losses."""
+        """Range of the losses."""
         return (self.rule.least_loss, np.inf)
 
     @property
@@ -272,7 +272,7 @@ class SemiEmpiricalScore(_ScoreOfRule[ReferenceMeans]):
 
 
 def normalize(score: float, rule: ScoringRule, priors: Floats) -> float:
-    """Divide a score by that of the naive system whose posteriors are the priors."""
+    """Divide a score by the score of the naive system, whose posteriors are the priors."""
     naive = float(rule.entropies(priors[None])[0])
     if naive == 0.0:
         raise ArgumentError(
@@ -323,7 +323,7 @@ class BayesRisk(Metric[DecisionCounts]):
 
     @property
     def interval_rule(self) -> IntervalRule:
-        """That of losses, unless a cost is a gain."""
+        """Rule of losses, unless a cost is negative."""
         return OF_LOSSES if self.matrix.least == 0.0 else OF_MEANS
 
     @property

@@ -49,9 +49,9 @@ class OperatingPoint(Result):
 
     Notes
     -----
-    Posteriors of shape (N, 2) rank by both columns, and more finely than column 1 does where that
-    is rounded, as to 1. Then more samples may reach the posterior than are accepted; the rates
-    are those at `log_odds`, to compare with ``predictions.log_odds``.
+    Posteriors of shape (N, 2) rank by both columns, more finely than by column 1 if it is
+    rounded, for example to 1. Then more samples may reach the posterior than are accepted; the
+    rates refer to `log_odds`, to compare with ``predictions.log_odds``.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class PointMetric(RankMetric[Summary]):
     """A metric with an operating point."""
 
     def vertex_of(self, blocks: PavBlocks) -> int:
-        """Return the vertex of the ROC's convex hull at which the operating point lies."""
+        """Return the vertex of the ROC's convex hull at the operating point."""
         raise NotImplementedError
 
     def point(self, data: Data) -> OperatingPoint:
@@ -91,7 +91,7 @@ class PointMetric(RankMetric[Summary]):
         return float(lowest[number]) if number < lowest.size else table.above_all
 
     def operating_point(self, predictions: Data) -> OperatingPoint:
-        """Return the threshold on which the value is based, and the error rates at it.
+        """Return the threshold of the value, and the error rates at it.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class _StepMetric(PointMetric[PavBlocks | RankTable | RocStep]):
     @property
     @abstractmethod
     def criterion(self) -> Criterion:
-        """What is sought along the ROC."""
+        """Criterion of the point on the ROC."""
 
     @abstractmethod
     def takes_end(self, step: RocStep) -> bool:
@@ -258,7 +258,7 @@ class EER(_StepMetric):
 
     @property
     def is_on_hull(self) -> bool:  # type: ignore[override]
-        """Whether the rate is that of the hull."""
+        """Whether the rate is on the convex hull."""
         return self.definition == "hull"
 
     @property
@@ -275,7 +275,7 @@ class EER(_StepMetric):
 
     @property
     def value_range(self) -> tuple[float, float]:
-        """On the hull it is at most that of constant scores."""
+        """On the hull it is at most the rate of constant scores."""
         return (0.0, 0.5 if self.is_on_hull else 1.0)
 
     def takes_end(self, step: RocStep) -> bool:
@@ -437,7 +437,7 @@ class FalseAlarmRate(_RateAtLimit):
 
 @dataclass(frozen=True, eq=False)
 class Threshold(RankMetric[OperatingPoint | RankTable]):
-    """The threshold of an operating point, as a metric, so that it can be bootstrapped.
+    """The threshold of an operating point as a metric, for the bootstrap.
 
     Parameters
     ----------
@@ -475,7 +475,7 @@ class Threshold(RankMetric[OperatingPoint | RankTable]):
 
     @property
     def interval_rule(self) -> IntervalRule:
-        """That of a point, with the methods of the metric.
+        """Rule of a point, with the methods of the metric.
 
         Of thresholds that minimize a cost, subsets have another rate.
         """

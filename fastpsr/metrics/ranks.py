@@ -68,8 +68,8 @@ class PavPosterior(PavStatistic[float], Metric[PavBlocks | RankTable]):
     Returns
     -------
     float
-        Posterior of the last step whose lowest score is not above `score`; for lower scores that of
-        the first step.
+        Posterior of the last step whose lowest score is not above `score`; for lower scores of the
+        first step.
 
     Examples
     --------

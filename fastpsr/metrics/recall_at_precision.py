@@ -36,9 +36,9 @@ class RecallAtPrecision(PointMetric[RankTable]):
     Notes
     -----
     ``operating_point(predictions)`` returns the lowest threshold with this precision, and
-    ``fp.Threshold(fp.RecallAtPrecision(p))`` is that threshold as a metric. The precision at a
-    threshold that is chosen on the same data is optimistic. Precision is that at given priors, if
-    these are given to the predictions.
+    ``fp.Threshold(fp.RecallAtPrecision(p))`` is this threshold as a metric. The precision at a
+    threshold that is chosen on the same data is optimistic. Precision refers to the priors of the
+    predictions, if given.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class RecallAtPrecision(PointMetric[RankTable]):
         return rank_sums(data, "positives")
 
     def _place(self, table: RankTable) -> int:
-        """Return the lowest cell with this precision; the number of cells if there is none."""
+        """Return the lowest cell with this precision, or the number of cells."""
         precision, _ = table.precision_and_recall("precision")
         is_enough = precision >= self.precision * (1.0 - 1e-12)  # sums of weights are rounded
         is_enough[:-1] &= table.positives > 0.0  # a threshold is a score of class 1

@@ -70,7 +70,7 @@ class _SpoofingCost(Metric[KindCounts]):
 
     @property
     def _factors(self) -> tuple[float, float, float]:
-        """What P_miss, P_fa and P_fa of spoofed trials are multiplied by."""
+        """Factors of P_miss, P_fa and P_fa of spoofed trials."""
         p_target = 1.0 - (self.p_nontarget + self.p_spoof)
         return (
             self.c_miss * p_target,
@@ -90,7 +90,7 @@ class _SpoofingCost(Metric[KindCounts]):
         return f"priors {self.p_nontarget:g} of a non-target, {self.p_spoof:g} of a spoofed trial"
 
     def normalized(self, p_miss: Any, p_fa: Any, p_fa_spoof: Any) -> Any:
-        """Return the cost of error rates, divided by that of the best constant decision."""
+        """Return the cost of error rates, divided by the cost of the best constant decision."""
         miss, fa, fa_spoof = self._factors
         with np.errstate(over="ignore"):  # the ratio may overflow to inf
             return (miss * p_miss + fa * p_fa + fa_spoof * p_fa_spoof) / min(miss, fa + fa_spoof)
@@ -110,12 +110,12 @@ class MinADCF(_SpoofingCost, RankMetric[KindCounts]):
 
     ``min_t [c_miss pi_tar P_miss(t) + c_fa pi_non P_fa(t) + c_fa_spoof pi_spf P_fa_spf(t)]``,
     divided by ``min(c_miss pi_tar, c_fa pi_non + c_fa_spoof pi_spf)``. P_fa is the rate of accepted
-    non-targets, P_fa_spf that of accepted spoofed trials. Both are of class 0; targets are class 1.
+    non-targets, P_fa_spf of accepted spoofed trials. Both are class 0; targets are class 1.
 
     Parameters
     ----------
     spoof : array-like of bool, shape (N,), or str
-        Whether each trial is spoofed; False for targets. Or the name of the column that says so.
+        Whether each trial is spoofed; False for targets. Or the name of a column of these values.
     p_nontarget, p_spoof : float
         Priors pi_non and pi_spf, positive, with a sum below 1; pi_tar is the rest.
     c_miss, c_fa, c_fa_spoof : float
@@ -180,8 +180,8 @@ class ActADCF(_SpoofingCost, LLRMetric[KindCounts]):
     """Normalized architecture-agnostic detection cost (a-DCF) of Bayes decisions with the LLRs.
 
     A trial is accepted if its LLR is at least
-    ``log[(c_fa pi_non + c_fa_spoof pi_spf) / (c_miss pi_tar)]``. The LLR must be that of a target
-    against the mixture of non-targets and spoofed trials, with weights in proportion to
+    ``log[(c_fa pi_non + c_fa_spoof pi_spf) / (c_miss pi_tar)]``. The LLR must compare a target
+    with the mixture of non-targets and spoofed trials, with weights in proportion to
     ``c_fa pi_non`` and ``c_fa_spoof pi_spf``: then no other decisions cost less in expectation.
 
     Parameters
@@ -230,7 +230,7 @@ class ActADCF(_SpoofingCost, LLRMetric[KindCounts]):
 
     @property
     def threshold(self) -> float:
-        """The LLR at which accepting costs as much as rejecting."""
+        """The LLR with equal expected costs of accepting and rejecting."""
         miss, fa, fa_spoof = self._factors
         return float(np.log(fa + fa_spoof) - np.log(miss))
 

@@ -38,7 +38,7 @@ class ScoringRule(Options, ABC):
 
     #: Unit of the losses: "nats", or "".
     unit: Any = ""
-    #: What kernels call the losses that they compute or sum; None: there are no such kernels.
+    #: Name of the losses in kernels that compute or sum them; None without such kernels.
     name_in_kernels: ClassVar[str | None] = None
 
     #: No loss is below it: 0, or minus infinity.

@@ -85,7 +85,7 @@ class TailTables:
 
 
 def _chebyshev_tools() -> tuple[Floats, Floats, Floats, Floats]:
-    """Nodes on [0, 1]; from values there to coefficients, to the integral, and to powers."""
+    """Nodes on [0, 1]; matrices from values there to coefficients, integral and powers."""
     degrees = np.arange(_DEGREE + 1)
     nodes = np.sin(0.5 * np.pi * degrees / _DEGREE) ** 2
     halves = np.where(degrees % _DEGREE == 0, 0.5, 1.0)

@@ -88,7 +88,7 @@ def _mean_weights(
     reach: Floats,
     nodes: Floats,
 ) -> Floats:
-    """Return each row's mean weight along its path, which ends where the log loss is `reach`."""
+    """Return each row's mean weight along its path up to a log loss of `reach`."""
     n_classes = log_q.shape[1]
     per_row = nodes.shape[0] + n_classes  # at most: a node is split where the other class changes
     step = max(1, _CHUNK // (per_row * n_classes))
