@@ -216,7 +216,7 @@ def test_classes_in_words_of_labels_that_are_numbers(labels):
 
 CSV = b"label,a,b\n0,0.25,0.75\n1,0.5,0.5\n"
 INVALID = {
-    "ending": ("s.txt", CSV, {}, "path", None, ".npz, .npy, .csv or .parquet"),
+    "ending": ("s.txt", CSV, {}, "path", None, ".npz, .npy, .csv, .tsv or .parquet"),
     "text": ("s.npz", CSV, {}, "path", None, ".npz"),
     "cut": ("s.npy", b"\x93NUMPY", {}, "path", None, ".npy"),
     "Parquet": ("s.parquet", CSV, {}, "path", None, "Parquet"),
@@ -237,16 +237,22 @@ INVALID = {
     "priors": ("s.csv", CSV, {"priors": [0.5, 0.4]}, "priors", None, "s.csv"),
     "no columns": ("s.csv", CSV, {"columns": []}, "columns", None, "[]"),
     "a number": ("s.csv", CSV, {"columns": {"a": [3]}}, "columns", None, "[3]"),
+    "separator": ("s.csv", CSV, {"sep": "|"}, "sep", None, "';'"),
+    "separator of arrays": ("s.npz", CSV, {"sep": ","}, "sep", None, "for text"),
     "in parts": ("s.csv", CSV, {"in_parts": True}, "in_parts", None, "Parquet"),
 }
 INVALID_CSV = {
     "equal names": (b"label,q,q\n0,0.1,0.9\n1,0.9,0.1\n", "path", None, "'q': rename them"),
     "longer row": (b"label,q\n0,0.1\n1,0.2,0.3\n", "path", None, "t.csv:3: there must be 2"),
     "short row": (b"label,q\n0,0.1\n\n1\n1,0.2\n", "path", None, "header, not 1: '1'"),
-    "semicolons": (b"label;q\n0;0,1\n1;0,2\n", "path", None, "line 1 has ';'"),
-    "tabs": (b"label\tq\n0\t0.1\n1\t0.2\n", "path", None, "line 1 has '\\t'"),
-    "sep=": (b"sep=,\nlabel,q\n0,0.1\n1,0.2\n", "path", None, "remove this line"),
-    "UTF-16": ("label,q\n0,0.1\n1,0.2\n".encode("utf-16"), "path", None, "UTF-16"),
+    "blanks": (b"label q\n0 0.1\n1 0.2\n", "path", None, "line 1 has blanks"),
+    "sep=": (b"sep=|\nlabel|q\n0|0.1\n1|0.2\n", "path", None, "line 1 is 'sep=|'"),
+    "UTF-16": (b"\xff\xfel\0a\0b\0e\0l\0,\0q", "path", None, "no UTF-16 at byte 14"),
+    "two separators": (b"y;q,r\nno;0,1\nyes;0,2\n", "path", None, "(y | q,r): pass sep=..."),
+    "two decimal marks": (b"label;q;r\n0;1,234;0.5\n1;2,345;0.2\n", "path", 0, "number is 0.5"),
+    "mixed decimal marks": (b"label;q\n0;0,5\n1;0.2\n", "path", 0, "q[0] is 0,5, and another"),
+    "ragged": (b"label;q\n0;0,1\n1;0,2;3\n", "path", None, "t.csv:3: there must be 2"),
+    "no decimal": (b"label;q\n0;0,1\n1;x\n", "columns", 1, "'x' in row 1 (line 3)"),
     "Latin 1": (b"label,q,n\n0,0.1,a\n1,0.2,\xe9\n", "path", None, "t.csv:3: the text must be"),
     "label in words": (b"label,q\n0,0.1\n1,0.2\nx,0.2\n", "y_true", 2, "'x' (line 4)"),
     "empty score": (b"label,q\n0,0.1\n1,\n", "scores", 1, "(line 3); an empty cell"),
@@ -266,7 +272,7 @@ def test_errors_name_argument_row_and_line(name):
         fp.read_table(path, **options)
     assert (caught.value.argument, caught.value.index) == (argument, index)
     assert phrase in str(caught.value)
-    assert path in str(caught.value) or name in ("kind", "no columns", "a number")
+    assert path in str(caught.value) or name in ("kind", "no columns", "a number", "separator")
     assert "--" not in str(caught.value)  # no options of the commands
 
 

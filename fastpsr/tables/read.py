@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict, Unpack, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 from numpy.typing import ArrayLike
 
@@ -25,6 +25,7 @@ class _Options(TypedDict, total=False):
     normalize: bool
     floor: float
     in_parts: bool | None
+    sep: Literal[",", ";", "\t"] | None
 
 
 _OneSystem = str | Sequence[str] | None
@@ -58,14 +59,15 @@ def read_table(
     normalize: bool = False,
     floor: float = 0.0,
     in_parts: bool | None = None,
+    sep: Literal[",", ";", "\t"] | None = None,
 ) -> Any:
     r"""Return the predictions of a table of scores with labels, which is a file or several.
 
     Parameters
     ----------
     path : str or path
-        A file that ends in .npz, .npy, .csv, .parquet or .pq; a folder of Parquet files; or a
-        pattern of these, such as ``trials/*.parquet``.
+        A file that ends in .npz, .npy, .csv, .tsv (these also with .gz), .parquet or .pq; a folder
+        of Parquet files; or a pattern of these, such as ``trials/*.parquet``.
     labels : str, optional
         Column (of .npz, array) of the classes, 0 to K-1 or labels in `classes`. By default the
         first found of ``y_true``, ``label``, ``labels``, ``target`` and ``targets``. With .npy,
@@ -91,6 +93,9 @@ def read_table(
         replicates. By default folders and patterns are, and files whose numbers, at 32 bytes each,
         take more than ``FASTPSR_MEMORY``: by default 1 GB, or a quarter of what the machine has if
         that is less.
+    sep : {",", ";", "\\t"}, optional
+        What is between the columns of text. By default it is detected: lines have as many columns,
+        of which one or more hold numbers.
 
     Returns
     -------
@@ -112,6 +117,10 @@ def read_table(
     The columns ``enroll_speaker`` and ``test_speaker`` of a table that has both, and its columns
     ``enroll`` and ``test``, are not taken for scores. The commands ``fastpsr evaluate``,
     ``calibrate``, ``select`` and ``compare`` read tables with this function's defaults.
+
+    Text is UTF-8, or UTF-16 with a byte order mark. Where columns are apart by semicolons or tabs,
+    numbers may have decimal commas. Lines with ``#`` are comments, unless they have as many columns
+    as others. Blanks after separators are none of the cells if all in the header have one.
 
     Columns of CSV files are text as it is written (plain integers stay integers): 007 is not 7.
     They are read when they are used, and must not be empty then.
@@ -151,7 +160,8 @@ def read_table(
     if not by_name:
         raise ArgumentError("columns", "must name a system or more, and is empty")
     kinds = dict.fromkeys(by_name, kind)
-    tables = open_table(Path(path)).choose(kinds, by_name, labels, weights, {}, in_parts=in_parts)
+    source = open_table(Path(path), sep)
+    tables = source.choose(kinds, by_name, labels, weights, {}, in_parts=in_parts)
     found = {}
     for name, table in tables.items():
         table.require_labels()

@@ -17,7 +17,7 @@ from fastpsr.data.tables import ColumnRoles
 from fastpsr.errors import ArgumentError, shorten
 from fastpsr.frames import require_class_order
 from fastpsr.ids import SPEAKER_COLUMNS
-from fastpsr.tables.sample import look
+from fastpsr.tables.sample import ending_of
 from fastpsr.tables.text import TextFile
 
 #: Usual names of columns of labels and of weights.
@@ -149,7 +149,7 @@ class Table:
         }
         name = names.get(error.argument) or error.argument
         problem = error.renamed(name, self._shown if many else ()).problem
-        problem += _line(self.path, error.index)
+        problem += self.source.line_of(error.index)
         if error.value == "nan" and error.argument != "y_true":
             problem += "; an empty cell is nan: write a number there, or remove the row"
         elif error.argument == "scores" and self.kind == "posteriors":
@@ -193,6 +193,11 @@ class OpenTable:
     count: Callable[[], int] = lambda: 0
     texts: frozenset[str] = frozenset()
     as_written: Callable[[str], NDArray[Any]] | None = None
+    text: TextFile | None = None
+
+    def line_of(self, row: int | None) -> str:
+        """Return the line of a text file in which a row is, in brackets."""
+        return "" if self.text is None or row is None else f" (line {self.text.line_of(row)})"
 
     def __repr__(self) -> str:
         return f"<OpenTable: {self.path}; {shorten(', '.join(self.names or ['one column']))}>"
@@ -302,7 +307,7 @@ class OpenTable:
         if not chosen:
             rule = f"must have a column of scores besides {', '.join(self.names)}"
             raise ArgumentError("columns", rule, name=str(self.path))
-        if self.path.suffix == ".npz" and len(chosen) > 1:
+        if ending_of(self.path) == ".npz" and len(chosen) > 1:
             rule = f"must name one of the arrays of {self.path}: {', '.join(chosen)}"
             raise ArgumentError("columns", rule)
         return chosen
@@ -330,7 +335,7 @@ class OpenTable:
         column = self.as_written(name)
         rows = [row for row, word in enumerate(column) if word is None]
         if rows:
-            line = _line(self.path, rows[0]).strip(" ()")
+            line = self.line_of(rows[0]).strip(" ()")
             rule = f"must be written in every row, but is empty in {line}"
             more = "write a word there, such as none, or remove the row"
             raise ArgumentError("path", f"{rule}: {more}", rows[0], name=f"{self.path}: {name}")
@@ -350,9 +355,12 @@ class OpenTable:
         if column.size == 0:
             raise ArgumentError("path", "has no rows", name=str(self.path))
         if column.dtype.kind in "OUS":
-            words = ((row, word) for row, word in enumerate(column) if not is_number(word))
-            row, word = next(words, (0, column[0]))
-            where = f"row {row}{_line(self.path, row)}"
+            words = [(row, word) for row, word in enumerate(column) if not is_number(word)]
+            wrong = [
+                (row, word) for row, word in words if not is_number(str(word).replace(",", "."))
+            ]
+            row, word = next(iter([*wrong, *words, (0, column[0])]))
+            where = f"row {row}{self.line_of(row)}"
             raise self._not_numbers(f"column {name!r} holds {str(word)!r} in {where}", row)
         return column
 
@@ -396,13 +404,6 @@ class _NamedColumns(Mapping[str, NDArray[Any]]):
 
     def __len__(self) -> int:
         return len(self._names)
-
-
-def _line(path: Path, row: int | None) -> str:
-    """Return the line of a CSV file in which a row is, in brackets."""
-    if path.suffix != ".csv" or row is None:
-        return ""
-    return f" (line {TextFile(path, look(path), (), ',', has_header=True).line_of(row)})"
 
 
 def _like_labels(classes: Any, labels: NDArray[Any] | None) -> Any:
