@@ -31,7 +31,7 @@ def text(layout, words=LABELS, separator=" "):
 
 
 KEY, SCORE_LINES = text("etl"), text("ets")
-WITHOUT_SCORES = ("kaldi-trials", "sitw", "voxceleb", "sasv", "pairs")
+WITHOUT_SCORES = ("kaldi-trials", "sitw", "voxceleb", "sasv", "asvspoof", "pairs")
 
 
 def save(path, content, *, packed=False):
@@ -366,3 +366,25 @@ def test_full_matrices_have_scores_of_other_pairs():
     assert joined.notes[-1].startswith("left out: 2 scores of no trial in the key ('ann z'")
     assert joined.score.tolist() == [0.0, 1.0, 3.0, 4.0]
     assert trials.read(masked, masked).score.tolist() == joined.score.tolist()
+
+
+def test_lists_of_countermeasures(tmp_path):
+    lines = ["s1 E_1 - A07 spoof", "s1 E_2 - - bonafide", "s2 E_3 aaa A08 spoof"]
+    path = tmp_path / "cm.txt"
+    for n_first in range(3):  # whatever comes first
+        path.write_text("\n".join([*lines[n_first:], *lines[:n_first], ""]))
+        key = trials.read_key(path)
+        assert (key.format, key.vocabulary, [*key.columns]) == (
+            "asvspoof", "bonafide/spoof", ["environment", "attack"],
+        )  # fmt: skip
+        ids = zip(key.enroll.strings(), key.test.strings(), key.y_true.tolist(), strict=True)
+        assert {*ids} == {("s1", "E_1", 0), ("s1", "E_2", 1), ("s2", "E_3", 0)}
+        assert key.columns["attack"].strings().tolist()[-n_first] == "A07"
+    scores = tmp_path / "scores.txt"
+    scores.write_text("s1 E_1 -1\ns2 E_3 -2\ns1 E_2 3\n")
+    joined = trials.read(path, scores)
+    assert joined.is_spoof is None
+    assert joined.score[joined.y_true == 1].tolist() == [3.0]
+    path.write_text("\n".join([*lines, "s2 E_4 - - target", ""]))
+    with pytest.raises(ValueError, match=r"cm.txt:4: labels must be of one kind, but 'target' fol"):
+        trials.read_key(path)

@@ -37,6 +37,7 @@ VOCABULARIES: dict[str, tuple[str, ...]] = {
         ("1.0", "0.0"),  # as pandas writes labels of which some were missing
         ("1.0", "-1.0"),
         ("target", "nontarget", "spoof"),
+        ("bonafide", "spoof"),
     ]
 }
 
