@@ -32,7 +32,7 @@ PARQUET = packed(lambda file: polars.DataFrame({"label": Y, "score": Q}).write_p
 TABLES = {  # the content of a table, its ending, and words of the message
     "no file": (None, ".csv", ["No such file", "s.csv"]),
     "folder": (FOLDER, ".npy", ["s.npy"]),
-    "other ending": (b"0 1", ".text", [".npz, .npy, .csv or .parquet"]),
+    "other ending": (b"0 1", ".text", [".npz, .npy, .csv, .tsv or .parquet"]),
     "truncated .npz": (GOOD[:-200], ".npz", ["s.npz", "whole .npz"]),
     "truncated .npy": (packed(np.save, Q)[:-9], ".npy", ["s.npy", "whole .npy"]),
     "truncated .parquet": (PARQUET[:-50], ".parquet", ["s.parquet", "Parquet"]),

@@ -40,7 +40,7 @@ def read(
     speaker_pattern: str | tuple[str, str] | None = None,
     missing: Literal["error", "drop"] = "error",
     extra: Literal["error", "ignore"] = "error",
-    duplicates: Literal["error", "first"] = "error",
+    duplicates: Literal["error", "first", "count"] = "error",
     nan: Literal["error", "drop"] = "error",
     progress: Progress | None = None,
 ) -> TrialSet:
@@ -77,9 +77,10 @@ def read(
     extra : {"error", "ignore"}
         What to do with scores of no trial in the key. Those of a full matrix (HDF5) are left out
         in any case, since it has scores of all pairs.
-    duplicates : {"error", "first"}
-        What to do with trials that occur twice, in the key or the scores. Different labels of the
-        same trial are always an error.
+    duplicates : {"error", "first", "count"}
+        What to do with trials that occur twice, in the key or the scores: only the first counts,
+        or, if the scores agree, each occurrence in the key. Different labels of the same trial are
+        always an error.
     nan : {"error", "drop"}
         What to do with scores that are nan.
     progress : callable, optional
@@ -285,13 +286,13 @@ def _joined(key: Reading | None, scores: Reading, wanted: Wanted, policies: Poli
             check_ids(argument, reading.path, reading.format, has_ids=len(reading.ids) == 2)
     with_side = bool(labeled.ids) and "side" in labeled.names and "side" in scores.names
     part, part_of_scores = _part(labeled, with_side), _part(scores, with_side)
-    findings = KeyAndScores(labeled.file, scores.file)
+    findings = KeyAndScores(labeled.file, scores.file, policies)
     if part.ids:
         joined = findings.join(part, part_of_scores, None if with_side else labeled.hashed)
         findings.check_common()
     else:
         joined = findings.join_in_order(part, part_of_scores)
-    left_out = settle(labeled.path, {scores.path: findings.verdict(policies)})
+    left_out = settle(labeled.path, {scores.path: findings.verdict()})
     findings.check_numbers()
     return _assemble(labeled, scores, joined, left_out)
 

@@ -157,7 +157,7 @@ class TableOptions:
         return {"classes": classes, "normalize": UNNORMALIZED in allowed.words}
 
 
-UNNORMALIZED = "unnormalized"
+UNNORMALIZED, _COUNTED = "unnormalized", "duplicates=count"
 NOT_OF_TRIALS = "is for a table of scores, not for trials (--key, --scores)"
 NOT_OF_TABLES = "is for trials (--key, --scores), not for a table of scores"
 #: Mismatches of keys and scores that can be allowed, by what the library then does.
@@ -171,7 +171,8 @@ class AllowOptions:
     allow: str | None = option(
         "Leave out trials without a score (missing), scores of trials that are not in the key "
         "(extra), scores that are nan (nan), and trials or scores that occur twice, but for "
-        "the first (duplicates); divide the posteriors of each row of a table by their sum "
+        "the first (duplicates), or all of them if their scores agree (duplicates=count); divide "
+        "the posteriors of each row of a table by their sum "
         f"({UNNORMALIZED}). With commas between.",
         panel=FILES,
         metavar="WORD,...",
@@ -182,18 +183,20 @@ class AllowOptions:
     )
 
     def __post_init__(self) -> None:
-        _ = self.words  # which may be refused
+        if {"duplicates", _COUNTED} <= {*self.words}:  # which may be refused
+            raise ValueError(f"--allow must have one of duplicates and {_COUNTED}, not both")
 
     @property
     def words(self) -> list[str]:
         """What is allowed."""
-        return words_of("--allow", self.allow, [*_POLICIES, UNNORMALIZED])
+        return words_of("--allow", self.allow, [*_POLICIES, _COUNTED, UNNORMALIZED])
 
     @property
     def policies(self) -> dict[str, Any]:
         """What to do about trials and scores that do not match, as arguments of the library."""
         allowed = self.words
-        return {name: how if name in allowed else "error" for name, how in _POLICIES.items()}
+        policies = {name: how if name in allowed else "error" for name, how in _POLICIES.items()}
+        return policies | ({"duplicates": "count"} if _COUNTED in allowed else {})
 
     def check(self, *, of_trials: bool, has_key: bool) -> None:
         """Raise if something is allowed that cannot be."""

@@ -71,7 +71,7 @@ def join(
     speaker_pattern: str | tuple[str, str] | None = None,
     missing: Literal["error", "drop"] = "error",
     extra: Literal["error", "ignore"] = "error",
-    duplicates: Literal["error", "first"] = "error",
+    duplicates: Literal["error", "first", "count"] = "error",
     nan: Literal["error", "drop"] = "error",
     progress: Progress | None = None,
 ) -> JoinedFile:
