@@ -77,6 +77,7 @@ def join_files(
             score_format=of_scores.format,
             key_columns=of_key.columns or None,
             score_columns=of_scores.columns or None,
+            labels=of_key.labels or of_scores.labels,
             transpose=of_scores.transpose,
             in_order=of_scores.in_order,
             speakers=speakers.file,

@@ -67,8 +67,8 @@ class TrialReader:
         layout, turns = self.options.of_key, "--key-format transpose or no-transpose"
         with worded(format="--key-format {}", columns="--key-format {}", transpose=turns):
             key = read_key(
-                files, format=layout.format, columns=layout.columns, transpose=layout.transpose,
-                progress=self.progress,
+                files, format=layout.format, columns=layout.columns, labels=layout.labels,
+                transpose=layout.transpose, progress=self.progress,
             )  # fmt: skip
         self._print([key.notes])
         return key
@@ -76,7 +76,10 @@ class TrialReader:
     def _read_file(self, path: Path, wanted: Wanted, **more: Any) -> Reading:
         """Read a file, and show how much of it was read."""
         layout = self.options.of_scores
-        request = Request(wanted, layout.format, layout.columns, layout.transpose, prefix="score_")
+        request = Request(
+            wanted, layout.format, layout.columns, layout.transpose,
+            words=layout.labels, prefix="score_",
+        )  # fmt: skip
         return read_file(path, request, self.progress, **more)
 
     def _read_alone(self, path: Path, *, labeled: bool) -> TrialSet:

@@ -33,6 +33,7 @@ def read(
     score_format: str | None = None,
     key_columns: Mapping[str, str] | None = None,
     score_columns: Mapping[str, str] | None = None,
+    labels: Mapping[Label, str] | None = None,
     transpose: bool | None = None,
     in_order: bool = False,
     speakers: AnyPath | Mapping[str, str] | None = None,
@@ -59,6 +60,8 @@ def read(
         score file takes either.
     key_columns, score_columns : mapping of str to str, optional
         Names of columns by role (enroll, test, label, score, side), for files that name theirs.
+    labels : mapping of str to str, optional
+        The words for "target" and for "nontarget", where they are none of the usual ones.
     transpose : bool, optional
         For HDF5 files with as many models as segments: whether the columns are models. It is for
         both files if both are HDF5; :func:`read_key` and :func:`read_scores` take it apart.
@@ -126,9 +129,9 @@ def read(
     if scores is None:
         raise ArgumentError("scores", "must be given", name="key or scores")
     of_key = None
-    request = Request("key", key_format, key_columns or {}, transpose, prefix="key_")
+    request = Request("key", key_format, key_columns or {}, transpose, None, labels, "key_")
     key_file = None if key is None else open_files("key", key, request)
-    request = Request(wanted, score_format, score_columns or {}, transpose, prefix="score_")
+    request = Request(wanted, score_format, score_columns or {}, transpose, None, labels, "score_")
     file = open_files("scores", scores, request)
     check_transpose(transpose, [file] if key_file is None else [key_file, file])
     if in_order:
@@ -154,6 +157,7 @@ def read_key(
     *,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
+    labels: Mapping[Label, str] | None = None,
     transpose: bool | None = None,
     progress: Progress | None = None,
 ) -> Reading:
@@ -195,7 +199,8 @@ def read_key(
     >>> key.notes.split(": ", 1)[1]
     'kaldi-trials; column 1: enroll; column 2: test; column 3: label (target/nontarget)'
     """
-    return read_file(path, Request("key", format, columns or {}, transpose), progress)
+    request = Request("key", format, columns or {}, transpose, words=labels)
+    return read_file(path, request, progress)
 
 
 def read_scores(

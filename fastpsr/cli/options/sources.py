@@ -331,6 +331,7 @@ class Layout:
     columns: dict[str, str] = field(default_factory=dict)
     transpose: bool | None = None
     in_order: bool = False
+    labels: dict[Any, str] | None = None
 
     @classmethod
     def parse(cls, name: str, text: str | None, words: Collection[str]) -> "Layout":
@@ -348,7 +349,13 @@ class Layout:
                 f"once, with commas between, not {text!r}"
             )
         turn = _TURNS[turns[0]] if turns else None
-        return cls(formats[0] if formats else None, columns, turn, in_order=bool(in_order))
+        labels = {name: columns.pop(name) for name in _CLASSES if name in columns} or None
+        if labels and ({*labels} != {*_CLASSES} or "/" in "".join(labels.values())):
+            raise ValueError(
+                f"{name} must give words for both, target=WORD,nontarget=WORD, without /, not "
+                f"{text!r}"
+            )
+        return cls(formats[0] if formats else None, columns, turn, bool(in_order), labels)
 
 
 @dataclass(frozen=True)
@@ -357,7 +364,8 @@ class TrialOptions:
 
     key_format: str | None = option(
         f"How the key is read, by default detected from the content: {', '.join(FORMATS)}; "
-        "names of its columns, ROLE=COLUMN, with the roles enroll, test, label, side; and "
+        "names of its columns, ROLE=COLUMN, with the roles enroll, test, label, side; its words "
+        "for labels, target=WORD and nontarget=WORD; and "
         "whether the columns of a square HDF5 matrix are models, transpose or no-transpose. "
         "With commas between.",
         panel=TRIALS,
