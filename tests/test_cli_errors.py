@@ -146,7 +146,7 @@ USAGE = {
     "calibrate s.npz --load m --apply t --output o": "--load leaves nothing to train",
     "calibrate s.npz --load m --output o": "--load needs --apply",
     "calibrate s.npz --save o --folds 3": "--folds is for cross-fitting: --output without --apply",
-    "calibrate s.npz --output o.npz --allow nan": "--allow nan is for trials",
+    "calibrate s.npz --output o.npz --allow extra": "--allow extra is for trials",
     "compare": "FILE must name two systems or more, not none",
     "compare s.npz b": "b must end in .npz, .npy, .csv or .parquet to be a table",
     "compare --key key --scores a": "--scores must name two systems or more, not a alone",

@@ -300,6 +300,66 @@ def test_errors_of_several_files():
         fp.read_table("t")
 
 
+# Rows with nan
+
+WITH_NAN = (
+    "label,q,r,w,site\n0,0.25,0.5,1,a\n,0.5,0.5,1,b\n1,nan,0.5,1,c\n1,0.75,,1,d\n0,0.5,1,,e\n"
+    "1,1,0,2,f\n"
+)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
+def test_rows_with_nan_are_dropped_and_counted(ending):
+    frame = polars.read_csv(WITH_NAN.encode()).cast({"q": polars.Float64})
+    if ending == "npz":
+        np.savez("s.npz", **{name: np.array(frame[name].to_list(), float if name != "site" else str)
+                             for name in frame.columns})  # fmt: skip
+    else:
+        frame.write_parquet("s.parquet")
+        Path("s.csv").write_text(WITH_NAN)
+    options = {"labels": "label", "weights": "w", "nan": "drop"}
+    with pytest.raises(fp.ArgumentError, match=r"pass nan='drop'$"):
+        fp.read_table(f"s.{ending}", columns="q", labels="label", weights="w")
+    with pytest.warns(RuntimeWarning, match=rf"s.{ending}: left out 3 rows with nan"):
+        data = fp.read_table(f"s.{ending}", columns="q", **options)
+    expected = fp.Predictions.from_posteriors([0, 1, 1], [0.25, 0.75, 1], sample_weight=[1, 1, 2])
+    assert_same(data, expected)
+    assert data.columns["site"].tolist() == ["a", "d", "f"]
+    with pytest.warns(RuntimeWarning, match="left out 4 rows with nan"):
+        systems = fp.read_table(f"s.{ending}", columns={"q": "q", "r": "r"}, **options)
+    assert [each.posteriors[:, 1].tolist() for each in systems.values()] == [[0.25, 1], [0.5, 0]]
+    run = ["evaluate", f"s.{ending}", "--labels", "label", "--columns", "q", "--metrics", "NBS"]
+    shown = succeed(*run, "--allow", "nan", "--json", "t.json")
+    assert "weights: none; left out: 2 rows with nan; taken as posteriors" in shown
+    kept = fp.Predictions.from_posteriors([0, 1, 0, 1], [0.25, 0.75, 0.5, 1])
+    assert written_values("t.json") == {"NBS": fp.BrierScore()(kept)}
+    assert fastpsr(*run).err.endswith("or remove the row: pass --allow nan\n")
+
+
+def test_rows_with_nan_of_labels_in_words_and_lines_of_the_others():
+    Path("s.csv").write_text("label;q\nno;0,5\n;0,1\nyes;7\n")
+    with (
+        pytest.warns(RuntimeWarning, match="left out 1 row with nan"),
+        pytest.raises(fp.ArgumentError, match=r"is 7\.0 \(line 4\)"),
+    ):
+        fp.read_table("s.csv", classes=["no", "yes"], nan="drop")
+    with pytest.warns(RuntimeWarning, match="left out 1 row with nan"):
+        data = fp.read_table("s.csv", classes=["no", "yes"], nan="drop", kind="logits")
+    assert data.y_true.tolist() == [0, 1]
+
+
+def test_nan_that_cannot_be_dropped():
+    write("t.parquet", target=Y, s=LLR)
+    for path, options, message in (
+        ("t.parquet", {"in_parts": True}, "t.parquet: nan is for tables in memory"),
+        ("s.csv", {}, "s.csv must have a row without nan"),
+        ("t.parquet", {"nan": "ignore"}, "nan must be one of 'error', 'drop'"),
+    ):
+        Path("s.csv").write_text("label,q\n,1\n0,\n")
+        with pytest.raises(fp.ArgumentError, match=message):
+            fp.read_table(path, **{"nan": "drop"} | options)
+
+
 # On the command line
 
 

@@ -119,6 +119,7 @@ class TableReader:
             self.tables.weights,
             {"ids": tuple(names_of_ids(drawn).values()), "by": self.conditions},
             in_parts=in_parts,
+            nan=self.allowed.policies["nan"],
         )
         systems = {}
         for name, table in tables.items():

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from fastpsr import checks
 from fastpsr.data import KINDS, PartitionedPredictions, Predictions, ScoreKind
-from fastpsr.errors import ArgumentError
+from fastpsr.errors import ArgumentError, counted, warn
 from fastpsr.options import with_hints
 from fastpsr.tables.opening import open_table
 
@@ -26,6 +26,7 @@ class _Options(TypedDict, total=False):
     floor: float
     in_parts: bool | None
     sep: Literal[",", ";", "\t"] | None
+    nan: Literal["error", "drop"]
 
 
 _OneSystem = str | Sequence[str] | None
@@ -60,6 +61,7 @@ def read_table(
     floor: float = 0.0,
     in_parts: bool | None = None,
     sep: Literal[",", ";", "\t"] | None = None,
+    nan: Literal["error", "drop"] = "error",
 ) -> Any:
     r"""Return the predictions of a table of scores with labels, which is a file or several.
 
@@ -96,6 +98,9 @@ def read_table(
     sep : {",", ";", "\\t"}, optional
         What is between the columns of text. By default it is detected: lines have as many columns,
         of which one or more hold numbers.
+    nan : {"error", "drop"}
+        What to do with rows whose label, weight or score of some system is nan or empty. With
+        "drop" a warning has their number; tables that are read part by part are refused.
 
     Returns
     -------
@@ -156,12 +161,16 @@ def read_table(
     NBS          1.6250  0.6250      1.0000
     """
     checks.check_choice("kind", kind, tuple(KINDS))
+    checks.check_choice("nan", nan, ("error", "drop"))
     by_name = columns if isinstance(columns, Mapping) else {"": columns}
     if not by_name:
         raise ArgumentError("columns", "must name a system or more, and is empty")
     kinds = dict.fromkeys(by_name, kind)
     source = open_table(Path(path), sep)
-    tables = source.choose(kinds, by_name, labels, weights, {}, in_parts=in_parts)
+    tables = source.choose(kinds, by_name, labels, weights, {}, in_parts=in_parts, nan=nan)
+    n_left_out = next(iter(tables.values())).source.n_left_out
+    if n_left_out:
+        warn(f"{path}: left out {counted(n_left_out, 'row', 'with nan')}")
     found = {}
     for name, table in tables.items():
         table.require_labels()

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,7 @@ from fastpsr.data.budget import memory_budget
 from fastpsr.data.columns import Columns
 from fastpsr.data.parquet import ParquetFiles
 from fastpsr.data.tables import ColumnRoles
-from fastpsr.errors import ArgumentError, shorten
+from fastpsr.errors import ArgumentError, counted, shorten
 from fastpsr.frames import require_class_order
 from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.tables.sample import ending_of
@@ -84,7 +84,9 @@ class Table:
         of_samples = f"labels: {self.labels or 'none'}; weights: {self.weights or 'none'}"
         ids = self.others.get("ids")
         clusters = f"; clusters: {', '.join(ids)}" if ids else ""
-        return f"scores: {', '.join(self._shown)}; {of_samples}{clusters}"
+        n = self.source.n_left_out
+        left_out = f"; left out: {counted(n, 'row', 'with nan')}" * bool(n)
+        return f"scores: {', '.join(self._shown)}; {of_samples}{clusters}{left_out}"
 
     def require_labels(self) -> None:
         """Raise if there are no labels."""
@@ -161,7 +163,9 @@ class Table:
                 is_word = error.rule.startswith(_NOT_CLASS_NUMBERS[0])
                 problem += f"; {'labels in words' if is_word else 'other labels'} need classes=..."
         rule = problem.removeprefix(f"{name} ")
-        return ArgumentError(error.argument, rule, error.index, name=f"{self.path}: {name}")
+        pass_ = {"nan": "drop"} if error.value == "nan" else {}
+        name = f"{self.path}: {name}"
+        return ArgumentError(error.argument, rule, error.index, pass_=pass_, name=name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,10 +198,15 @@ class OpenTable:
     texts: frozenset[str] = frozenset()
     as_written: Callable[[str], NDArray[Any]] | None = None
     text: TextFile | None = None
+    rows: NDArray[np.int64] | None = None
+    n_left_out: int = 0
 
     def line_of(self, row: int | None) -> str:
         """Return the line of a text file in which a row is, in brackets."""
-        return "" if self.text is None or row is None else f" (line {self.text.line_of(row)})"
+        if self.text is None or row is None:
+            return ""
+        in_file = row if self.rows is None else int(self.rows[row])
+        return f" (line {self.text.line_of(in_file)})"
 
     def __repr__(self) -> str:
         return f"<OpenTable: {self.path}; {shorten(', '.join(self.names or ['one column']))}>"
@@ -211,11 +220,12 @@ class OpenTable:
         others: Mapping[str, Sequence[str]],
         *,
         in_parts: bool | None = None,
+        nan: Literal["error", "drop"] = "error",
     ) -> dict[str, Table]:
         """Return tables of the scores of systems by name, which share the other columns.
 
-        Labels, weights and columns of scores are as `fastpsr.read_table` says. `others` are named
-        by arguments, of which errors speak; without any the predictions have all columns.
+        Labels, weights, columns of scores and `nan` are as `fastpsr.read_table` says. `others` are
+        named by arguments, of which errors speak; without any the predictions have all columns.
         """
         label = self._find("labels", labels, LABELS)
         weight = self._find("weights", weights, WEIGHTS)
@@ -234,20 +244,27 @@ class OpenTable:
         if not files and (len(self.files) > 1 or self.path.is_dir()):
             rule = "must be one file, not several or a folder"
             raise ArgumentError("path", rule, name=str(self.path))
+        source = self
+        if nan == "drop":
+            if files:
+                rule = "is for tables in memory, and this one is read part by part"
+                raise ArgumentError("nan", rule, name=f"{self.path}: nan")
+            of_samples = [name for name in (label, weight) if name is not None]
+            source = self._without_nan([*of_samples, *sum(chosen.values(), ())])
         of_all: dict[str, NDArray[Any]] = {}
         if not files:
             named = {"labels": label, "weights": weight}
-            of_all = {what: self.load(name) for what, name in named.items() if name is not None}
+            of_all = {what: source.load(name) for what, name in named.items() if name is not None}
             for name in more:  # an empty cell is an error before anything is computed
-                self.ids(name)
+                source.ids(name)
         roles = {label, weight, *(name for names in chosen.values() for name in names)}
         further = more if others else dict.fromkeys(self.names or ())
         no_roles = tuple(name for name in further if name not in roles)
         tables = {}
         for name, each in chosen.items():
-            values = of_all if files else of_all | {"scores": self._load_scores(each)}
+            values = of_all if files else of_all | {"scores": source._load_scores(each)}
             table = Table(
-                self, kinds[name], each, label, weight, known, files, values,
+                source, kinds[name], each, label, weight, known, files, values,
                 no_roles, n_bytes * bool(files),
             )  # fmt: skip
             if files:
@@ -255,6 +272,23 @@ class OpenTable:
                 self._check_text(each)
             tables[name] = table
         return tables
+
+    def _without_nan(self, names: Sequence[str]) -> "OpenTable":
+        """Return the rows in which no column of `names` is nan or empty."""
+        are_nan = [_is_nan(self.load(name)) for name in names]
+        if len({mask.size for mask in are_nan}) > 1:  # which is an error of its own
+            return self
+        rows = np.flatnonzero(~np.logical_or.reduce(are_nan))
+        if not rows.size and are_nan[0].size:
+            raise ArgumentError("path", "must have a row without nan", name=str(self.path))
+        load, as_written = self.load, self.as_written
+        return replace(
+            self,
+            load=lambda name: _without_none(load(name)[rows]),
+            as_written=None if as_written is None else lambda name: as_written(name)[rows],
+            rows=rows,
+            n_left_out=are_nan[0].size - rows.size,
+        )
 
     def _find(self, argument: str, asked: str | None, usual: tuple[str, ...]) -> str | None:
         """Return the requested column, by default the first one with a usual name."""
@@ -404,6 +438,19 @@ class _NamedColumns(Mapping[str, NDArray[Any]]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+
+def _is_nan(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which rows hold nan, or None."""
+    is_nan: NDArray[np.bool_] = np.not_equal(values, values)
+    if values.dtype == object:
+        is_nan = np.array([value is None or value != value for value in values], bool)
+    return np.asarray(is_nan.any(axis=1)) if is_nan.ndim > 1 else is_nan
+
+
+def _without_none(values: NDArray[Any]) -> NDArray[Any]:
+    """Return values, which are none of None, in an array of their type."""
+    return np.array(values.tolist()) if values.dtype == object and values.size else values
 
 
 def _like_labels(classes: Any, labels: NDArray[Any] | None) -> Any:

@@ -170,9 +170,9 @@ class AllowOptions:
 
     allow: str | None = option(
         "Leave out trials without a score (missing), scores of trials that are not in the key "
-        "(extra), scores that are nan (nan), and trials or scores that occur twice, but for "
-        "the first (duplicates), or all of them if their scores agree (duplicates=count); divide "
-        "the posteriors of each row of a table by their sum "
+        "(extra), scores that are nan and rows of a table with nan (nan), and trials or scores "
+        "that occur twice, but for the first (duplicates), or count all if their scores agree "
+        "(duplicates=count); divide the posteriors of each row of a table by their sum "
         f"({UNNORMALIZED}). With commas between.",
         panel=FILES,
         metavar="WORD,...",
@@ -201,7 +201,7 @@ class AllowOptions:
     def check(self, *, of_trials: bool, has_key: bool) -> None:
         """Raise if something is allowed that cannot be."""
         for word in self.words:
-            if (word == UNNORMALIZED) == of_trials:
+            if word != "nan" and (word == UNNORMALIZED) == of_trials:
                 raise ValueError(f"--allow {word} {NOT_OF_TRIALS if of_trials else NOT_OF_TABLES}")
             if word in ("missing", "extra") and not has_key:
                 raise ValueError(f"--allow {word} needs --key")
