@@ -38,6 +38,7 @@ FORMATS = (
     "kaldi-eer",
     "bob",
     "sasv",
+    "asvspoof",
     "numbers",
     "pairs",
     "nist",

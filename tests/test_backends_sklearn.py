@@ -328,7 +328,9 @@ def test_ranks_need_no_posteriors_and_larger_is_better_where_it_is():
     scores = fp.Predictions.from_raw_scores(y == "dog", svm.decision_function(X))
     assert make_scorer(fp.EER())(svm, X, y) == -fp.EER()(scores)
     assert make_scorer(fp.AUC())(svm, X, y) == fp.AUC()(scores)
-    assert repr(make_scorer(fp.AUC())) == "make_scorer(AUC(class_=None))"
+    assert (
+        repr(make_scorer(fp.AUC())) == "make_scorer(AUC(class_=None, max_fpr=None, max_fnr=None))"
+    )
     assert make_scorer("eer")(svm, X, y) == -fp.EER()(scores)
     assert repr(make_scorer("EER")) == "make_scorer('EER')"
 

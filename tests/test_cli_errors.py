@@ -32,7 +32,7 @@ PARQUET = packed(lambda file: polars.DataFrame({"label": Y, "score": Q}).write_p
 TABLES = {  # the content of a table, its ending, and words of the message
     "no file": (None, ".csv", ["No such file", "s.csv"]),
     "folder": (FOLDER, ".npy", ["s.npy"]),
-    "other ending": (b"0 1", ".text", [".npz, .npy, .csv or .parquet"]),
+    "other ending": (b"0 1", ".text", [".npz, .npy, .csv, .tsv or .parquet"]),
     "truncated .npz": (GOOD[:-200], ".npz", ["s.npz", "whole .npz"]),
     "truncated .parquet": (PARQUET[:-50], ".parquet", ["s.parquet", "Parquet"]),
     "archive as .npy": (GOOD, ".npy", ["s.npy", "archive"]),
@@ -138,7 +138,7 @@ USAGE = {
     "calibrate s.npz --load m --apply t --output o": "--load leaves nothing to train",
     "calibrate s.npz --load m --output o": "--load needs --apply",
     "calibrate s.npz --save o --folds 3": "--folds is for cross-fitting: --output without --apply",
-    "calibrate s.npz --output o.npz --allow nan": "--allow nan is for trials",
+    "calibrate s.npz --output o.npz --allow extra": "--allow extra is for trials",
     "compare": "FILE must name two systems or more, not none",
     "compare s.npz b": "b must end in .npz, .npy, .csv or .parquet to be a table",
     "compare --key key --scores a": "--scores must name two systems or more, not a alone",

@@ -216,7 +216,7 @@ def test_classes_in_words_of_labels_that_are_numbers(labels):
 
 CSV = b"label,a,b\n0,0.25,0.75\n1,0.5,0.5\n"
 INVALID = {
-    "ending": ("s.txt", CSV, {}, "path", None, ".npz, .npy, .csv or .parquet"),
+    "ending": ("s.txt", CSV, {}, "path", None, ".npz, .npy, .csv, .tsv or .parquet"),
     "text": ("s.npz", CSV, {}, "path", None, ".npz"),
     "cut": ("s.npy", b"\x93NUMPY", {}, "path", None, ".npy"),
     "Parquet": ("s.parquet", CSV, {}, "path", None, "Parquet"),
@@ -237,16 +237,22 @@ INVALID = {
     "priors": ("s.csv", CSV, {"priors": [0.5, 0.4]}, "priors", None, "s.csv"),
     "no columns": ("s.csv", CSV, {"columns": []}, "columns", None, "[]"),
     "a number": ("s.csv", CSV, {"columns": {"a": [3]}}, "columns", None, "[3]"),
+    "separator": ("s.csv", CSV, {"sep": "|"}, "sep", None, "';'"),
+    "separator of arrays": ("s.npz", CSV, {"sep": ","}, "sep", None, "for text"),
     "in parts": ("s.csv", CSV, {"in_parts": True}, "in_parts", None, "Parquet"),
 }
 INVALID_CSV = {
     "equal names": (b"label,q,q\n0,0.1,0.9\n1,0.9,0.1\n", "path", None, "'q': rename them"),
     "longer row": (b"label,q\n0,0.1\n1,0.2,0.3\n", "path", None, "t.csv:3: there must be 2"),
     "short row": (b"label,q\n0,0.1\n\n1\n1,0.2\n", "path", None, "header, not 1: '1'"),
-    "semicolons": (b"label;q\n0;0,1\n1;0,2\n", "path", None, "line 1 has ';'"),
-    "tabs": (b"label\tq\n0\t0.1\n1\t0.2\n", "path", None, "line 1 has '\\t'"),
-    "sep=": (b"sep=,\nlabel,q\n0,0.1\n1,0.2\n", "path", None, "remove this line"),
-    "UTF-16": ("label,q\n0,0.1\n1,0.2\n".encode("utf-16"), "path", None, "UTF-16"),
+    "blanks": (b"label q\n0 0.1\n1 0.2\n", "path", None, "line 1 has blanks"),
+    "sep=": (b"sep=|\nlabel|q\n0|0.1\n1|0.2\n", "path", None, "line 1 is 'sep=|'"),
+    "UTF-16": (b"\xff\xfel\0a\0b\0e\0l\0,\0q", "path", None, "no UTF-16 at byte 14"),
+    "two separators": (b"y;q,r\nno;0,1\nyes;0,2\n", "path", None, "(y | q,r): pass sep=..."),
+    "two decimal marks": (b"label;q;r\n0;1,234;0.5\n1;2,345;0.2\n", "path", 0, "number is 0.5"),
+    "mixed decimal marks": (b"label;q\n0;0,5\n1;0.2\n", "path", 0, "q[0] is 0,5, and another"),
+    "ragged": (b"label;q\n0;0,1\n1;0,2;3\n", "path", None, "t.csv:3: there must be 2"),
+    "no decimal": (b"label;q\n0;0,1\n1;x\n", "columns", 1, "'x' in row 1 (line 3)"),
     "Latin 1": (b"label,q,n\n0,0.1,a\n1,0.2,\xe9\n", "path", None, "t.csv:3: the text must be"),
     "label in words": (b"label,q\n0,0.1\n1,0.2\nx,0.2\n", "y_true", 2, "'x' (line 4)"),
     "empty score": (b"label,q\n0,0.1\n1,\n", "scores", 1, "(line 3); an empty cell"),
@@ -266,7 +272,7 @@ def test_errors_name_argument_row_and_line(name):
         fp.read_table(path, **options)
     assert (caught.value.argument, caught.value.index) == (argument, index)
     assert phrase in str(caught.value)
-    assert path in str(caught.value) or name in ("kind", "no columns", "a number")
+    assert path in str(caught.value) or name in ("kind", "no columns", "a number", "separator")
     assert "--" not in str(caught.value)  # no options of the commands
 
 
@@ -292,6 +298,66 @@ def test_errors_of_several_files():
     write("t/0.parquet", s=LLR)
     with pytest.raises(fp.ArgumentError, match=r"^t has no labels"):
         fp.read_table("t")
+
+
+# Rows with nan
+
+WITH_NAN = (
+    "label,q,r,w,site\n0,0.25,0.5,1,a\n,0.5,0.5,1,b\n1,nan,0.5,1,c\n1,0.75,,1,d\n0,0.5,1,,e\n"
+    "1,1,0,2,f\n"
+)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
+def test_rows_with_nan_are_dropped_and_counted(ending):
+    frame = polars.read_csv(WITH_NAN.encode()).cast({"q": polars.Float64})
+    if ending == "npz":
+        np.savez("s.npz", **{name: np.array(frame[name].to_list(), float if name != "site" else str)
+                             for name in frame.columns})  # fmt: skip
+    else:
+        frame.write_parquet("s.parquet")
+        Path("s.csv").write_text(WITH_NAN)
+    options = {"labels": "label", "weights": "w", "nan": "drop"}
+    with pytest.raises(fp.ArgumentError, match=r"pass nan='drop'$"):
+        fp.read_table(f"s.{ending}", columns="q", labels="label", weights="w")
+    with pytest.warns(RuntimeWarning, match=rf"s.{ending}: left out 3 rows with nan"):
+        data = fp.read_table(f"s.{ending}", columns="q", **options)
+    expected = fp.Predictions.from_posteriors([0, 1, 1], [0.25, 0.75, 1], sample_weight=[1, 1, 2])
+    assert_same(data, expected)
+    assert data.columns["site"].tolist() == ["a", "d", "f"]
+    with pytest.warns(RuntimeWarning, match="left out 4 rows with nan"):
+        systems = fp.read_table(f"s.{ending}", columns={"q": "q", "r": "r"}, **options)
+    assert [each.posteriors[:, 1].tolist() for each in systems.values()] == [[0.25, 1], [0.5, 0]]
+    run = ["evaluate", f"s.{ending}", "--labels", "label", "--columns", "q", "--metrics", "NBS"]
+    shown = succeed(*run, "--allow", "nan", "--json", "t.json")
+    assert "weights: none; left out: 2 rows with nan; taken as posteriors" in shown
+    kept = fp.Predictions.from_posteriors([0, 1, 0, 1], [0.25, 0.75, 0.5, 1])
+    assert written_values("t.json") == {"NBS": fp.BrierScore()(kept)}
+    assert fastpsr(*run).err.endswith("or remove the row: pass --allow nan\n")
+
+
+def test_rows_with_nan_of_labels_in_words_and_lines_of_the_others():
+    Path("s.csv").write_text("label;q\nno;0,5\n;0,1\nyes;7\n")
+    with (
+        pytest.warns(RuntimeWarning, match="left out 1 row with nan"),
+        pytest.raises(fp.ArgumentError, match=r"is 7\.0 \(line 4\)"),
+    ):
+        fp.read_table("s.csv", classes=["no", "yes"], nan="drop")
+    with pytest.warns(RuntimeWarning, match="left out 1 row with nan"):
+        data = fp.read_table("s.csv", classes=["no", "yes"], nan="drop", kind="logits")
+    assert data.y_true.tolist() == [0, 1]
+
+
+def test_nan_that_cannot_be_dropped():
+    write("t.parquet", target=Y, s=LLR)
+    for path, options, message in (
+        ("t.parquet", {"in_parts": True}, "t.parquet: nan is for tables in memory"),
+        ("s.csv", {}, "s.csv must have a row without nan"),
+        ("t.parquet", {"nan": "ignore"}, "nan must be one of 'error', 'drop'"),
+    ):
+        Path("s.csv").write_text("label,q\n,1\n0,\n")
+        with pytest.raises(fp.ArgumentError, match=message):
+            fp.read_table(path, **{"nan": "drop"} | options)
 
 
 # On the command line

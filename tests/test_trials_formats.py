@@ -9,6 +9,7 @@ import pytest
 
 import fastpsr as fp
 from fastpsr import trials
+from tests.commands import fastpsr, strict_json, succeed
 from tests.golden import FOLDER
 
 h5py = pytest.importorskip("h5py")
@@ -31,7 +32,7 @@ def text(layout, words=LABELS, separator=" "):
 
 
 KEY, SCORE_LINES = text("etl"), text("ets")
-WITHOUT_SCORES = ("kaldi-trials", "sitw", "voxceleb", "sasv", "pairs")
+WITHOUT_SCORES = ("kaldi-trials", "sitw", "voxceleb", "sasv", "asvspoof", "pairs")
 
 
 def save(path, content, *, packed=False):
@@ -366,3 +367,92 @@ def test_full_matrices_have_scores_of_other_pairs():
     assert joined.notes[-1].startswith("left out: 2 scores of no trial in the key ('ann z'")
     assert joined.score.tolist() == [0.0, 1.0, 3.0, 4.0]
     assert trials.read(masked, masked).score.tolist() == joined.score.tolist()
+
+
+def test_lists_of_countermeasures(tmp_path):
+    lines = ["s1 E_1 - A07 spoof", "s1 E_2 - - bonafide", "s2 E_3 aaa A08 spoof"]
+    path = tmp_path / "cm.txt"
+    for n_first in range(3):  # whatever comes first
+        path.write_text("\n".join([*lines[n_first:], *lines[:n_first], ""]))
+        key = trials.read_key(path)
+        assert (key.format, key.vocabulary, [*key.columns]) == (
+            "asvspoof", "bonafide/spoof", ["environment", "attack"],
+        )  # fmt: skip
+        ids = zip(key.enroll.strings(), key.test.strings(), key.y_true.tolist(), strict=True)
+        assert {*ids} == {("s1", "E_1", 0), ("s1", "E_2", 1), ("s2", "E_3", 0)}
+        assert key.columns["attack"].strings().tolist()[-n_first] == "A07"
+    scores = tmp_path / "scores.txt"
+    scores.write_text("s1 E_1 -1\ns2 E_3 -2\ns1 E_2 3\n")
+    joined = trials.read(path, scores)
+    assert joined.is_spoof is None
+    assert joined.score[joined.y_true == 1].tolist() == [3.0]
+    path.write_text("\n".join([*lines, "s2 E_4 - - target", ""]))
+    with pytest.raises(ValueError, match=r"cm.txt:4: labels must be of one kind, but 'target' fol"):
+        trials.read_key(path)
+
+
+OWN = {"target": "Mated", "nontarget": "other"}
+
+
+@pytest.mark.parametrize("layout", ["etl", "let", "etls", "sl"])
+@pytest.mark.parametrize("separator", [" ", ","])
+def test_own_words_for_labels(tmp_path, layout, separator):
+    path = save(tmp_path / "list", text(layout, ("mated", "Other"), separator))
+    with pytest.raises(ValueError, match="labels are known as target/nontarget"):
+        trials.read_key(path) if "s" not in layout else trials.read(path)
+    if "s" in layout:
+        assert trials.read(path, labels=OWN).y_true.tolist() == Y
+        swapped = {"target": "other", "nontarget": "mated"}
+        trials_of_others = trials.read(path, labels=swapped)
+        assert trials_of_others.y_true.tolist() == [1 - y for y in Y]
+        written = tmp_path / "written"
+        trials.write_scores(written, trials_of_others, trials_of_others.score)
+        assert trials.read(written, labels=swapped).y_true.tolist() == [1 - y for y in Y]
+        return
+    key = trials.read_key(path, labels=OWN)
+    assert (key.y_true.tolist(), key.vocabulary) == (Y, "Mated/other")
+    scores = save(tmp_path / "scores", text("etsl"))  # whose labels have the usual words
+    assert trials.read(path, scores, labels=OWN).y_true.tolist() == Y
+    done = trials.join(path, scores, tmp_path / "o.parquet", labels=OWN)
+    assert (done.n_trials, done.n_targets) == (len(Y), sum(Y))
+
+
+@pytest.mark.parametrize("columns", ["csv", "parquet"])
+def test_own_words_for_labels_of_named_columns(tmp_path, columns):
+    frame = pl.DataFrame({"enroll": ENROLL, "test": TEST, "label": [2 - y for y in Y]})
+    path = tmp_path / f"key.{columns}"
+    frame.write_csv(path) if columns == "csv" else frame.write_parquet(path)
+    with pytest.raises(ValueError, match="a label must be one of"):
+        trials.read_key(path)
+    key = trials.read_key(path, labels={"target": 1, "nontarget": 2})
+    assert key.y_true.tolist() == Y
+    with pytest.raises(ValueError, match=r"a label must be one of 1/3, target.*not '2'"):
+        trials.read_key(path, labels={"target": 1, "nontarget": 3})
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [{}, {"target": "a"}, {"target": "a", "nontarget": "A"}, {"target": "a/b", "nontarget": "c"},
+     {"target": "a", "nontarget": "b", "spoof": "c"}, {"target": "", "nontarget": "b"}],
+)  # fmt: skip
+def test_own_words_that_are_refused(tmp_path, labels):
+    with pytest.raises(fp.ArgumentError, match="labels must give a word for 'target' and another"):
+        trials.read_key(save(tmp_path / "key", KEY), labels=labels)
+
+
+def test_own_words_on_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    save(tmp_path / "key", text("etl", ("mated", "other")))
+    save(tmp_path / "scores", SCORE_LINES)
+    save(tmp_path / "both", text("etsl", ("mated", "other")))
+    words = "target=mated,nontarget=other"
+    run = ["--scores-are", "raw", "--metrics", "AUC", "--json", "o.json"]
+    succeed("evaluate", "--key", "key", "--key-format", words, "--scores", "scores", *run)
+    expected = strict_json("o.json")["rows"][0]["value"]
+    shown = succeed("evaluate", "--scores", "both", "--format", f"wespeaker,{words}", *run)
+    assert "column 4: label (mated/other)" in shown
+    assert strict_json("o.json")["rows"][0]["value"] == expected
+    succeed("join", "--key", "key", "--key-format", words, "--scores", "scores",
+            "--output", "o.parquet")  # fmt: skip
+    refused = fastpsr("evaluate", "--key", "key", "--key-format", "target=a", "--scores", "scores")
+    assert "--key-format must give words for both, target=WORD,nontarget=WORD" in refused.err

@@ -125,6 +125,39 @@ def test_scores_alone_are_checked(tmp_path):
         trials.read(save(path, "1 target\nnan nontarget\n2 nontarget\n"))
 
 
+def test_trials_are_counted_as_often_as_they_are_listed(tmp_path):
+    key = KEY + "b x nontarget\na x target\nb x nontarget\n"
+    expected = [1.0, 2.0, 3.0, 4.0, 3.0, 1.0, 3.0]
+    for scores in (SCORES, SCORES + "b x 3\n", SCORES + "b x 3\na x 1\nb x 3\na y 2\n"):
+        joined = read(tmp_path, key, scores, duplicates="count")
+        assert joined.score.tolist() == expected
+        assert joined.y_true.tolist()[4:] == [0, 1, 0]
+        assert any(
+            note.startswith("3 duplicate trials in the key ('b x', 'a x', 'b x'): counted as often")
+            for note in joined.notes
+        )
+        frame = tmp_path / "joined.parquet"
+        trials.join(tmp_path / "key", tmp_path / "scores", frame, duplicates="count")
+        assert pl.read_parquet(frame)["llr"].to_list() == expected
+    same = "".join(f"{line} {k}\n" for line, k in zip(key.splitlines(), "1234313", strict=True))
+    alone = trials.read(save(tmp_path / "alone", swapped(same)), duplicates="count")
+    assert alone.score.tolist() == expected
+    joined = read(tmp_path, key, SCORES[:-6], duplicates="count", missing="drop")
+    assert joined.score.tolist() == [each for each in expected if each != 2.0]
+
+
+def swapped(lines):
+    """Return lines with scores before labels."""
+    words = (line.split() for line in lines.splitlines())
+    return "".join(f"{enroll} {test} {score} {label}\n" for enroll, test, label, score in words)
+
+
+@pytest.mark.parametrize("policies", [{"duplicates": "count"}, {"duplicates": "all"}])
+def test_scores_that_do_not_agree_are_not_counted(tmp_path, policies):
+    with pytest.raises(fp.ArgumentError, match=r"duplicate(s must be| score with another value)"):
+        read(tmp_path, scores=SCORES + "a x 7\n", **policies)
+
+
 @pytest.mark.parametrize(("name", "place"), [("parquet", ": row 2"), ("csv", ":4")])
 def test_places_in_tables(tmp_path, name, place):
     frame = pl.DataFrame({"enroll": [*"aabb"], "test": [*"xyxy"], "score": [1.0, 2.0, np.nan, 4.0]})

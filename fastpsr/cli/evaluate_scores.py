@@ -161,6 +161,7 @@ def _of_tables(plan: Plan, joined: Path | None, begin: Steps) -> Systems:
     reader = TableReader(
         tables, options.trials.normalize, None if plan.intervals is None else options.drawn,
         options.conditions.by.columns, options.measures.priors, floor,
+        drops_nan="nan" in options.trials.allow,
     )  # fmt: skip
     are_several = options.differences.pairs in ("first", "all") and len(sources) > 1
     systems: dict[str, LabeledScores] = {}

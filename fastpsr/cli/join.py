@@ -65,6 +65,7 @@ def join_files(
             score_format=trials.format.format,
             key_columns=trials.key_format.columns or None,
             score_columns=trials.format.columns or None,
+            labels=trials.key_format.labels or trials.format.labels,
             transpose=trials.format.transpose,
             progress=begin,
             **trials.joined,

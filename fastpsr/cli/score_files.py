@@ -73,6 +73,7 @@ class TableReader:
     priors: str | None = None
     floor: float | None = None
     keeps_all: bool = False  # columns
+    drops_nan: bool = False
 
     def read(
         self,
@@ -104,6 +105,7 @@ class TableReader:
             {"ids": tuple(names_of_ids(drawn).values()), "by": self.conditions},
             in_parts=in_parts,
             keeps_all=self.keeps_all,
+            nan="drop" if self.drops_nan else "error",
         )
         systems = {}
         for name, table in tables.items():
@@ -207,7 +209,12 @@ class Source:
                 console.print(f"scores taken as {self.scale}")
             return scores_of(trials, path, self.scale, self.drawn, self.conditions, prior)
         reader = TableReader(
-            options.tables, options.trials.normalize, self.drawn, self.conditions, keeps_all=True
+            options.tables,
+            options.trials.normalize,
+            self.drawn,
+            self.conditions,
+            keeps_all=True,
+            drops_nan="nan" in options.trials.allow,
         )
         systems = reader.read(
             path, {"": self.scale}, {"": options.columns}, labeled=labeled, in_parts=in_parts,

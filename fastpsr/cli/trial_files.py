@@ -58,8 +58,8 @@ class TrialReader:
         layout, turns = self.options.key_format, "--key-format transpose or no-transpose"
         with worded(format="--key-format {}", columns="--key-format {}", transpose=turns):
             key = read_key(
-                files, format=layout.format, columns=layout.columns, transpose=layout.transpose,
-                progress=self.progress,
+                files, format=layout.format, columns=layout.columns, labels=layout.labels,
+                transpose=layout.transpose, progress=self.progress,
             )  # fmt: skip
         _print(key.notes)
         return key
@@ -68,7 +68,10 @@ class TrialReader:
         """Read a file, and show how much of it was read."""
         self.progress(f"reading {path}")
         layout = self.options.format
-        request = Request(wanted, layout.format, layout.columns, layout.transpose, prefix="score_")
+        request = Request(
+            wanted, layout.format, layout.columns, layout.transpose,
+            words=layout.labels, prefix="score_",
+        )  # fmt: skip
         return read_file(path, request, self.progress, **more)
 
     def _read_labeled(self, path: Path) -> TrialSet:

@@ -7,39 +7,48 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.frames import check_column_names
 from fastpsr.optional import polars
 from fastpsr.tables.binary import load_npy, open_npz, open_parquet, parquet_files, wrong
-from fastpsr.tables.sample import look
+from fastpsr.tables.dialect import SEPARATORS, Dialect
+from fastpsr.tables.sample import ending_of, look
 from fastpsr.tables.table import OpenTable, is_number
-from fastpsr.tables.text import TextFile, first_too_large, header_of
+from fastpsr.tables.text import TextFile, first_too_large
 
 if TYPE_CHECKING:
     from polars import Series
 
 _ENDINGS = (".npz", ".npy", ".csv", ".parquet", ".pq")
+#: Those of tables in text; some may also be those of files of trials.
+_TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 
 def is_table(path: Path) -> bool:
-    """Whether a file is a table, judged by its extension."""
-    return path.suffix in _ENDINGS
+    """Whether a file is a table, judged by its extension; one that files of trials have is none."""
+    return ending_of(path) in _ENDINGS
 
 
-def open_table(path: Path) -> OpenTable:
+def open_table(path: Path, separator: str | None = None) -> OpenTable:
     """Open a file, whose format is that of its extension, or a folder or pattern of Parquet files.
 
-    The columns of CSV files are read, of others only the names.
+    The columns of text are read, of others only the names. By default its `separator` is detected.
     """
-    if files := parquet_files(path):
+    files, ending = parquet_files(path), ending_of(path)
+    if separator is not None:
+        checks.check_choice("sep", separator, tuple(SEPARATORS))
+        if files or ending not in _TEXT:
+            raise ArgumentError("sep", f"is for text, not for {path}")
+    if files:
         return _open_parquet(path, files)
-    if not is_table(path):
-        raise wrong(path, "must end in .npz, .npy, .csv or .parquet to be a table")
+    if ending not in (*_ENDINGS, *_TEXT):
+        raise wrong(path, "must end in .npz, .npy, .csv, .tsv or .parquet to be a table")
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-    if path.suffix == ".npy":  # labels and weights are in files of their own
+    if ending == ".npy":  # labels and weights are in files of their own
         return OpenTable(path, None, lambda name: load_npy(Path(name)))
-    return OpenTable(path, *open_npz(path)) if path.suffix == ".npz" else _open_csv(path)
+    return OpenTable(path, *open_npz(path)) if ending == ".npz" else _open_text(path, separator)
 
 
 def _open_parquet(path: Path, files: list[str]) -> OpenTable:
@@ -58,15 +67,18 @@ def _open_parquet(path: Path, files: list[str]) -> OpenTable:
     )
 
 
-def _open_csv(path: Path) -> OpenTable:
+def _open_text(path: Path, separator: str | None) -> OpenTable:
     try:
         sample = look(path)
         if sample.kind != "text":
             raise wrong(path, f"must be text, not {sample.kind}")
-        _check_header(path, sample.lines)
-        names = header_of(sample, ",")
-        check_column_names(path, names)
-        file = TextFile(path, sample, names, ",", has_header=True)
+        dialect = Dialect.detect(path, sample, separator)
+        _check_header(path, dialect)
+        check_column_names(path, dialect.names)
+        file = TextFile(
+            path, dialect.sample, dialect.names, dialect.separator,
+            has_header=True, is_table=True, skips_blanks=dialect.has_blanks,
+        )  # fmt: skip
         frame = file.words()
     except ArgumentError:
         raise
@@ -75,39 +87,37 @@ def _open_csv(path: Path) -> OpenTable:
         raise wrong(f"{path}{place}", rule) from None
     return OpenTable(
         path,
-        names,
-        lambda name: _values(path, frame[name]),
+        dialect.names,
+        lambda name: _values(path, frame[name], dialect),
         as_written=lambda name: _as_written(frame[name]),
+        text=file,
     )
 
 
-def _check_header(path: Path, lines: tuple[str, ...]) -> None:
-    """Raise if the first line is not one of names with commas between them.
+def _check_header(path: Path, dialect: Dialect) -> None:
+    """Raise if the header has no separator but blanks, or no names.
 
     Plain integers may be names of columns.
     """
-    for separator in ";", "\t", " ":
-        if "," not in lines[0] and all(separator in line for line in lines[:2]):
-            seen = "blanks" if separator == " " else repr(separator)
-            rule = f"must have commas between its columns, but line 1 has {seen}"
-            raise wrong(path, f"{rule}: save it again with commas, and points in numbers")
-    if lines[0].startswith("sep="):
-        raise wrong(path, "must begin with a header, but line 1 is 'sep=...': remove this line")
-    words = [word.strip() for word in lines[0].split(",")]
-    numbers = [word for word in words if word and is_number(word)]
+    names, lines = dialect.names, dialect.sample.lines
+    if len(names) == 1 and all(" " in line for line in lines[:2]):
+        listed = ", ".join(SEPARATORS.values())
+        rule = f"must have one of {listed} between its columns, but line 1 has blanks"
+        raise wrong(path, f"{rule}: save it again with commas, and points in numbers")
+    numbers = [name for name in names if name and is_number(name)]
     decimals = [word for word in numbers if not word.isdecimal()]
-    if decimals and numbers == words:
+    if decimals and len(numbers) == len(names):
         rule = "the first line must be a header with the names of the columns, not numbers such as"
         raise ArgumentError("path", f"{rule} {decimals[0]!r}", name=f"{path}:")
 
 
-def _values(path: Path, words: "Series") -> NDArray[Any]:
+def _values(path: Path, words: "Series", dialect: Dialect) -> NDArray[Any]:
     """Return integers, numbers or booleans where all words are such, else the words.
 
     Raises if a number is too large for a float64, unless it is written as infinite.
     """
     pl = polars()
-    stripped = words.str.strip_chars()
+    stripped = _with_points(path, words.str.strip_chars(), dialect)
     for kind in (pl.Int64, pl.Float64):
         numbers = stripped.cast(kind, strict=False)
         if numbers.null_count() > words.null_count():
@@ -122,6 +132,32 @@ def _values(path: Path, words: "Series") -> NDArray[Any]:
     if lowered.is_in(["true", "false"]).all() and not words.null_count():
         return (lowered == "true").to_numpy()
     return words.to_numpy()
+
+
+def _with_points(path: Path, words: "Series", dialect: Dialect) -> "Series":
+    """Return numbers with decimal commas as numbers with points; other words as they are.
+
+    Raises if numbers of the table have both: a comma may then be between thousands.
+    """
+    pl = polars()
+    if dialect.separator == ",":
+        return words
+    has_comma = words.str.contains(",", literal=True)
+    if not has_comma.any():
+        return words
+    with_points = words.str.replace(",", ".", literal=True)
+    if with_points.cast(pl.Float64, strict=False).null_count() > words.null_count():
+        return words
+    has_point = words.str.contains(".", literal=True)
+    decimal = str(words[int(has_point.arg_max() or 0)]) if has_point.any() else dialect.decimal
+    if decimal:
+        row = int(has_comma.arg_max() or 0)
+        rule = (
+            f"must have one decimal mark in all numbers, but {words.name}[{row}] is {words[row]}, "
+            f"and another number is {decimal}: save it again with points"
+        )
+        raise ArgumentError("path", rule, row, name=str(path))
+    return with_points
 
 
 def _as_written(words: "Series") -> NDArray[Any]:

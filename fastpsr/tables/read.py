@@ -3,13 +3,13 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict, Unpack, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
 from fastpsr.data import KINDS, PartitionedPredictions, Predictions, ScoreKind
-from fastpsr.errors import ArgumentError
+from fastpsr.errors import ArgumentError, counted, warn
 from fastpsr.options import with_hints
 from fastpsr.tables.opening import open_table
 
@@ -25,6 +25,8 @@ class _Options(TypedDict, total=False):
     normalize: bool
     floor: float
     in_parts: bool | None
+    sep: Literal[",", ";", "\t"] | None
+    nan: Literal["error", "drop"]
 
 
 _OneSystem = str | Sequence[str] | None
@@ -58,14 +60,16 @@ def read_table(
     normalize: bool = False,
     floor: float = 0.0,
     in_parts: bool | None = None,
+    sep: Literal[",", ";", "\t"] | None = None,
+    nan: Literal["error", "drop"] = "error",
 ) -> Any:
     r"""Return the predictions of a table of scores with labels, which is a file or several.
 
     Parameters
     ----------
     path : str or path
-        A file that ends in .npz, .npy, .csv, .parquet or .pq; a folder of Parquet files; or a
-        pattern of these, such as ``trials/*.parquet``.
+        A file that ends in .npz, .npy, .csv, .tsv (these also with .gz), .parquet or .pq; a folder
+        of Parquet files; or a pattern of these, such as ``trials/*.parquet``.
     labels : str, optional
         Column (of .npz, array) of the classes, 0 to K-1 or labels in `classes`. By default the
         first found of ``y_true``, ``label``, ``labels``, ``target`` and ``targets``. With .npy,
@@ -91,6 +95,12 @@ def read_table(
         replicates. By default folders and patterns are, and files whose numbers, at 32 bytes each,
         take more than ``FASTPSR_MEMORY``: by default 1 GB, or a quarter of what the machine has if
         that is less.
+    sep : {",", ";", "\\t"}, optional
+        What is between the columns of text. By default it is detected: lines have as many columns,
+        of which one or more hold numbers.
+    nan : {"error", "drop"}
+        What to do with rows whose label, weight or score of some system is nan or empty. With
+        "drop" a warning has their number; tables that are read part by part are refused.
 
     Returns
     -------
@@ -112,6 +122,10 @@ def read_table(
     The columns ``enroll_speaker`` and ``test_speaker`` of a table that has both, and its columns
     ``enroll`` and ``test``, are not taken for scores. The commands ``fastpsr evaluate``,
     ``calibrate``, ``select`` and ``compare`` read tables with this function's defaults.
+
+    Text is UTF-8, or UTF-16 with a byte order mark. Where columns are apart by semicolons or tabs,
+    numbers may have decimal commas. Lines with ``#`` are comments, unless they have as many columns
+    as others. Blanks after separators are none of the cells if all in the header have one.
 
     Columns of CSV files are text as it is written (plain integers stay integers): 007 is not 7.
     They are read when they are used, and must not be empty then.
@@ -147,11 +161,16 @@ def read_table(
     NBS          1.6250  0.6250      1.0000
     """
     checks.check_choice("kind", kind, tuple(KINDS))
+    checks.check_choice("nan", nan, ("error", "drop"))
     by_name = columns if isinstance(columns, Mapping) else {"": columns}
     if not by_name:
         raise ArgumentError("columns", "must name a system or more, and is empty")
     kinds = dict.fromkeys(by_name, kind)
-    tables = open_table(Path(path)).choose(kinds, by_name, labels, weights, {}, in_parts=in_parts)
+    source = open_table(Path(path), sep)
+    tables = source.choose(kinds, by_name, labels, weights, {}, in_parts=in_parts, nan=nan)
+    n_left_out = next(iter(tables.values())).source.n_left_out
+    if n_left_out:
+        warn(f"{path}: left out {counted(n_left_out, 'row', 'with nan')}")
     found = {}
     for name, table in tables.items():
         table.require_labels()

@@ -1,5 +1,6 @@
 """The beginning of a file: its kind and its first lines."""
 
+import codecs
 import errno
 import gzip
 import sys
@@ -33,7 +34,7 @@ class Sample:
     numbers : tuple of int
         Their line numbers, from 1.
     content : bytes or None
-        All of what came through a pipe, which can be read only once.
+        All of what came through a pipe, which can be read only once, or was UTF-16; as UTF-8.
     """
 
     kind: str
@@ -70,8 +71,11 @@ def look(path: Path) -> Sample:
             if content is not None:
                 raise ValueError(f"{path} must be a regular file: {kind} is not read from a pipe")
             return Sample(kind, packed)
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise ValueError(f"{path}: the text must be UTF-8, not UTF-16: convert it")
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        if content is None:
+            content = _unpacked(path, path) if packed else path.read_bytes()
+        content = _utf8(path, content)
+        head = content[:_SIZE]
     if b"\0" in head:
         known = ", ".join(["gzip", *_BINARY.values()])
         raise ValueError(
@@ -89,6 +93,18 @@ def look(path: Path) -> Sample:
     return Sample("text", packed, first, tuple(numbers), content)
 
 
+def ending_of(path: Path) -> str:
+    """Return the ending of a file in small letters, with that before .gz.
+
+    Examples
+    --------
+    >>> ending_of(Path("a.b.CSV")), ending_of(Path("a.tsv.gz"))
+    ('.csv', '.tsv.gz')
+    """
+    ending = path.suffix.lower()
+    return path.with_suffix("").suffix.lower() + ending if ending == ".gz" else ending
+
+
 def estimated_lines(path: Path) -> float:
     """Return about how many lines a text file has, by its size; 0 for a pipe or a binary file."""
     if not can_be_read_again(path):
@@ -96,7 +112,10 @@ def estimated_lines(path: Path) -> float:
     sample = look(path)
     if sample.kind != "text":
         return 0.0
-    n_bytes = path.stat().st_size * (_unpacked_share(path) if sample.packed else 1.0)
+    if sample.content is None:
+        n_bytes = path.stat().st_size * (_unpacked_share(path) if sample.packed else 1.0)
+    else:
+        n_bytes = len(sample.content)
     return n_bytes * len(sample.lines) / sum(len(line.encode()) + 1 for line in sample.lines)
 
 
@@ -119,6 +138,17 @@ def _unpacked(path: Path, packed: Path | BytesIO, size: int = -1) -> bytes:
             return file.read(size)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(broken_gzip(path, error)) from None
+
+
+def _utf8(path: Path, content: bytes) -> bytes:
+    """Return text in UTF-16, which begins with its byte order mark, as UTF-8."""
+    try:
+        return content.decode("utf-16").encode()
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path}: the text is no UTF-16 at byte {error.start:,}, as its first bytes say: copy "
+            "it again"
+        ) from None
 
 
 def broken_gzip(path: Path, error: Exception) -> str:

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,10 +14,10 @@ from fastpsr.data.budget import memory_budget
 from fastpsr.data.columns import Columns
 from fastpsr.data.parquet import ParquetFiles
 from fastpsr.data.tables import ColumnRoles
-from fastpsr.errors import ArgumentError, shorten
+from fastpsr.errors import ArgumentError, counted, shorten
 from fastpsr.frames import require_class_order
 from fastpsr.ids import SPEAKER_COLUMNS
-from fastpsr.tables.sample import look
+from fastpsr.tables.sample import ending_of
 from fastpsr.tables.text import TextFile
 
 #: Usual names of columns of labels and of weights.
@@ -84,7 +84,9 @@ class Table:
         of_samples = f"labels: {self.labels or 'none'}; weights: {self.weights or 'none'}"
         ids = self.others.get("ids")
         clusters = f"; clusters: {', '.join(ids)}" if ids else ""
-        return f"scores: {', '.join(self._shown)}; {of_samples}{clusters}"
+        n = self.source.n_left_out
+        left_out = f"; left out: {counted(n, 'row', 'with nan')}" * bool(n)
+        return f"scores: {', '.join(self._shown)}; {of_samples}{clusters}{left_out}"
 
     def require_labels(self) -> None:
         """Raise if there are no labels."""
@@ -149,7 +151,7 @@ class Table:
         }
         name = names.get(error.argument) or error.argument
         problem = error.renamed(name, self._shown if many else ()).problem
-        problem += _line(self.path, error.index)
+        problem += self.source.line_of(error.index)
         if error.value == "nan" and error.argument != "y_true":
             problem += "; an empty cell is nan: write a number there, or remove the row"
         elif error.argument == "scores" and self.kind == "posteriors":
@@ -161,7 +163,9 @@ class Table:
                 is_word = error.rule.startswith(_NOT_CLASS_NUMBERS[0])
                 problem += f"; {'labels in words' if is_word else 'other labels'} need classes=..."
         rule = problem.removeprefix(f"{name} ")
-        return ArgumentError(error.argument, rule, error.index, name=f"{self.path}: {name}")
+        pass_ = {"nan": "drop"} if error.value == "nan" else {}
+        name = f"{self.path}: {name}"
+        return ArgumentError(error.argument, rule, error.index, pass_=pass_, name=name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,6 +197,16 @@ class OpenTable:
     count: Callable[[], int] = lambda: 0
     texts: frozenset[str] = frozenset()
     as_written: Callable[[str], NDArray[Any]] | None = None
+    text: TextFile | None = None
+    rows: NDArray[np.int64] | None = None
+    n_left_out: int = 0
+
+    def line_of(self, row: int | None) -> str:
+        """Return the line of a text file in which a row is, in brackets."""
+        if self.text is None or row is None:
+            return ""
+        in_file = row if self.rows is None else int(self.rows[row])
+        return f" (line {self.text.line_of(in_file)})"
 
     def __repr__(self) -> str:
         return f"<OpenTable: {self.path}; {shorten(', '.join(self.names or ['one column']))}>"
@@ -207,12 +221,13 @@ class OpenTable:
         *,
         in_parts: bool | None = None,
         keeps_all: bool = False,
+        nan: Literal["error", "drop"] = "error",
     ) -> dict[str, Table]:
         """Return tables of the scores of systems by name, which share the other columns.
 
-        Labels, weights and columns of scores are as `fastpsr.read_table` says. `others` are named
-        by arguments, of which errors speak; without any, or if it `keeps_all`, the predictions have
-        all columns.
+        Labels, weights, columns of scores and `nan` are as `fastpsr.read_table` says. `others` are
+        named by arguments, which errors name; without any, or if it `keeps_all`, the predictions
+        have all columns.
         """
         label = self._find("labels", labels, LABELS)
         weight = self._find("weights", weights, WEIGHTS)
@@ -231,20 +246,27 @@ class OpenTable:
         if not files and (len(self.files) > 1 or self.path.is_dir()):
             rule = "must be one file, not several or a folder"
             raise ArgumentError("path", rule, name=str(self.path))
+        source = self
+        if nan == "drop":
+            if files:
+                rule = "is for tables in memory, and this one is read part by part"
+                raise ArgumentError("nan", rule, name=f"{self.path}: nan")
+            of_samples = [name for name in (label, weight) if name is not None]
+            source = self._without_nan([*of_samples, *sum(chosen.values(), ())])
         of_all: dict[str, NDArray[Any]] = {}
         if not files:
             named = {"labels": label, "weights": weight}
-            of_all = {what: self.load(name) for what, name in named.items() if name is not None}
+            of_all = {what: source.load(name) for what, name in named.items() if name is not None}
             for name in more:  # an empty cell is an error before anything is computed
-                self.ids(name)
+                source.ids(name)
         roles = {label, weight, *(name for names in chosen.values() for name in names)}
         further = more if others and not keeps_all else dict.fromkeys(self.names or ())
         no_roles = tuple(name for name in further if name not in roles)
         tables = {}
         for name, each in chosen.items():
-            values = of_all if files else of_all | {"scores": self._load_scores(each)}
+            values = of_all if files else of_all | {"scores": source._load_scores(each)}
             table = Table(
-                self, kinds[name], each, label, weight, known, files, values,
+                source, kinds[name], each, label, weight, known, files, values,
                 no_roles, n_bytes * bool(files),
             )  # fmt: skip
             if files:
@@ -252,6 +274,23 @@ class OpenTable:
                 self._check_text(each)
             tables[name] = table
         return tables
+
+    def _without_nan(self, names: Sequence[str]) -> "OpenTable":
+        """Return the rows in which no column of `names` is nan or empty."""
+        are_nan = [_is_nan(self.load(name)) for name in names]
+        if len({mask.size for mask in are_nan}) > 1:  # which is an error of its own
+            return self
+        rows = np.flatnonzero(~np.logical_or.reduce(are_nan))
+        if not rows.size and are_nan[0].size:
+            raise ArgumentError("path", "must have a row without nan", name=str(self.path))
+        load, as_written = self.load, self.as_written
+        return replace(
+            self,
+            load=lambda name: _without_none(load(name)[rows]),
+            as_written=None if as_written is None else lambda name: as_written(name)[rows],
+            rows=rows,
+            n_left_out=are_nan[0].size - rows.size,
+        )
 
     def _find(self, argument: str, asked: str | None, usual: tuple[str, ...]) -> str | None:
         """Return the requested column, by default the first one with a usual name."""
@@ -304,7 +343,7 @@ class OpenTable:
         if not chosen:
             rule = f"must have a column of scores besides {', '.join(self.names)}"
             raise ArgumentError("columns", rule, name=str(self.path))
-        if self.path.suffix == ".npz" and len(chosen) > 1:
+        if ending_of(self.path) == ".npz" and len(chosen) > 1:
             rule = f"must name one of the arrays of {self.path}: {', '.join(chosen)}"
             raise ArgumentError("columns", rule)
         return chosen
@@ -332,7 +371,7 @@ class OpenTable:
         column = self.as_written(name)
         rows = [row for row, word in enumerate(column) if word is None]
         if rows:
-            line = _line(self.path, rows[0]).strip(" ()")
+            line = self.line_of(rows[0]).strip(" ()")
             rule = f"must be written in every row, but is empty in {line}"
             more = "write a word there, such as none, or remove the row"
             raise ArgumentError("path", f"{rule}: {more}", rows[0], name=f"{self.path}: {name}")
@@ -352,9 +391,12 @@ class OpenTable:
         if column.size == 0:
             raise ArgumentError("path", "has no rows", name=str(self.path))
         if column.dtype.kind in "OUS":
-            words = ((row, word) for row, word in enumerate(column) if not is_number(word))
-            row, word = next(words, (0, column[0]))
-            where = f"row {row}{_line(self.path, row)}"
+            words = [(row, word) for row, word in enumerate(column) if not is_number(word)]
+            wrong = [
+                (row, word) for row, word in words if not is_number(str(word).replace(",", "."))
+            ]
+            row, word = next(iter([*wrong, *words, (0, column[0])]))
+            where = f"row {row}{self.line_of(row)}"
             raise self._not_numbers(f"column {name!r} holds {str(word)!r} in {where}", row)
         return column
 
@@ -400,11 +442,17 @@ class _NamedColumns(Mapping[str, NDArray[Any]]):
         return len(self._names)
 
 
-def _line(path: Path, row: int | None) -> str:
-    """Return the line of a CSV file in which a row is, in brackets."""
-    if path.suffix != ".csv" or row is None:
-        return ""
-    return f" (line {TextFile(path, look(path), (), ',', has_header=True).line_of(row)})"
+def _is_nan(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which rows hold nan, or None."""
+    is_nan: NDArray[np.bool_] = np.not_equal(values, values)
+    if values.dtype == object:
+        is_nan = np.array([value is None or value != value for value in values], bool)
+    return np.asarray(is_nan.any(axis=1)) if is_nan.ndim > 1 else is_nan
+
+
+def _without_none(values: NDArray[Any]) -> NDArray[Any]:
+    """Return values, which are none of None, in an array of their type."""
+    return np.array(values.tolist()) if values.dtype == object and values.size else values
 
 
 def _like_labels(classes: Any, labels: NDArray[Any] | None) -> Any:

@@ -55,12 +55,17 @@ class TextFile:
     columns : tuple of str
         Names of the columns from left to right.
     separator : str
-        What is between columns: a comma, in which case quotes have their meaning; a tab; or "" for
-        runs of blanks and tabs.
+        What is between columns: a comma, in which case quotes have their meaning; a semicolon; a
+        tab; or "" for runs of blanks and tabs.
     has_header : bool
         Whether the first line has the names.
     numbers : mapping of str to str
         Columns of numbers, and what messages call these.
+    is_table : bool
+        Whether quotes have their meaning whatever the separator, and lines that begin with # are
+        comments if they have another number of columns.
+    skips_blanks : bool
+        Whether blanks after a separator belong to no cell.
     """
 
     path: Path
@@ -69,6 +74,12 @@ class TextFile:
     separator: str = ""
     has_header: bool = False
     numbers: Mapping[str, str] = field(default_factory=dict)
+    is_table: bool = False
+    skips_blanks: bool = False
+
+    @property
+    def _has_quotes(self) -> bool:
+        return self.is_table or self.separator == ","
 
     def pieces(self, n_bytes: int | None = None) -> Iterator[Piece]:
         """Yield the lines below the header, about so many bytes at a time, unpacked."""
@@ -108,7 +119,7 @@ class TextFile:
         pl = polars()
         nothing = pl.DataFrame(schema=dict.fromkeys(self.columns, pl.String))
         words: DataFrame = pl.concat([nothing, *(self.frame(p, {}) for p in self.pieces())])
-        return words
+        return words.with_columns(pl.all().str.strip_chars(" ")) if self.skips_blanks else words
 
     def places(self, piece: Piece, rows: Sequence[int]) -> list[str]:
         """Name the file and the lines of rows of a piece."""
@@ -125,7 +136,7 @@ class TextFile:
 
     def _contents(self, n_bytes: int, n_above: int) -> Iterator[tuple[bytes, float]]:
         """Yield whole lines below the first, and the share of the file that was read by then."""
-        held, has_quotes = self.sample.content, self.separator == ","
+        held, has_quotes = self.sample.content, self._has_quotes
         with open(self.path, "rb") if held is None else BytesIO(held) as raw:
             size = self.path.stat().st_size if held is None else len(held)
             is_packed = self.sample.packed and held is None
@@ -152,6 +163,8 @@ class TextFile:
         is_mixed |= separator == "\t" and b" " in content
         if (is_mixed and not self.separator) or content.startswith(_BOM):  # which is part of an id
             return None
+        if self.skips_blanks and b'"' in content:  # quotes after a blank are part of a word
+            return None
         content = content.lstrip(b"\r\n")  # polars counts columns in the first line
         if not content:
             nothing: DataFrame = pl.DataFrame(schema=schema)
@@ -160,7 +173,7 @@ class TextFile:
         def read(schema: Any) -> "DataFrame":
             frame: DataFrame = pl.read_csv(
                 content, separator=separator, has_header=False, schema=schema,
-                quote_char='"' if self.separator == "," else None,
+                quote_char='"' if self._has_quotes else None,
             )  # fmt: skip
             return frame
 
@@ -238,11 +251,15 @@ class TextFile:
                 if content.strip(" \t\r"):
                     yield line, words_of(content)
             return
-        rows = fields_of(StringIO(text, newline=""), self.separator, strict=True)
+        rows = fields_of(
+            StringIO(text, newline=""), self.separator, strict=True,
+            is_table=self.is_table, skips_blanks=self.skips_blanks,
+        )  # fmt: skip
         line = before + 1
         try:
             for words in rows:
-                if words:
+                is_comment = self.is_table and may_be_comment(words)
+                if words and not (is_comment and len(words) != len(self.columns)):
                     yield line, words
                 line = before + rows.line_num + 1
         except csv.Error as error:
@@ -254,11 +271,28 @@ def words_of(line: str) -> list[str]:
     return re.split("[ \t]+", line.strip(" \t\r"))
 
 
-def fields_of(lines: Any, separator: str, *, strict: bool = False) -> Any:
-    """Return a reader of what commas or tabs separate; commas in quotes do not."""
-    if separator == ",":
-        return csv.reader(lines, strict=strict)
-    return csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_NONE)
+def fields_of(
+    lines: Any,
+    separator: str,
+    *,
+    strict: bool = False,
+    is_table: bool = False,
+    skips_blanks: bool = False,
+) -> Any:
+    """Return a reader of what separators separate; those in quotes do not, of tables and commas."""
+    has_quotes = is_table or separator == ","
+    return csv.reader(
+        lines,
+        delimiter=separator,
+        quoting=csv.QUOTE_MINIMAL if has_quotes else csv.QUOTE_NONE,
+        strict=strict and has_quotes,
+        skipinitialspace=skips_blanks,
+    )
+
+
+def may_be_comment(words: Sequence[str]) -> bool:
+    """Whether a line of a table is a comment, unless it has as many columns as others."""
+    return bool(words) and words[0].startswith("#")
 
 
 def header_of(sample: Sample, separator: str) -> tuple[str, ...]:

@@ -64,7 +64,8 @@ def _text_format(path: Path, sample: Sample, request: Request, known: Sequence[T
     # any words may be ids: pairs are looked for only where nothing else can be
     are_pairs = request.wanted == "pairs"
     known = [f for f in known if f.roles and are_pairs == (not {"label", "score"} & {*f.roles})]
-    tables = {separator: SampledColumns(sample, separator) for separator in ("", ",")}
+    own = request.own_words
+    tables = {separator: SampledColumns(sample, separator, own) for separator in ("", ",")}
     without_needed: list[Text] = []
     for share in (1.0, 0.5):
         for separator, table in tables.items():
@@ -118,7 +119,8 @@ def _key_like(
 def _check_first_line(path: Path, sample: Sample, request: Request, format: Text) -> None:
     """Raise if only the first line does not fit, and seems to be a header."""
     below = replace(sample, lines=sample.lines[1:])
-    if not below.lines or not SampledColumns(below, format.separator).fit(format.roles, 1.0):
+    table = SampledColumns(below, format.separator, request.own_words) if below.lines else None
+    if table is None or not table.fit(format.roles, 1.0):
         return
     line = sample.lines[0]
     header = f"the first line, {shorten(line)!r}, looks like a header"
@@ -134,7 +136,7 @@ def _what_was_seen(sample: Sample, request: Request) -> str:
     lines = sample.lines
     separator = next((s for s in _SEPARATORS if all(s in line for line in lines)), "")
     apart = f" apart by {_SEPARATORS[separator]}" if separator else ""
-    table = SampledColumns(sample, separator)
+    table = SampledColumns(sample, separator, request.own_words)
     parts = [
         f"no known format has {counted(table.n, 'column')}{apart} ({', '.join(table.kinds)}) like "
         f"those of {shorten(lines[0])!r}"
@@ -159,13 +161,13 @@ class SampledColumns:
         Those of each column.
     """
 
-    def __init__(self, sample: Sample, separator: str) -> None:
+    def __init__(self, sample: Sample, separator: str, own: Sequence[str] = ()) -> None:
         lines = sample.lines
         rows = [*fields_of(lines, separator)] if separator else [*map(words_of, lines)]
         n_columns = Counter(map(len, rows)).most_common(1)[0][0]
         regular = [row for row in rows if len(row) == n_columns]
         self.words = [*zip(*regular, strict=True)]
-        self._columns = [*map(_Shares.of, self.words)]
+        self._columns = [_Shares.of(words, own) for words in self.words]
         self._share = len(regular) / len(rows)
 
     @property
@@ -203,9 +205,9 @@ class _Shares(NamedTuple):
     decimals: float  # numbers with a decimal point, or nan and the like
 
     @classmethod
-    def of(cls, words: Sequence[str]) -> "_Shares":
-        """Count words."""
-        vocabularies = Counter(name for word in words for name in vocabularies_of([word]))
+    def of(cls, words: Sequence[str], own: Sequence[str]) -> "_Shares":
+        """Count words; `own` are the caller's for labels."""
+        vocabularies = Counter(name for word in words for name in vocabularies_of([word], own))
         numbers = [word for word in words if _is_number(word)]
         decimals = [word for word in numbers if not word.lstrip("+-").isdigit()]
         n_labels = max(vocabularies.values(), default=0)

@@ -1,9 +1,11 @@
 """Labels for target and non-target in files."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from fastpsr.errors import ArgumentError
 
 if TYPE_CHECKING:
     from polars import Series
@@ -37,12 +39,40 @@ VOCABULARIES: dict[str, tuple[str, ...]] = {
         ("1.0", "0.0"),  # as pandas writes labels of which some were missing
         ("1.0", "-1.0"),
         ("target", "nontarget", "spoof"),
+        ("bonafide", "spoof"),
     ]
 }
 
 
-def vocabularies_of(words: Iterable[str]) -> list[str]:
+def own_words(labels: Mapping[Any, object] | None) -> tuple[str, ...]:
+    """Return the caller's words for target and for non-target, () if there are none.
+
+    Examples
+    --------
+    >>> own_words({"nontarget": 2, "target": "same-speaker"})
+    ('same-speaker', '2')
+    """
+    if labels is None:
+        return ()
+    words = tuple(str(labels.get(name, "")).strip() for name in ("target", "nontarget"))
+    is_known = {*labels} == {"target", "nontarget"} and all(words) and "/" not in "".join(words)
+    if not is_known or words[0].lower() == words[1].lower():
+        rule = "must give a word for 'target' and another for 'nontarget', without /"
+        raise ArgumentError("labels", f"{rule}, not {dict(labels)}")
+    return words
+
+
+def _vocabularies(own: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the words in small letters of each vocabulary by its name, first the caller's."""
+    if not own:
+        return VOCABULARIES
+    return {"/".join(own): tuple(word.lower() for word in own)} | VOCABULARIES
+
+
+def vocabularies_of(words: Iterable[str], own: Sequence[str] = ()) -> list[str]:
     """Return the vocabularies that hold all words; upper and lower case are the same.
+
+    That of the caller's `own` words is the first.
 
     Examples
     --------
@@ -50,19 +80,20 @@ def vocabularies_of(words: Iterable[str]) -> list[str]:
     (['tgt/imp'], ['1/0', '1/-1'], [])
     """
     lowered = {word.lower() for word in words}
-    return [name for name, known in VOCABULARIES.items() if lowered <= set(known)]
+    return [name for name, known in _vocabularies(own).items() if lowered <= set(known)]
 
 
 class LabelWords:
-    """The words that the labels of a file are, as far as it was read."""
+    """The words that the labels of a file are, as far as it was read; `own` are the caller's."""
 
-    def __init__(self) -> None:
+    def __init__(self, own: Sequence[str] = ()) -> None:
+        self._own = own
         self._seen: list[str] = []  # as they are spelled
 
     @property
     def vocabulary(self) -> str:
         """Name of the vocabulary that holds them, the first if several do."""
-        return vocabularies_of(self._seen)[0]
+        return vocabularies_of(self._seen, self._own)[0]
 
     def decode(self, labels: "Series", where: "Where") -> "Series":
         """Return whether each of some more labels is target; errors name file and line.
@@ -73,7 +104,7 @@ class LabelWords:
         if sum(int(of_word.sum()) for of_word in rows.values()) < len(labels):
             self._meet(labels, where)
             rows = {word: labels == word for word in self._seen}
-        target = VOCABULARIES[self.vocabulary][0]
+        target = _vocabularies(self._own)[self.vocabulary][0]
         spellings = (of_word for word, of_word in rows.items() if word.lower() == target)
         return reduce(or_, spellings, labels.is_null())
 
@@ -82,10 +113,11 @@ class LabelWords:
         for word in labels.unique(maintain_order=True).to_list():
             if word in self._seen:
                 continue
-            if not vocabularies_of([*self._seen, word]):
+            if not vocabularies_of([*self._seen, word], self._own):
                 place = where([int((labels == word).arg_max() or 0)])[0]
-                if not vocabularies_of([word]):
-                    rule = f"a label must be one of {', '.join(VOCABULARIES)}, not {word!r}"
+                if not vocabularies_of([word], self._own):
+                    known = ", ".join(_vocabularies(self._own))
+                    rule = f"a label must be one of {known}, not {word!r}"
                     raise ValueError(f"{place}: {rule}: replace it in the file")
                 before = " and ".join(map(repr, self._seen))
                 raise ValueError(

@@ -33,6 +33,7 @@ def read(
     score_format: str | None = None,
     key_columns: Mapping[str, str] | None = None,
     score_columns: Mapping[str, str] | None = None,
+    labels: Mapping[Label, str] | None = None,
     transpose: bool | None = None,
     in_order: bool = False,
     speakers: AnyPath | Mapping[str, str] | None = None,
@@ -40,7 +41,7 @@ def read(
     speaker_pattern: str | tuple[str, str] | None = None,
     missing: Literal["error", "drop"] = "error",
     extra: Literal["error", "ignore"] = "error",
-    duplicates: Literal["error", "first"] = "error",
+    duplicates: Literal["error", "first", "count"] = "error",
     nan: Literal["error", "drop"] = "error",
     progress: Progress | None = None,
 ) -> TrialSet:
@@ -59,6 +60,8 @@ def read(
         score file takes either.
     key_columns, score_columns : mapping of str to str, optional
         Names of columns by role (enroll, test, label, score, side), for files that name theirs.
+    labels : mapping of str to str, optional
+        The words for "target" and for "nontarget", where they are none of the usual ones.
     transpose : bool, optional
         For HDF5 files with as many models as segments: whether the columns are models. It is for
         both files if both are HDF5; :func:`read_key` and :func:`read_scores` take it apart.
@@ -77,9 +80,10 @@ def read(
     extra : {"error", "ignore"}
         What to do with scores of no trial in the key. Those of a full matrix (HDF5) are left out
         in any case, since it has scores of all pairs.
-    duplicates : {"error", "first"}
-        What to do with trials that occur twice, in the key or the scores. Different labels of the
-        same trial are always an error.
+    duplicates : {"error", "first", "count"}
+        What to do with trials that occur twice, in the key or the scores: only the first counts,
+        or, if the scores agree, each occurrence in the key. Different labels of the same trial are
+        always an error.
     nan : {"error", "drop"}
         What to do with scores that are nan.
     progress : callable, optional
@@ -125,9 +129,9 @@ def read(
     if scores is None:
         raise ArgumentError("scores", "must be given", name="key or scores")
     of_key = None
-    request = Request("key", key_format, key_columns or {}, transpose, prefix="key_")
+    request = Request("key", key_format, key_columns or {}, transpose, None, labels, "key_")
     key_file = None if key is None else open_files("key", key, request)
-    request = Request(wanted, score_format, score_columns or {}, transpose, prefix="score_")
+    request = Request(wanted, score_format, score_columns or {}, transpose, None, labels, "score_")
     file = open_files("scores", scores, request)
     check_transpose(transpose, [file] if key_file is None else [key_file, file])
     if in_order:
@@ -153,6 +157,7 @@ def read_key(
     *,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
+    labels: Mapping[Label, str] | None = None,
     transpose: bool | None = None,
     progress: Progress | None = None,
 ) -> Reading:
@@ -194,7 +199,8 @@ def read_key(
     >>> key.notes.split(": ", 1)[1]
     'kaldi-trials; column 1: enroll; column 2: test; column 3: label (target/nontarget)'
     """
-    return read_file(path, Request("key", format, columns or {}, transpose), progress)
+    request = Request("key", format, columns or {}, transpose, words=labels)
+    return read_file(path, request, progress)
 
 
 def read_scores(
@@ -285,13 +291,13 @@ def _joined(key: Reading | None, scores: Reading, wanted: Wanted, policies: Poli
             check_ids(argument, reading.path, reading.format, has_ids=len(reading.ids) == 2)
     with_side = bool(labeled.ids) and "side" in labeled.names and "side" in scores.names
     part, part_of_scores = _part(labeled, with_side), _part(scores, with_side)
-    findings = KeyAndScores(labeled.file, scores.file)
+    findings = KeyAndScores(labeled.file, scores.file, policies)
     if part.ids:
         joined = findings.join(part, part_of_scores, None if with_side else labeled.hashed)
         findings.check_common()
     else:
         joined = findings.join_in_order(part, part_of_scores)
-    left_out = settle(labeled.path, {scores.path: findings.verdict(policies)})
+    left_out = settle(labeled.path, {scores.path: findings.verdict()})
     findings.check_numbers()
     return _assemble(labeled, scores, joined, left_out)
 

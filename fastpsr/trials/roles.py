@@ -7,6 +7,7 @@ from typing import Literal
 
 from fastpsr.errors import ArgumentError
 from fastpsr.frames import check_column_names
+from fastpsr.trials.labels import own_words
 
 #: What a column can be.
 ROLES = ("enroll", "test", "side", "label", "score")
@@ -65,6 +66,8 @@ class Request:
         Whether the columns of a square matrix are models.
     label : {"target", "nontarget"} or None
         Label of all trials of a file that has none of its own.
+    words : mapping of str to str, or None
+        The words of the file for "target" and "nontarget", besides the usual ones.
     prefix : str
         Of the caller's names for these arguments, "key_" or "score_": errors speak of them.
     """
@@ -74,6 +77,7 @@ class Request:
     columns: Mapping[str, str] = field(default_factory=dict)
     transpose: bool | None = None
     label: Label | None = None
+    words: Mapping[Label, str] | None = None
     prefix: str = ""
 
     def __post_init__(self) -> None:
@@ -81,6 +85,12 @@ class Request:
         if unknown:
             rule = f"must name roles {', '.join(ROLES)}, not {unknown[0]!r}"
             raise ArgumentError(f"{self.prefix}columns", rule)
+        _ = self.own_words  # which may be refused
+
+    @property
+    def own_words(self) -> tuple[str, ...]:
+        """The words of the file for target and for non-target, if they were given."""
+        return own_words(self.words)
 
     @property
     def needed(self) -> tuple[str, ...]:

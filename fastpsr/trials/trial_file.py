@@ -147,7 +147,11 @@ class OneFile(TrialFile):
         self.names = self.roles if names_columns else {}
         with_roles = {name for role, name in roles.items() if role != "side"}
         self._conditions = [name for name in self.columns if name not in with_roles]
-        self._words, self._shape, self.has_matrices = LabelWords(), shape, shape is not None
+        self._words, self._shape, self.has_matrices = (
+            LabelWords(request.own_words),
+            shape,
+            shape is not None,
+        )
         self._n_bytes: int | None = None
         self._heights: list[int] = []
 

@@ -115,7 +115,7 @@ class TableOptions:
     )
 
 
-_UNNORMALIZED, _OF_KEYS = "unnormalized", ("missing", "extra")
+_UNNORMALIZED, _COUNTED, _OF_KEYS = "unnormalized", "duplicates=count", ("missing", "extra")
 NOT_OF_TRIALS = "is for a table of scores, not for trials (--key, --scores)"
 NOT_OF_TABLES = "is for trials (--key, --scores), not for a table of scores"
 #: Mismatches of keys and scores that can be allowed, by what the library then does.
@@ -125,7 +125,10 @@ _IN_ORDER, _TURNS = "in-order", {"transpose": True, "no-transpose": False}
 
 
 def _parse_allowed(text: str | None) -> list[str]:
-    return words_among("--allow", text, [*_POLICIES, _UNNORMALIZED])
+    words = words_among("--allow", text, [*_POLICIES, _COUNTED, _UNNORMALIZED])
+    if {"duplicates", _COUNTED} <= {*words}:
+        raise ValueError(f"--allow must have one of duplicates and {_COUNTED}, not both")
+    return words
 
 
 def _parse_key(paths: Sequence[Path] | None) -> list[Path] | dict[str, Path]:
@@ -167,6 +170,7 @@ class Layout:
     columns: dict[str, str] = field(default_factory=dict)
     transpose: bool | None = None
     in_order: bool = False
+    labels: dict[Any, str] | None = None
 
     @classmethod
     def parse(cls, name: str, words: Iterable[str], text: str | None) -> "Layout":
@@ -184,8 +188,14 @@ class Layout:
                 f"{name} must be ROLE=COLUMN, or one of {', '.join([*FORMATS, *words])}, each "
                 f"once, with commas between, not {text!r}"
             )
+        labels = {name: columns.pop(name) for name in _CLASSES if name in columns} or None
+        if labels and ({*labels} != {*_CLASSES} or "/" in "".join(labels.values())):
+            raise ValueError(
+                f"{name} must give words for both, target=WORD,nontarget=WORD, without /, not "
+                f"{text!r}"
+            )
         (format,), (turn,), _ = ([*kind, None][:1] for kind in kinds)
-        return cls(format, columns, _TURNS.get(turn or ""), in_order=bool(kinds[2]))
+        return cls(format, columns, _TURNS.get(turn or ""), bool(kinds[2]), labels)
 
 
 @dataclass(frozen=True)
@@ -214,7 +224,8 @@ class TrialOptions:
     )
     key_format: Layout = option(
         f"How the key is read, by default detected from the content: {', '.join(FORMATS)}; "
-        "names of its columns, ROLE=COLUMN, with the roles enroll, test, label, side; and "
+        "names of its columns, ROLE=COLUMN, with the roles enroll, test, label, side; its words "
+        "for labels, target=WORD and nontarget=WORD; and "
         "whether the columns of a square HDF5 matrix are models, transpose or no-transpose. "
         "With commas between.",
         panel=TRIALS,
@@ -237,8 +248,9 @@ class TrialOptions:
     )
     allow: list[str] = option(
         "Leave out trials without a score (missing), scores of trials that are not in the key "
-        "(extra), scores that are nan (nan), and trials or scores that occur twice, but for "
-        "the first (duplicates); divide the posteriors of each row of a table by their sum "
+        "(extra), scores that are nan and rows of a table with nan (nan), and trials or scores "
+        "that occur twice, but for the first (duplicates), or count all if their scores agree "
+        "(duplicates=count); divide the posteriors of each row of a table by their sum "
         f"({_UNNORMALIZED}). With commas between.",
         panel=FILES,
         metavar="WORD,...",
@@ -262,7 +274,8 @@ class TrialOptions:
     @property
     def policies(self) -> dict[str, Any]:
         """What to do about trials and scores that do not match, as arguments of the library."""
-        return {name: how if name in self.allow else "error" for name, how in _POLICIES.items()}
+        policies = {name: how if name in self.allow else "error" for name, how in _POLICIES.items()}
+        return policies | ({"duplicates": "count"} if _COUNTED in self.allow else {})
 
     @property
     def joined(self) -> dict[str, Any]:
@@ -306,7 +319,7 @@ class TrialOptions:
         else:
             refuse(context, [*_in_panel(context, TRIALS), "--speakers"], NOT_OF_TABLES)
         for word in self.allow:
-            if (word == _UNNORMALIZED) == of_trials:
+            if word != "nan" and (word == _UNNORMALIZED) == of_trials:
                 raise ValueError(f"--allow {word} {NOT_OF_TRIALS if of_trials else NOT_OF_TABLES}")
             if word in of_keys and not has_key:
                 raise ValueError(f"--allow {word} needs --key")

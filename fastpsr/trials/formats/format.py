@@ -14,7 +14,7 @@ from fastpsr.optional import polars
 from fastpsr.tables.sample import Sample
 from fastpsr.tables.text import first_too_large, too_large_rule
 from fastpsr.trials.coded import Coded
-from fastpsr.trials.labels import KIND, VOCABULARIES, WITH_SPOOF
+from fastpsr.trials.labels import KIND, WITH_SPOOF
 from fastpsr.trials.roles import Request
 from fastpsr.trials.trial_file import TrialFile, Where
 from fastpsr.trials.trial_set import TrialSet
@@ -104,7 +104,7 @@ class Format(ABC):
         kind = trials.columns.get(KIND)
         if vocabulary == WITH_SPOOF and isinstance(kind, Coded):
             return kind
-        target, nontarget, *_ = VOCABULARIES[vocabulary or self.words]
+        target, nontarget, *_ = (vocabulary or self.words).split("/")
         codes = trials.y_true.astype(np.int32)
         names = [nontarget, target] if nontarget < target else [target, nontarget]
         return Coded(codes if nontarget < target else 1 - codes, polars().Series(names))

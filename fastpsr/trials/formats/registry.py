@@ -32,6 +32,7 @@ _LINES = tuple(
         ("kaldi-eer", "score label", "target/nontarget"),
         ("bob", "label score", "1/-1"),
         ("sasv", "enroll test attack label", WITH_SPOOF),
+        ("asvspoof", "enroll test environment attack label", "bonafide/spoof"),
         ("numbers", "score", ""),
         ("pairs", "enroll test", ""),
     )

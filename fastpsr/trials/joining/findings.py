@@ -21,24 +21,33 @@ class Policies:
         Trials of the key without a score.
     extra : {"error", "ignore"}
         Scores of no trial of the key.
-    duplicates : {"error", "first"}
-        Trials that occur twice in the key, or in the scores.
+    duplicates : {"error", "first", "count"}
+        Trials that occur twice in the key, or in the scores. They are counted as often as they
+        occur in the key if their scores agree.
     nan : {"error", "drop"}
         Scores that are nan.
     """
 
     missing: Literal["error", "drop"] = "error"
     extra: Literal["error", "ignore"] = "error"
-    duplicates: Literal["error", "first"] = "error"
+    duplicates: Literal["error", "first", "count"] = "error"
     nan: Literal["error", "drop"] = "error"
 
     def __post_init__(self) -> None:
         for name, allowing in ALLOWING.items():
-            checks.check_choice(name, getattr(self, name), ("error", allowing))
+            more = ("count",) if name == "duplicates" else ()
+            checks.check_choice(name, getattr(self, name), ("error", allowing, *more))
 
-    def allow(self, name: str) -> bool:
-        """Whether what a policy is for is left out."""
-        return bool(name) and getattr(self, name) == ALLOWING[name]
+    @property
+    def counts(self) -> bool:
+        """Whether trials that occur several times are counted as often."""
+        return self.duplicates == "count"
+
+    def allow(self, kind: "Kind") -> bool:
+        """Whether a kind of mismatch is no error."""
+        if not kind.policy or getattr(self, kind.policy) == "error":
+            return False
+        return kind.agrees or kind.policy != "duplicates" or not self.counts
 
 
 class Kind(NamedTuple):
@@ -48,14 +57,15 @@ class Kind(NamedTuple):
     rest: str
     policy: str = ""
     in_key: bool = False  # whether rows are those of the key
+    agrees: bool = False  # whether rows of the same trial have the same values
 
 
 #: Kinds for a key and scores, in the order in which they are said.
 OF_BOTH = {
     "other label": Kind("duplicate trial", "in the key with another label", in_key=True),
-    "trial again": Kind("duplicate trial", "in the key", "duplicates", in_key=True),
+    "trial again": Kind("duplicate trial", "in the key", "duplicates", in_key=True, agrees=True),
     "other score": Kind("duplicate score", "with another value", "duplicates"),
-    "score again": Kind("duplicate score", "with the same value", "duplicates"),
+    "score again": Kind("duplicate score", "with the same value", "duplicates", agrees=True),
     "missing": Kind("trial", "without a score", "missing", in_key=True),
     "extra": Kind("score", "of no trial in the key", "extra"),
     "nan": Kind("nan score", "", "nan"),
@@ -66,7 +76,7 @@ OF_SCORES = {
     "nan": Kind("nan score", "", "nan"),
     "other label": Kind("duplicate trial", "with another label"),
     "other score": Kind("duplicate trial", "with another score", "duplicates"),
-    "score again": Kind("duplicate trial", "with the same score", "duplicates"),
+    "score again": Kind("duplicate trial", "with the same score", "duplicates", agrees=True),
 }
 
 

@@ -96,7 +96,7 @@ class Job:
 
     def _start(self) -> None:
         for system in self.systems:
-            system.findings = KeyAndScores(self.key, system.file)
+            system.findings = KeyAndScores(self.key, system.file, self.policies)
 
     def _write_in_order(self, part: Path, hashes: Spill) -> bool:
         """Write the file; return whether all files are in one order and nothing repeats."""
@@ -186,7 +186,7 @@ class Job:
                 frame = self._joined(block, sources)
                 if not sources:
                     break
-                is_wrong = any(s.findings.has_errors(self.policies) for s in self.systems)
+                is_wrong = any(s.findings.has_errors() for s in self.systems)
                 if frame is not None and not is_wrong:  # what does not fit is not kept
                     writer.add(frame)
             else:
@@ -215,7 +215,7 @@ class Job:
 
     def _judge(self) -> tuple[str, ...]:
         """Raise what does not fit and is not allowed; return what was left out, in words."""
-        verdicts = {str(s.file.path): s.findings.verdict(self.policies) for s in self.systems}
+        verdicts = {str(s.file.path): s.findings.verdict() for s in self.systems}
         return settle(str(self.key.path), verdicts)
 
 

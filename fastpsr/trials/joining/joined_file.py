@@ -64,6 +64,7 @@ def join(
     score_format: str | None = None,
     key_columns: Mapping[str, str] | None = None,
     score_columns: Mapping[str, str] | None = None,
+    labels: Mapping[Label, str] | None = None,
     transpose: bool | None = None,
     in_order: bool = False,
     speakers: AnyPath | Mapping[str, str] | None = None,
@@ -71,7 +72,7 @@ def join(
     speaker_pattern: str | tuple[str, str] | None = None,
     missing: Literal["error", "drop"] = "error",
     extra: Literal["error", "ignore"] = "error",
-    duplicates: Literal["error", "first"] = "error",
+    duplicates: Literal["error", "first", "count"] = "error",
     nan: Literal["error", "drop"] = "error",
     progress: Progress | None = None,
 ) -> JoinedFile:
@@ -86,7 +87,7 @@ def join(
         A score file of each system.
     output : path
         The Parquet file to write. After an error it is not created.
-    key_format, score_format, key_columns, score_columns, transpose, in_order
+    key_format, score_format, key_columns, score_columns, labels, transpose, in_order
         As for :func:`fastpsr.trials.read`.
     speakers : path or mapping of str to str, optional
         Speaker of each id: a file of lines ``id speaker``, or a mapping.
@@ -139,10 +140,12 @@ def join(
     polars(), pyarrow()
     paths = _by_column(scores)
     check_place(output)
-    request = Request("key", key_format, key_columns or {}, transpose, prefix="key_")
+    request = Request("key", key_format, key_columns or {}, transpose, None, labels, "key_")
     of_key = open_files("key", key, request)
     _check_input("key", of_key)
-    request = Request("scores", score_format, score_columns or {}, transpose, prefix="score_")
+    request = Request(
+        "scores", score_format, score_columns or {}, transpose, None, labels, "score_"
+    )
     files = [open_files("scores", path, request) for path in paths.values()]
     check_transpose(transpose, [of_key, *files])
     for path in (path for file in (of_key, *files) for path in file.paths):

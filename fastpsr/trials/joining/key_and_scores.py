@@ -119,8 +119,8 @@ class KeyAndScores:
         Trials of the key that have a score so far.
     """
 
-    def __init__(self, key: TrialFile, scores: TrialFile) -> None:
-        self._key, self._scores = key, scores
+    def __init__(self, key: TrialFile, scores: TrialFile, policies: Policies) -> None:
+        self._key, self._scores, self._policies = key, scores, policies
         self._kinds = OF_SCORES if key is scores else OF_BOTH
         self._rows = {
             kind: _Mismatches(MOST if kind in ("missing", "extra") else _EXAMPLES)
@@ -145,11 +145,14 @@ class KeyAndScores:
                 differ = repeats.differ(values)
                 self._note(other, part, repeats.rows[differ])
                 self._note(same, part, repeats.rows[~differ])
+        is_first = matched.key.is_first(score_of.size)
+        if self._policies.counts:
+            score_of[matched.key.rows] = score_of[matched.key.first]
+            is_first[:] = True
         is_missing = score_of < 0
         is_unused = matched.scores.is_first(len(scores.ids[0]))
         is_unused[score_of[~is_missing]] = False
         self._note("extra", scores, np.flatnonzero(is_unused))
-        is_first = matched.key.is_first(score_of.size)
         self._note("missing", key, np.flatnonzero(is_first & is_missing))
         rows = np.flatnonzero(~is_missing) if is_missing.any() else slice(None)
         return self._with_numbers(key, scores, JoinedRows(rows, score_of[rows]))
@@ -174,10 +177,10 @@ class KeyAndScores:
     def _note(self, kind: str, part: Part, places: NDArray[np.int64]) -> None:
         self._rows[kind].add(part, places, part.numbers(places))
 
-    def has_errors(self, policies: Policies) -> bool:
+    def has_errors(self) -> bool:
         """Whether anything found so far is an error."""
         return any(
-            self._rows[name].count and not policies.allow(kind.policy)
+            self._rows[name].count and not self._policies.allow(kind)
             for name, kind in self._kinds.items()
         )
 
@@ -194,7 +197,7 @@ class KeyAndScores:
             of_key = " of trials in the key" * (self._kinds is OF_BOTH)
             raise ValueError(f"{self._scores.path}: all scores{of_key} are nan")
 
-    def verdict(self, policies: Policies) -> Verdict:
+    def verdict(self) -> Verdict:
         """Judge what was found, once all parts are joined.
 
         Where ids differ for a reason, or few trials have a score, to leave trials out, which is
@@ -206,14 +209,19 @@ class KeyAndScores:
             if not rows.count:
                 continue
             allowed = ""
-            if policies.allow(kind.policy):
+            is_counted = kind.agrees and self._policies.counts
+            if is_counted:
+                allowed = "counted as often as the trial is listed"
+            elif self._policies.allow(kind):
                 allowed = f"{kind.policy}={ALLOWING[kind.policy]}"
             elif name == "extra" and self._scores.is_full:
                 allowed = "a full matrix has one for every pair"
             # to find places takes a pass over the file
             where = None if allowed else (self._key if kind.in_key else self._scores).where
             message = f"{counted(rows.count, kind.noun, kind.rest)} ({rows.show(where)})"
-            if allowed:
+            if is_counted:
+                verdict.notes.append(f"{message}: {allowed}")
+            elif allowed:
                 verdict.notes.append(f"left out: {message}: {allowed}")
             else:
                 verdict.errors.append(message)
