@@ -43,7 +43,7 @@ class _Commands(TyperGroup):
     """A group that lists its commands without importing them."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the name of the command that is asked for, the command, and its arguments."""
+        """Return the name of the requested command, the command, and its arguments."""
         name, listed, rest = super().resolve_command(ctx, args)
         return name, load(name) if listed and name else listed, rest
 
@@ -121,7 +121,7 @@ def run() -> int:
 
 
 def _refused(error: Any) -> str:
-    """Return what typer has to say of an argument, with the value, which pydantic leaves out."""
+    """Return typer's message on an argument, with the value, which pydantic leaves out."""
     message = error.message.removeprefix("Value error, ")
     problems = error.__cause__.errors() if hasattr(error.__cause__, "errors") else []
     if message == error.message and problems:

@@ -178,7 +178,7 @@ def _maps(fitted: Any, scale: str, name: str = "") -> Iterator[str]:
 
 
 def _scale_of(fitted: Any, path: Path, *, of_trials: bool) -> str:
-    """Return what the training scores were; by default natural logarithms of what it takes."""
+    """Return the kind of the training scores; by default natural logarithms."""
     from fastpsr.calibration.files import scales_in
 
     for scale in scales_in(path):

@@ -38,7 +38,7 @@ class Command(TyperCommand):
         KNOWN.update(name for option in self.params for name in option.opts)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse, after a check for old spellings, and for options of which only one is used."""
+        """Parse, after a check for old spellings, and for options that exclude each other."""
         names = {name for option in self.params for name in option.opts}
         KNOWN.clear()
         KNOWN.update(names)
@@ -89,7 +89,7 @@ def in_groups(function: Callable[..., None]) -> Callable[..., None]:
     parameters: list[inspect.Parameter] = []
 
     def add(name: str, hint: Any, default: Any) -> Callable[[dict[str, Any]], Any]:
-        """Add the parameters of options; return what makes a value of those that were given."""
+        """Add the parameters of options; return the function that makes a value of them."""
         if not is_dataclass(hint):
             kind = inspect.Parameter.KEYWORD_ONLY
             parameters.append(inspect.Parameter(name, kind, default=default, annotation=hint))

@@ -209,7 +209,7 @@ def _with_same_metrics(plan: Plan, systems: Systems) -> list[Systems]:
 
 
 def _specification(plan: Plan, systems: Systems) -> Specification:
-    """Return what is computed, after checks of options that need the scores; print what it is."""
+    """Return the specification, after checks of options that need the scores; print it."""
     options, intervals, by = plan.options, plan.intervals, plan.options.conditions.by
     (name, first), *_ = systems.items()
     n_classes = {name: scores.predictions.n_classes for name, scores in systems.items()}
@@ -350,7 +350,7 @@ def _listed(costs: CostMatrix) -> str:
 
 
 def _taken(plan: Plan) -> str:
-    """Return what the scores are taken as."""
+    """Return the assumed kinds of the scores."""
     kinds = {*plan.scales.values()}
     each = ", ".join(f"{scale} in {path}" for path, scale in plan.scales.items())
     return f"scores taken as {each if len(kinds) > 1 else kinds.pop()}"

@@ -79,7 +79,7 @@ def train_fusion(
     intervals: Intervals | None,
     inputs: Sequence[Path | None],
 ) -> None:
-    """Fit a fusion, print it and what each system adds, and write what is asked for."""
+    """Fit a fusion, print it with the gain of each system, and write the requested files."""
     names = {Path(path): name for path, name in shown_names(systems).items()}
     applied = options.names_of_applied([*names.values()]) if options.apply else {}
     fusion, metrics = options.fusion, _metrics(options.metrics)
@@ -183,7 +183,7 @@ def _read(
     ------
     ValueError
         For trials that a system lacks, unless these are dropped; for infinite scores and unlike
-        labels, of which the message names a trial; for an output of another format.
+        labels, with a trial in the message; for an output of another format.
     """
     sets: dict[str, TrialSet] = {}
     for path, name in paths.items():
@@ -229,7 +229,7 @@ def _check(name: str, trials: TrialSet, first: TrialSet) -> None:
 
 
 def _metrics(options: MetricOptions) -> Mapping[str, Any]:
-    """Return the metrics that are asked for, by default those of a fusion."""
+    """Return the requested metrics, by default the metrics of a fusion."""
     options.spoofing(has_spoof=False)  # which may be refused
     if options.metrics is None:
         return metrics_of_fusion(2, detection=options.detection)
@@ -279,7 +279,7 @@ def _print_fusion(fitted: LinearFusion | ByCondition) -> None:
 
 
 def _content_of_all(fitted: LinearFusion | ByCondition) -> dict[str, Any]:
-    """Return what a fusion is in files, with those of conditions if there are any."""
+    """Return a fusion as it is written to files, with its conditions if there are any."""
     content = _content(_of_all(fitted))
     if isinstance(fitted, ByCondition):
         fusions = [*_fusions(fitted).items()][:-1]

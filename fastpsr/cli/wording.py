@@ -44,7 +44,7 @@ def usage_of(argument: str) -> str | None:
 
 
 def in_options(error: Exception, names: Mapping[str, str] | None = None) -> str:
-    """Return what is wrong, with the options that arguments are in the commands.
+    """Return the message of an error, with the commands' options in place of arguments.
 
     `names` are other words for arguments in this place. What to do in Python is left out, where it
     is nothing that options do; ``labels=...`` in a rule becomes the option.

@@ -93,7 +93,7 @@ def _judge(report: Report, result: Result, rcl: Row) -> Verdict:
 
 
 def _of_loss(rcl: Row, intervals: Intervals | None) -> tuple[str, str]:
-    """Return what the calibration loss means, and whether it may be due to chance."""
+    """Return the meaning of the calibration loss, and whether it may be due to chance."""
     loss, save = rcl.value, _save(rcl.value)
     if loss < -_LARGE:
         return "inconclusive", f"There are too few data to tell: {_worse(loss)}."

@@ -96,8 +96,8 @@ def read_table(
         take more than ``FASTPSR_MEMORY``: by default 1 GB, or a quarter of what the machine has if
         that is less.
     sep : {",", ";", "\\t"}, optional
-        What is between the columns of text. By default it is detected: lines have as many columns,
-        of which one or more hold numbers.
+        Separator of the columns of text. By default it is detected: all lines have the same number
+        of columns, and some columns hold numbers.
     nan : {"error", "drop"}
         What to do with rows whose label, weight or score of some system is nan or empty. With
         "drop" a warning has their number; tables that are read part by part are refused.

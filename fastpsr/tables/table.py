@@ -170,7 +170,7 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class OpenTable:
-    """A table of which the names of the columns are known.
+    """A table whose column names are known.
 
     Attributes
     ----------

@@ -267,7 +267,7 @@ class TextFile:
 
 
 def words_of(line: str) -> list[str]:
-    """Return what runs of blanks and tabs separate; other kinds of space are part of a word."""
+    """Return the words between blanks and tabs; other kinds of space are part of a word."""
     return re.split("[ \t]+", line.strip(" \t\r"))
 
 

@@ -30,7 +30,7 @@ class Coded:
 
     @classmethod
     def of(cls, series: "Series") -> "Coded":
-        """Return a column of strings, without nulls, that are coded once codes are asked for."""
+        """Return a column of strings, without nulls, that are coded when codes are first used."""
         made = cls.__new__(cls)
         made._held = series
         return made

@@ -132,7 +132,7 @@ def _check_first_line(path: Path, sample: Sample, request: Request, format: Text
 
 
 def _what_was_seen(sample: Sample, request: Request) -> str:
-    """Say what the columns are, of which no format is known."""
+    """Describe columns that fit no known format."""
     lines = sample.lines
     separator = next((s for s in _SEPARATORS if all(s in line for line in lines)), "")
     apart = f" apart by {_SEPARATORS[separator]}" if separator else ""

@@ -180,7 +180,7 @@ def metrics_of(
 
 
 def units_of(trials: TrialSet, resampling: Resampling | None) -> Resampling:
-    """Return what is drawn of trials, by default their speakers if known."""
+    """Return the units that are drawn of trials, by default their speakers if known."""
     if resampling is not None:
         return resampling
     return TwoWay(*SPEAKER_COLUMNS) if trials.has_speakers else IID()

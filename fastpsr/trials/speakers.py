@@ -78,7 +78,7 @@ class SpeakerFinder:
         pattern: str | tuple[str, str] | None,
         arguments: tuple[str, str, str] = ("speakers", "speaker_columns", "speaker_pattern"),
     ) -> "SpeakerFinder | None":
-        """Return what finds speakers in one way, None where no way is given.
+        """Return the finder of speakers for one source, None without a source.
 
         `arguments` are what the caller calls the three, for errors.
         """

@@ -100,7 +100,7 @@ class TrialFile(ABC):
 
 
 class Source(Protocol):
-    """A file on disk, which falls into pieces, of which each becomes a frame.
+    """A file on disk, which falls into pieces; each becomes a frame.
 
     A piece has the `share` of the file that was read by then.
     """
@@ -180,11 +180,11 @@ class OneFile(TrialFile):
             role = roles.get(name, "condition" if self.names else name)
             words = f" ({self.vocabulary})" if role == "label" else ""
             if words and self.vocabulary == WITH_SPOOF:
-                apart = f", told apart by {KIND}" if KIND in self.conditions else ""
+                apart = f", distinguished by {KIND}" if KIND in self.conditions else ""
                 words = f" ({WITH_SPOOF}: both others are non-targets{apart})"
             parts.append(f"{name if self.names else f'column {k + 1}'}: {role}{words}")
         if self.has_matrices and KIND in self.conditions:
-            parts.append(f"trials marked -2 are spoofed: non-targets, told apart by {KIND}")
+            parts.append(f"trials marked -2 are spoofed: non-targets, distinguished by {KIND}")
         if self._label is not None:
             parts.append(f"all are {_CLASSES[self._label]}")
         return f"{self.path}: {'; '.join(parts)}"

@@ -129,7 +129,7 @@ class TrialSet:
 
     @property
     def is_spoof(self) -> NDArray[np.bool_] | None:
-        """Which trials are spoofed, shape (N,); None if the list does not say so of any."""
+        """Which trials are spoofed, shape (N,); None if the list marks none."""
         kinds = self.columns.get(KIND)
         if not isinstance(kinds, Coded):
             return None

@@ -78,7 +78,7 @@ class OutputOptions:
 
 @dataclass(frozen=True)
 class TableOutputOptions(OutputOptions):
-    """The same of a command whose --output is for scores."""
+    """Outputs of a command whose --output is for scores."""
 
     tables: list[Path] = option(
         _HELP, "--table", type=_FILES, parse=partial(_parse_tables, "--table")

@@ -21,7 +21,7 @@ _USUAL: tuple[float, Any] = (0.95, "auto")
 
 
 def _by_name() -> "dict[str, Resampling]":
-    """Return what is drawn by the names of --resample, with names of columns as ids."""
+    """Return resampling schemes by the names of --resample, with names of columns as ids."""
     from fastpsr.ids import SPEAKER_COLUMNS
 
     return {
@@ -30,7 +30,7 @@ def _by_name() -> "dict[str, Resampling]":
 
 
 def _parse_resampling(text: str | None) -> "Resampling | None":
-    """Return what is drawn, with names of columns as ids; None by default."""
+    """Return the resampling scheme, with names of columns as ids; None by default."""
     if text is None or text in _by_name():
         return None if text is None else _by_name()[text]
     column = text.removeprefix(_NESTED)
@@ -127,7 +127,7 @@ class IntervalOptions:
 
 
 def drawn_of_table(scheme: "Resampling | None", table: "OpenTable") -> "Resampling":
-    """Return what is drawn of a table, by default its speakers, if columns have their names."""
+    """Return the scheme for a table, by default its speakers, if columns have their names."""
     from fastpsr.ids import SPEAKER_COLUMNS
 
     if {*SPEAKER_COLUMNS} <= {*(table.names or ())}:
@@ -147,7 +147,7 @@ def arguments(intervals: "Intervals | None", resampling: "Resampling | None") ->
 
 
 def drawn_name(scheme: "Resampling") -> str:
-    """Return what the commands call a scheme whose ids are names of columns."""
+    """Return the commands' name of a scheme whose ids are names of columns."""
     if isinstance(scheme, fp.Nested):
         return _NESTED + str(scheme.cluster_ids)
     if isinstance(scheme, fp.Clusters):

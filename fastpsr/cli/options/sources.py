@@ -54,7 +54,7 @@ KindOfScores = Annotated[
 def kinds_by_name(
     given_kinds: Sequence[str] | None, names: Collection[object], *, of_trials: bool
 ) -> dict[str, str]:
-    """Return what the scores of each system are, which is said once or for each of them."""
+    """Return the kind of the scores of each system; one kind stands for all systems."""
     from fastpsr import checks
 
     kinds = [str(kind) for kind in given_kinds or ["llr" if of_trials else "posteriors"]]
@@ -234,8 +234,8 @@ class TrialOptions:
         arguments={"key_columns": "--key-format {}"},
     )
     format: Layout = option(
-        "The same of score files, with the role score; and in-order: they have no ids, and are "
-        "those of the trials of the key, in its order.",
+        "How score files are read: as --key-format, with the role score; and in-order: scores "
+        "without ids, in the order of the trials of the key.",
         panel=TRIALS,
         metavar="FORMAT,ROLE=COLUMN,...",
         parse=partial(Layout.parse, "--format", [*_TURNS, _IN_ORDER]),

@@ -96,7 +96,7 @@ class TrainingOptions:
         conditions: Sequence[str] = (),
         scale: str | None = None,
     ) -> "Source":
-        """Return what reads the scores; also what is `drawn` of them, and their conditions."""
+        """Return the reader of the scores, of the units that are `drawn`, and of conditions."""
         from fastpsr.cli.score_files import Source
 
         kinds = [self.scores_are] if self.scores_are else scale and [scale]

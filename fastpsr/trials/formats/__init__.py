@@ -1,4 +1,4 @@
-"""Formats of trial files: how each is told from others, read and written."""
+"""Formats of trial files: how each is detected, read and written."""
 
 from fastpsr.trials.formats.registry import (
     FORMATS,

@@ -68,7 +68,7 @@ class Format(ABC):
 
     @abstractmethod
     def open(self, path: Path, sample: Sample, request: Request) -> TrialFile:
-        """Return a file, of which nothing but its names is read yet."""
+        """Return a file, with nothing but its names read yet."""
 
     @abstractmethod
     def write(self, path: Path, trials: TrialSet, scores: NDArray[np.float64]) -> None:

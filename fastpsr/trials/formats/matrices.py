@@ -37,7 +37,7 @@ class Matrices(Format):
     key_masks : tuple of str
         Names that a mask of targets (1) and non-targets (-1; -2 if spoofed) may have.
     score_masks : tuple of str
-        Names that the mask of scores may have, the first of which is written; "": a score for every
+        Names that the mask of scores may have; the first is written; "": a score for every
         pair.
     """
 
@@ -102,7 +102,7 @@ class _Block(NamedTuple):
 
 
 class _MatrixSource:
-    """Matrices, of which masks tell what is a trial."""
+    """Matrices whose masks mark the trials."""
 
     columns: tuple[str, ...] = ()
 

@@ -1,4 +1,4 @@
-"""What does not fit of a key and scores, and what is said of it."""
+"""Mismatches of a key and scores, and their messages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -72,7 +72,7 @@ class Job:
         self._n_spilled = max(self.budget // (_SHARE * n_lists), _FIRST_BYTES)
 
     def run(self, part: Path) -> tuple[str, ...]:
-        """Write the file, and return what was left out, in words."""
+        """Write the file, and return a description of the trials and scores left out."""
         with ExitStack() as stack, both_interrupts():
 
             def spill() -> Spill:
@@ -214,7 +214,7 @@ class Job:
         return selected
 
     def _judge(self) -> tuple[str, ...]:
-        """Raise what does not fit and is not allowed; return what was left out, in words."""
+        """Raise for mismatches that are not allowed; return a description of the others."""
         verdicts = {str(s.file.path): s.findings.verdict() for s in self.systems}
         return settle(str(self.key.path), verdicts)
 

@@ -100,7 +100,7 @@ class _Mismatches:
         return Unmatched(self.first["0"], self.first["1"], self.count)
 
     def show(self, where: Where | None) -> str:
-        """Return the first rows, with their places where they are asked for."""
+        """Return the first rows, with their places on request."""
         assert self.first is not None
         examples = [*self.first.head(_EXAMPLES).iter_rows()]
         names = [repr(" ".join(ids)) if ids else f"row {row}" for row, _, *ids in examples]
@@ -111,7 +111,7 @@ class _Mismatches:
 
 
 class KeyAndScores:
-    """Joins the lists part by part, and notes what does not fit; scores may be their own key.
+    """Joins the lists part by part, and notes mismatches; scores may be their own key.
 
     Attributes
     ----------

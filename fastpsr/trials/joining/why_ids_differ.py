@@ -42,7 +42,7 @@ class Unmatched(NamedTuple):
 
 
 def why_ids_differ(key: Unmatched, scores: Unmatched) -> str:
-    r"""Return what most trials differ by, with an example, and what to do; "" if unknown.
+    r"""Return the difference between most ids, with an example and a remedy; "" if unknown.
 
     A change counts where it makes a trial of the key that of exactly one score.
 
@@ -153,7 +153,7 @@ def _without_ends(trials: Unmatched, others: Unmatched) -> Unmatched:
 
 
 def _beginning(ids: "Series") -> str:
-    """Return what all strings begin with, in lower case."""
+    """Return the common beginning of all strings, in lower case."""
     lowered = ids.str.to_lowercase()
     ends = zip(str(lowered.min() or ""), str(lowered.max() or ""), strict=False)
     return "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], ends))
