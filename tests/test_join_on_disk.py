@@ -115,7 +115,7 @@ def test_spoofed_trials_have_a_column_wherever_they_are(late, monkeypatch):
     result, frame = joined("key", "scores")
     assert frame["target"].sum() == 300
     assert frame["kind"].to_list() == kinds
-    assert "told apart by kind" in result.notes[0]
+    assert "distinguished by kind" in result.notes[0]
     assert result.notes == trials.read("key", "scores").notes
 
 

@@ -349,7 +349,7 @@ def test_invalid_hdf5(tmp_path):
     of_two = CORPUS / "malformed-bosaris-and-sidekit.key"
     assert trials.read_key(of_two, format="sidekit").y_true.tolist() == [1, 0, 0, 1]
     spoofed = trials.read_key(CORPUS / "bosaris-spoofed.key")
-    assert spoofed.notes.endswith("-2 are spoofed: non-targets, told apart by kind")
+    assert spoofed.notes.endswith("-2 are spoofed: non-targets, distinguished by kind")
 
 
 def test_nan_in_matrices(tmp_path):
