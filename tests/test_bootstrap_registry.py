@@ -55,20 +55,30 @@ def documented(metric, scheme):
     """The methods of "auto" in the table of docs/reference/intervals.md."""
     train = getattr(metric, "train", None)
     if isinstance(metric, fp.ECE):
-        return "inverted test"
+        return "percentile" if metric.norm == "max" else "inverted test"
+    if isinstance(metric, (fp.AUC, fp.AveragePrecision)):
+        return "jackknife"
     if isinstance(train, fp.CrossFit):
         return "percentile" if scheme in ("Nested", "TwoWay") else "bca"
     is_mean = isinstance(
         metric,
-        (fp.ExpectedScore, fp.SemiEmpiricalScore, fp.BayesRisk, fp.Cllr, fp.ActDCF, fp.ActADCF),
+        (
+            fp.ExpectedScore,
+            fp.SemiEmpiricalScore,
+            fp.BayesRisk,
+            fp.Cllr,
+            fp.ActDCF,
+            fp.ActADCF,
+            fp.DecisionRate,
+        ),
     )
     of_point = getattr(metric, "metric", metric)  # or its threshold
     if scheme in ("Clusters", "TwoWay"):
         if is_mean or isinstance(train, fp.HeldOut):
             return "jackknife"
-        if isinstance(of_point, (fp.EER, fp.MissRate, fp.FalseAlarmRate)):
+        if isinstance(of_point, (fp.EER, fp.MissRate, fp.FalseAlarmRate, fp.RecallAtPrecision)):
             return "subsampling"
-    optimized = isinstance(metric, (fp.MinDCF, fp.MinADCF, fp.MinCllr, fp.AUC))
+    optimized = isinstance(metric, (fp.MinDCF, fp.MinADCF, fp.MinCllr))
     is_hull = isinstance(of_point, fp.EER) and of_point.definition == "hull"
     if optimized or is_hull or isinstance(train, fp.TrainOnTest):
         return "subsampling"

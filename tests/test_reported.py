@@ -12,7 +12,7 @@ from tests.commands import fastpsr, succeed
 from tests.figures import notes_of
 from tests.refusal import refuses
 
-NOT_TO_BE_USED = "an interval down to 0, the range of the metric, which is not to be used"
+NOT_TO_BE_USED = "an interval up to 1, the range of the metric, which is not to be used"
 
 
 def normal(n, distance, seed=1):
@@ -23,22 +23,23 @@ def normal(n, distance, seed=1):
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_an_interval_that_only_the_range_bounds_says_so_wherever_it_is(tmp_path):
-    few = normal(20, 2.8)
-    assert NOT_TO_BE_USED in repr(fp.bootstrap("AUC", few, seed=0))
-    table = fp.evaluate(few, "AUC", n_resamples=40, seed=0)
-    assert table.rows[0].low == 0.0
-    assert f"AUC has {NOT_TO_BE_USED}" in str(table)
+    few, metric = normal(12, 2.0, 2), fp.MinDCF(0.5)
+    assert NOT_TO_BE_USED in repr(fp.bootstrap(metric, few, seed=0))
+    table = fp.evaluate(few, metric, n_resamples=40, seed=0)
+    assert table.rows[0].high == 1.0
+    assert f"minDCF(0.5) has {NOT_TO_BE_USED}" in str(table)
     assert NOT_TO_BE_USED in table.to_frame()["note"][0]
     table.write(tmp_path / "t.json")
     assert NOT_TO_BE_USED in json.loads((tmp_path / "t.json").read_text())["rows"][0]["note"]
     table.to_report(tmp_path / "t.html", few)
     assert "interval not to be used" in (tmp_path / "t.html").read_text()
-    systems = fp.evaluate({"a": few, "b": few}, "AUC", n_resamples=40, seed=0)
-    assert f"b: AUC has {NOT_TO_BE_USED}" in str(systems)
+    systems = fp.evaluate({"a": few, "b": few}, metric, n_resamples=40, seed=0)
+    assert f"b: minDCF(0.5) has {NOT_TO_BE_USED}" in str(systems)
     file = tmp_path / "s.npz"
     np.savez(file, label=few.labels, q=few.scores)
-    options = ["--columns", "q", "--scores-are", "raw", "--metrics", "AUC", "--resamples", "40"]
-    assert NOT_TO_BE_USED in succeed("evaluate", file, *options, "--seed", "0")
+    options = ["--columns", "q", "--scores-are", "raw", "--metrics", "minDCF", "--dcf", "0.5"]
+    shown = succeed("evaluate", file, *options, "--resamples", "40", "--seed", "0")
+    assert NOT_TO_BE_USED in shown
 
 
 def test_replicates_are_fewer_by_default_where_no_interval_needs_them():
@@ -94,15 +95,13 @@ def test_remedies_for_one_sample_of_a_class_work(n_classes):
     assert np.isfinite(loss(two, fp.TemperatureScaling(), fp.CrossFit(2)))
 
 
-@pytest.mark.parametrize(
-    ("separator", "seen"), [(" ", "blanks"), ("   ", "blanks"), (";", "';'"), ("\t", r"'\t'")]
-)
-def test_separators_of_tables_are_named(tmp_path, separator, seen):
+@pytest.mark.parametrize("separator", [" ", "   "])
+def test_blanks_between_columns_of_tables_are_named(tmp_path, separator):
     path = tmp_path / "t.csv"
     path.write_text("\n".join(separator.join(line) for line in (["label", "q"], ["0", ".2"])))
     with pytest.raises(fp.ArgumentError, match="save it again with commas") as refused:
         fp.read_table(path)
-    assert f"line 1 has {seen}" in refused.value.rule
+    assert "line 1 has blanks" in refused.value.rule
 
 
 def test_a_name_may_hold_blanks(tmp_path):
@@ -121,7 +120,7 @@ def test_operating_points_do_not_widen_the_axes_of_the_det():
     assert marked.get_xlim() == plain.get_xlim()
     assert marked.get_ylim() == plain.get_ylim()
     notes = [notes_of(ax) for ax in (plain, marked)]
-    assert ["actDCF(0.5) is beyond the axes" in each for each in notes] == [False, True]
+    assert ["actDCF(0.5) lies beyond the axes" in each for each in notes] == [False, True]
 
 
 def test_a_metric_needs_no_list():
@@ -202,10 +201,10 @@ def test_unknown_words_for_labels_are_the_cause_where_scores_have_one_id(tmp_pat
     path.write_text("\n".join(lines))
     options = ["--scores-are", "raw", "--metrics", "EER"]
     succeed("evaluate", "--scores", path, *options)
-    path.write_text("\n".join(lines).replace(",0", ",spoof").replace(",1", ",bonafide"))
+    path.write_text("\n".join(lines).replace(",0", ",fake").replace(",1", ",real"))
     shown = fastpsr("evaluate", "--scores", path, *options).err
-    assert "f.csv:3: a label must be one of" in shown
-    assert "not 'bonafide': replace it in the file" in shown
+    assert "f.csv:2: a label must be one of" in shown
+    assert "not 'fake': replace it in the file" in shown
 
 
 def test_many_classes_are_abbreviated_and_put_in_order():

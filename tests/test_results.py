@@ -126,6 +126,7 @@ def test_content_of_an_interval():
         "high": INTERVAL.interval.high, "standard_error": INTERVAL.standard_error,
         "bias": INTERVAL.bias, "n_undefined": 0, "confidence_level": 0.95, "method": "percentile",
         "seed": 0, "degrees_of_freedom": None, "corrected": None, "caution": "",
+        "p_value": None,
         "resampling": "IID",
         "n_resamples": 40, "fastpsr": fp.__version__, "unit": "probability",
     }  # fmt: skip

@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     Metric = fp.EER | fp.MinDCF | fp.MissRate | fp.FalseAlarmRate | fp.RecallAtPrecision
 
 
-#: Metrics of a limit, by what is limited.
-_LIMITED: dict[str, Any] = {
-    "fa": fp.MissRate, "miss": fp.FalseAlarmRate, "precision": fp.RecallAtPrecision,
-}  # fmt: skip
 _WORDS = "eer, fa=P, miss=P, precision=P or dcf=P[:CMISS:CFA]"
 
 
@@ -39,10 +35,13 @@ def _parse_point(text: str | None) -> "Metric":
         return cost
     if text == "eer":
         return fp.EER()
-    if word not in _LIMITED or not value:
+    limited: dict[str, Any] = {
+        "fa": fp.MissRate, "miss": fp.FalseAlarmRate, "precision": fp.RecallAtPrecision,
+    }  # fmt: skip
+    if word not in limited or not value:
         raise ValueError(f"--at must be {_WORDS}, not {text!r}")
     try:
-        metric: Metric = _LIMITED[word](float(value))
+        metric: Metric = limited[word](float(value))
     except ValueError as error:
         rule = getattr(error, "rule", f"must be a number, not {value!r}")
         raise ValueError(f"--at {word} {rule}") from None
