@@ -75,7 +75,7 @@ def test_p_values_of_the_auc_agree_with_delong():
         pair = [fp.Predictions.from_raw_scores(y, scores) for scores in (a, b)]
         differences.append(fp.compare(fp.AUC(), *pair, seed=0).p_value - delong(y, a, b))
     assert abs(np.mean(differences)) < 0.02
-    assert np.std(differences) < 0.06  # halves measure the standard error to about a tenth
+    assert np.std(differences) < 0.03  # 400 groups measure the standard error to 4 %
 
 
 @pytest.mark.parametrize("method", METHODS)
