@@ -1,5 +1,7 @@
 """Rates of decisions against scikit-learn's, and metrics that are called by their names."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn import metrics as sk
@@ -43,6 +45,15 @@ def test_rates_at_given_priors_reweight_the_classes():
 def test_precision_without_a_positive_decision_is_nan():
     data = fp.Predictions.from_posteriors([0, 1], [0.1, 0.2])
     assert np.isnan(fp.DecisionRate("precision")(data))
+
+
+def test_balanced_accuracy_is_over_the_classes_that_occur():
+    present = Y4 != 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scikit-learn's, of decisions for a class without samples
+        expected = sk.balanced_accuracy_score(Y4[present], Q4[present].argmax(axis=1))
+    data = fp.Predictions.from_posteriors(Y4[present], Q4[present])
+    assert fp.DecisionRate("balanced accuracy")(data) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(

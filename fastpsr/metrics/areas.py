@@ -55,7 +55,7 @@ class _Area(RankMetric[Weighted | RankTable]):
     def total(self, data: Data) -> Weighted | RankTable:
         """Return the areas of the classes, or of pairs of these, with their weights."""
         if self.class_ is None:
-            checks.check_binary("this area", data.n_classes, takes_class=True)
+            checks.check_binary(self.label, data.n_classes, takes_class=True)
             return [(self.area_of(data), 1.0)]
         areas = []
         for k, binary, weight in self._binary(data):
@@ -66,7 +66,7 @@ class _Area(RankMetric[Weighted | RankTable]):
         return areas
 
     def _binary(self, data: Data) -> Iterator[tuple[Any, Data, float]]:
-        """Yield each class, with its binary data and its weight in the mean; for pairs as often."""
+        """Yield each class, or the first of each pair, with its binary data and its weight."""
         if self.class_ == "ovo":
             absent = np.flatnonzero(data.class_weights == 0.0)
             if absent.size:

@@ -32,13 +32,13 @@ class DecisionRate(Metric[DecisionCounts]):
     Parameters
     ----------
     rate : str
-        "accuracy"; "balanced accuracy", the mean over classes of the fraction that is right;
-        or of two classes "precision"; "recall" (the true positive rate); "F", the weighted
-        harmonic mean of both; "false positive rate"; or "selection rate", the fraction of samples
-        that are decided for class 1.
+        Of any number of classes: "accuracy"; or "balanced accuracy", the mean of the accuracies of
+        the classes that have samples. Of two classes: "precision"; "recall", the true positive
+        rate; "F", the weighted harmonic mean of precision and recall; "false positive rate"; or
+        "selection rate", the fraction of samples with a decision for class 1.
     threshold : float, optional
-        Of two classes: decide for class 1 where its posterior is at least this, 0 to 1. By default
-        the likeliest class is decided for, of ties the first.
+        For two classes, 0 to 1: decide for class 1 if its posterior is at least this. By default
+        decide for the class with the largest posterior, the first one on ties.
     beta : float
         Weight of recall in F, positive: "F" is F1 by default.
 
@@ -131,7 +131,7 @@ class DecisionRate(Metric[DecisionCounts]):
             if self.rate == "accuracy":
                 return float(right.sum() / counts.sum())
             if self.rate == "balanced accuracy":
-                return float((right / counts.sum(axis=1)).mean())
+                return float((right / counts.sum(axis=1))[totals > 0.0].mean())
             (_, wrong_1), (missed, right_1) = counts
             if self.rate == "F":
                 square = self.beta**2
