@@ -44,7 +44,7 @@ ABOUT_DATA = (
 )
 MAY_BE_NAN = (
     fp.CalibrationLoss, fp.ExpectedScore, fp.BayesRisk, fp.Threshold, fp.SemiEmpiricalScore,
-    fp.ExpectedDivergence,
+    fp.ExpectedDivergence, fp.DecisionRate,
 )  # fmt: skip
 
 

@@ -5,8 +5,8 @@ between them, or a score of both classes; a *cell* is a distinct score of the sm
 scores of the larger class between two of these; a *score* is a distinct score. Runs suffice for
 what depends on the hull, an area or error rates alone: no block of an isotonic fit, and no vertex
 of a ROC hull, splits a run, also if only some of its samples are drawn. Isotonic fits at given
-scores need cells, and thresholds need scores. Precision needs *positives*: cells at the distinct
-scores of class 1, also where this is the larger class.
+scores need cells, and thresholds need scores. Precision needs *positives*: a cell from each
+distinct score of class 1 to the next, also where this is the larger class.
 """
 
 from collections.abc import Hashable
@@ -93,6 +93,28 @@ class RankTable(ClassTotals):
             np.add.reduceat(of_class, starts) for of_class in (self.negatives, self.positives)
         )
         return RankTable(self.lowest[starts], negatives, positives, self.given_priors)
+
+    @property
+    def steps(self) -> "RankTable":
+        """The table whose cells reach from each score of class 1 to the next."""
+        starts = np.flatnonzero(self.positives > 0.0)
+        starts = np.union1d(starts, [0]) if self.lowest.size else starts
+        negatives, positives = (
+            np.add.reduceat(of_class, starts) if starts.size else of_class
+            for of_class in (self.negatives, self.positives)
+        )
+        return RankTable(self.lowest[starts], negatives, positives, self.given_priors)
+
+    @property
+    def average_precision(self) -> float:
+        """The mean of the precision at the score of each sample of class 1."""
+        factors = class_factors(self.class_totals("average precision"), self.given_priors)
+        positives = self.positives[::-1]
+        right = np.cumsum(positives)
+        accepted = np.cumsum(self.negatives[::-1]) * factors[0] + right * factors[1]
+        with np.errstate(invalid="ignore"):  # the highest cells may weigh nothing in a replicate
+            precision = right * factors[1] / accepted
+        return float(np.nansum(positives * precision) / right[-1])
 
     @property
     def area(self) -> float:
@@ -193,7 +215,7 @@ def rank_table(data: Data, resolution: Resolution) -> RankTable:
         table = distinct_scores(data, "replicates of thresholds")
         return replace(table, posteriors=as_posteriors(data, table.lowest))
     if resolution == "positives":
-        return rank_cells(data, 1)
+        return rank_cells(data, 1).steps
     return rank_runs(data) if resolution == "runs" else rank_cells(data)
 
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from fastpsr import checks
 from fastpsr.counts import begin, takes_predictions
-from fastpsr.counts.ranks import RankTable, rank_cells, rank_sums
+from fastpsr.counts.ranks import RankTable, rank_sums, rank_table
 from fastpsr.counts.roc import as_posteriors
 from fastpsr.counts.sums import Sums
 from fastpsr.curves.at_points import AtPoints
@@ -82,7 +82,7 @@ def precision_recall(predictions: Data, *, class_: int | None = None) -> Precisi
     data = one_against_rest(predictions, class_)
     checks.check_binary("a curve of precision", data.n_classes, takes_class=True)
     begin(data)
-    table = rank_cells(data, 1)
+    table = rank_table(data, "positives")
     precision, recall = table.precision_and_recall(_WHAT)
     has_positives = np.append(table.positives > 0.0, True)
     threshold = np.append(table.lowest, np.inf)[has_positives]

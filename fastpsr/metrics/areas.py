@@ -242,6 +242,4 @@ class AveragePrecision(_Area):
         return self.area(rank_table(data, self.resolution))
 
     def area(self, table: RankTable) -> float:
-        precision, recall = table.precision_and_recall("average precision")
-        steps = -np.diff(recall)  # 0 at cells without positives
-        return float(steps @ precision[:-1])
+        return table.average_precision

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fastpsr import checks
-from fastpsr.counts.ranks import RankTable, rank_cells, rank_sums
+from fastpsr.counts.ranks import RankTable, rank_sums, rank_table
 from fastpsr.counts.sums import Sums
 from fastpsr.data import Data
 from fastpsr.interval_rule import AT_A_POINT
@@ -75,7 +75,7 @@ class RecallAtPrecision(PointMetric[RankTable]):
         return [cls(0.5), cls(0.9)]
 
     def total(self, data: Data) -> RankTable:
-        return rank_cells(data, 1)
+        return rank_table(data, "positives")
 
     def sums(self, data: Data) -> Sums:
         return rank_sums(data, "positives")
@@ -96,7 +96,7 @@ class RecallAtPrecision(PointMetric[RankTable]):
         return float(table.lowest[place]) if place < table.lowest.size else table.above_all
 
     def point(self, data: Data) -> OperatingPoint:
-        table = rank_cells(data, 1)
+        table = rank_table(data, "positives")
         place, totals = self._place(table), table.class_totals("precision")
         p_miss = float(table.positives[:place].sum() / totals[1])
         p_fa = float(table.negatives[place:].sum() / totals[0])
