@@ -390,6 +390,11 @@ def as_words(values: object, array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
+def are_words(labels: ArrayLike | None) -> bool:
+    """Whether labels are not numbers."""
+    return labels is not None and as_array("labels", labels, "labels").dtype.kind in "OUS"
+
+
 def is_missing(value: object) -> bool:
     """Return whether a label or an id is missing: None, nan, or pandas' NA."""
     if isinstance(value, float):

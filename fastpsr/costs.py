@@ -302,20 +302,24 @@ def expected_cost(
     *,
     priors: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
     normalized: bool = True,
 ) -> float:
     """Return the mean cost of given decisions.
 
     Parameters
     ----------
-    y_true : array-like of int, shape (N,)
-        True classes, 0 to K-1.
-    decisions : array-like of int, shape (N,)
-        Decisions, 0 to M-1.
+    y_true : array-like, shape (N,)
+        True classes: integers 0 to K-1, or the labels listed in `classes`.
+    decisions : array-like, shape (N,)
+        Decisions: integers 0 to M-1; with `classes`, labels of the decided classes, or where these
+        are words, also integers.
     costs : CostMatrix or array-like, shape (K, M)
     priors : array-like of float, shape (K,), optional
         Class priors; by default the weighted class frequencies.
     sample_weight : array-like of float, shape (N,), optional
+    classes : array-like, shape (K,), optional
+        Labels in the order of the rows of `costs`.
     normalized : bool
         Whether to divide by the cost of the best constant decision (Ferrer and Ramos, 2024,
         section 2.3.1).
@@ -340,13 +344,17 @@ def expected_cost(
     >>> import fastpsr as fp
     >>> fp.expected_cost([0, 0, 1, 1], [0, 1, 1, 1], [[0, 1], [1, 0]])
     0.5
+    >>> fp.expected_cost(["ham", "spam"], ["ham", "ham"], [[0, 9], [1, 0]], classes=["ham", "spam"])
+    1.0
     """
     matrix = CostMatrix.of(costs)
     n_classes, n_decisions = matrix.n_classes, matrix.n_decisions
     row_order_of(y_true=y_true, decisions=decisions, sample_weight=sample_weight)
-    n_samples = checks.read("y_true", y_true, "integers").size
-    y = checks.as_labels("y_true", y_true, n_samples, n_classes)
-    decision_numbers = checks.as_labels("decisions", decisions, n_samples, n_decisions)
+    n_samples = checks.as_array("y_true", y_true, "labels").size
+    y = checks.as_labels("y_true", y_true, n_samples, n_classes, classes, takes_classes=True)
+    if checks.are_words(classes) and not checks.are_words(decisions):
+        classes = None
+    decision_numbers = checks.as_labels("decisions", decisions, n_samples, n_decisions, classes)
     weights = checks.as_weights("sample_weight", sample_weight, n_samples)
     if n_samples == 0 or (weights.size and not weights.any()):
         raise ArgumentError("y_true", "must have a sample of positive weight")

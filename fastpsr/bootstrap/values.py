@@ -45,6 +45,7 @@ _N_READING = 2  # replicates, and subsets, are computed in the same reads
 _BYTES_PER_ROW = 64  # of a replicate that is computed from its samples: weights and scores
 _N_REPORTS = 10  # of progress, at least
 _MOST_GROUPS = 400  # that are left out in turn, if there are more units
+_MOST_ROWS_LEFT_OUT = 10_000_000  # one by one
 
 #: Inputs of intervals, besides the value on the data.
 Input = Literal["replicates", "subsets", "left out", "left out by stratum", "signed errors"]
@@ -240,11 +241,26 @@ def subset_values(jobs: Sequence[Job], units: Units, seed: int) -> Floats:
 def left_out_values(jobs: Sequence[Job], units: Units, seed: int) -> Floats:
     """Return the values of prepared jobs without each unit, (J, 1, G).
 
-    If there are more than 400 units, they are dealt to 400 groups, each with units of all strata.
-    Values are nan where a metric is undefined or infinite.
+    If there are more than 400 units, they are dealt to 400 groups, each with units of all strata,
+    unless the values without each sample follow from one pass. Values are nan where a metric is
+    undefined or infinite.
     """
+    if isinstance(units, RowUnits) and units.clusters is None:
+        without_rows = [_without_each_row(job) for job in jobs]
+        if all(values is not None for values in without_rows):
+            return np.array(without_rows)[:, None]
     n_groups = min(_MOST_GROUPS, int(units.n_in_strata.sum()))
     return _keep_shares(jobs, units, seed, ~np.eye(n_groups, dtype=bool))
+
+
+def _without_each_row(job: Job) -> Floats | None:
+    """Return the values of a job without each row, (n,); None if they take a pass each."""
+    data = job.data
+    if job.subset or not isinstance(data, Predictions) or len(data) > _MOST_ROWS_LEFT_OUT:
+        return None
+    if data.has_weights or data.refit is not None or not isinstance(job.metric, Metric):
+        return None
+    return job.metric.without_each_sample(data)
 
 
 def left_out_by_stratum(jobs: Sequence[Job], units: Units, seed: int) -> Floats:

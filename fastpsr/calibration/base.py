@@ -42,6 +42,8 @@ class Fittable(Options):
     #: Fitted attributes that are maps, or tuples of maps, of numbers and of None.
     fitted_nested: ClassVar[tuple[str, ...]] = ()
     domain_: Kind
+    #: Labels of the classes of the training data, if they had any.
+    class_names_: tuple[str, ...] | None = None
 
     @property
     def name(self) -> str:
@@ -97,7 +99,7 @@ class Fittable(Options):
     def __sklearn_clone__(self) -> Self:
         """Return an unfitted copy, for ``sklearn.base.clone``."""
         copied = copy.copy(self)
-        for name in (*self.fitted_names, "domain_"):
+        for name in (*self.fitted_names, "domain_", "class_names_"):
             copied.__dict__.pop(name, None)
         return copied
 
@@ -202,7 +204,7 @@ class Calibrator(Fittable, ABC):
             raise ArgumentError(
                 "priors", f"must be positive to fit a calibrator, not {priors.tolist()}"
             )
-        require_weights(data.class_weights, data.kind)
+        require_weights(data)
 
     def fit(self, predictions: Data, *arrays: Any) -> Self:
         """Return a copy fitted to labeled predictions, in memory or in parts.
@@ -238,7 +240,8 @@ class Calibrator(Fittable, ABC):
         """Return a fitted copy; `start` is a fit to similar data, or None."""
         self.check_accepts(data)
         self.require_classes(data)
-        return self.with_fitted(data.kind, self._fit_data(data, start))
+        fitted = {**self._fit_data(data, start), "class_names_": data.class_names}
+        return self.with_fitted(data.kind, fitted)
 
     def transform(self, predictions: Data) -> Any:
         """Return calibrated predictions of the same samples; labels are not needed.
@@ -260,6 +263,10 @@ class Calibrator(Fittable, ABC):
                 f"not {predictions.kind}",
             )
         Calibrator.check_classes(self, predictions.n_classes)  # transforming needs less than a fit
+        names, expected = predictions.class_names, self.class_names_
+        if names != expected and names is not None and expected is not None:
+            rule = f"must have the classes {self.name} was fitted to, {expected}, not {names}"
+            raise ArgumentError("predictions", rule)
         return mapped(predictions, Apply(self))
 
     # Computations that some calibrators can do faster than with separate fits
@@ -405,13 +412,15 @@ def output_kind(kind: Kind) -> Kind:
     return "posteriors" if kind == "posteriors" else "likelihoods"
 
 
-def require_weights(class_weights: Floats, kind: Kind) -> None:
-    """Raise unless every class has weight."""
-    absent = np.flatnonzero(class_weights == 0.0)
+def require_weights(data: Data, class_weights: Floats | None = None) -> None:
+    """Raise unless every class has weight, in all data or in training data of these totals."""
+    weights = data.class_weights if class_weights is None else class_weights
+    absent = np.flatnonzero(weights == 0.0)
     if absent.size:
-        has_remedy = class_weights.size > 2 and kind == "posteriors"
+        has_remedy = weights.size > 2 and data.kind == "posteriors"
         remedy = "TemperatureScaling() can do without" if has_remedy else ""
-        rule = f"needs samples of every class, but class {absent[0]} has none of positive weight"
+        missing = data.class_name(absent[0])
+        rule = f"needs samples of every class, but {missing} has none of positive weight"
         raise ArgumentError("scores", rule, None, remedy, name="a calibrator")
 
 
@@ -426,9 +435,10 @@ def check_training_set(data: Data, folds: Folds, number: int, class_weights: Flo
     absent = np.flatnonzero((class_weights == 0.0) & (data.class_weights > 0.0))
     if absent.size and (data.n_classes == 2 or data.kind != "posteriors"):
         out = folds.served[folds.served[:, 0] == number, 1]
+        missing = data.class_name(absent[0])
         raise ArgumentError(
             "folds",
-            f"must leave samples of every class to train on, but all of class {absent[0]} are "
+            f"must leave samples of every class to train on, but all of {missing} are "
             f"in fold {out[0]}, or with its groups",
             remedy="use other folds or groups",
         )

@@ -100,7 +100,7 @@ def elub(predictions: Data) -> LLRBounds:
         )
     data = predictions
     begin(data)
-    require_weights(data.class_weights, data.kind)
+    require_weights(data)
     table = distinct_scores(data, "ELUB")
     counts = count(ClassCounts(2).over(data))
     scores, negatives, positives = table.lowest, table.negatives, table.positives

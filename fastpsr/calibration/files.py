@@ -59,6 +59,8 @@ def write_calibrator(
         name = type(calibrator).__name__
         raise ArgumentError("calibrator", "must be fitted before it is saved", name=name)
     content = {"format": _FORMAT, **_content(calibrator)}
+    if calibrator.class_names_ is not None:
+        content["classes"] = [*calibrator.class_names_]
     if scales:
         content["scores_are"] = [*scales]
     write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
@@ -139,6 +141,8 @@ def _calibrator(content: Any) -> Fittable:
         object.__setattr__(calibrator, key, value)
     checks.check_choice("domain", content["domain"], ("posteriors", "likelihoods", "raw scores"))
     object.__setattr__(calibrator, "domain_", content["domain"])
+    if content.get("classes"):
+        object.__setattr__(calibrator, "class_names_", tuple(map(str, content["classes"])))
     calibrator.check_fitted()
     return calibrator
 

@@ -335,8 +335,8 @@ def deal_samples(data: Data, n_folds: int, seed: int) -> Folds:
                 remedy += f", or fit TemperatureScaling() to the folds of samples, {of_samples}"
         raise ArgumentError(
             "folds",
-            f"must not outnumber the samples of any class: class {fewest} has {sizes[fewest]}, "
-            f"folds is {n_folds}",
+            f"must not outnumber the samples of any class: {data.class_name(fewest)} has "
+            f"{sizes[fewest]}, folds is {n_folds}",
             remedy=remedy,
         )
     # each class starts at the fold after the end of the previous class, so that sizes are balanced

@@ -166,7 +166,7 @@ def fit_fusions(stack: Stack, folds: Folds, prior: float) -> FusionFits:
         Without samples of every class to train on, or where there is no optimum; for parts that
         exceed the memory budget.
     """
-    require_weights(stack.first.class_weights, stack.first.kind)
+    require_weights(stack.first)
     table = held_columns(stack, folds)
     rows = LinearRows.of(
         table.columns, table.y, table.weights, table.fold_of_row, folds.n_folds, stack.n_classes,

@@ -138,7 +138,7 @@ def _check_optimum(
 ) -> None:
     """Raise where a fit to a training set, with weights of classes and margins, has no optimum."""
     if needs_every_class(data, with_bias=with_bias):
-        require_weights(of_classes, data.kind)
+        require_weights(data, of_classes)
     check_margins(least, most, data.n_classes, with_bias=with_bias)
 
 

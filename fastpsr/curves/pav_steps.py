@@ -74,7 +74,7 @@ class PavSteps(Result):
 
 
 @takes_predictions
-def pav_steps(predictions: Data, *, class_: int | None = None) -> PavSteps:
+def pav_steps(predictions: Data, *, class_: int | str | None = None) -> PavSteps:
     """Return the steps of the isotonic fit to binary predictions.
 
     Parameters

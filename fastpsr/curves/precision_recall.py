@@ -48,7 +48,7 @@ class PrecisionRecall(Result):
 
 
 @takes_predictions
-def precision_recall(predictions: Data, *, class_: int | None = None) -> PrecisionRecall:
+def precision_recall(predictions: Data, *, class_: int | str | None = None) -> PrecisionRecall:
     """Return precision and recall of binary predictions at all thresholds.
 
     Parameters

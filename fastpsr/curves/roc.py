@@ -78,7 +78,7 @@ class Roc(Result):
 
 
 @takes_predictions
-def roc(predictions: Data, *, class_: int | None = None) -> Roc:
+def roc(predictions: Data, *, class_: int | str | None = None) -> Roc:
     """Return the ROC of binary predictions, with its convex hull.
 
     Parameters

@@ -48,6 +48,7 @@ class LabeledData(Remembering, ABC):
     kind: Kind
     n_classes: int
     given_priors: Floats | None  #: The priors passed by the caller, or None.
+    class_names: tuple[str, ...] | None = None  #: Labels of the classes, if the caller named them.
     #: Returns the scores at other weights (N,), where these depend on them; see `with_refit`.
     refit: Callable[[Floats], Floats] | None = None
 
@@ -126,6 +127,11 @@ class LabeledData(Remembering, ABC):
         rows = [("kind", self.kind), ("classes", self.n_classes), ("priors", priors)]
         return table(type(self).__name__, ("attribute", "value"), [*rows, *self._shown()])
 
+    def class_name(self, class_: int) -> str:
+        """Return a class in words, by its label or its number."""
+        label = class_ if self.class_names is None else repr(self.class_names[class_])
+        return f"class {label}"
+
     def require_samples(self) -> None:
         """Raise if no sample has positive weight."""
         if not self.class_sizes.any():
@@ -151,7 +157,7 @@ def log_prior_ratio(data: LabeledData, priors: Floats) -> float:
     """Return the log-odds of class 1 at priors of data."""
     if not priors.all():
         k = int(priors.argmin())
-        why = "" if data.given_priors is not None else f": class {k} has no weight"
+        why = "" if data.given_priors is not None else f": {data.class_name(k)} has no weight"
         raise ArgumentError(
             "priors",
             "must be positive to turn likelihoods into posteriors or back, not "

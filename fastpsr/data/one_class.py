@@ -1,5 +1,6 @@
 """Predictions of several classes as binary predictions of one class against the rest."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,17 +16,32 @@ Floats = NDArray[np.float64]
 _TINY = 1e-290  # sums below it lose digits
 
 
-def check_class(class_: object, *, rule: str = "") -> None:
-    """Raise unless a class is a number of at least 0; `rule` names other accepted values."""
+def check_class(class_: object) -> None:
+    """Raise unless a class is a label or a number of at least 0."""
+    if not isinstance(class_, str):
+        checks.check_integer("class_", class_, 0)
+
+
+def class_number(data: Data, class_: int | str, means: Sequence[str] = ()) -> int:
+    """Return the number of a class, given as a label or a number; `means` are other choices."""
     if isinstance(class_, str):
-        rule = f"must be {rule}a class's number, 0 to K-1, not {class_!r}"
-        remedy = f"pass its place in the list of classes, class_=classes.index({class_!r})"
+        labels = data.class_names or ()
+        if class_ in labels:
+            return labels.index(class_)
+        choices = [*map(repr, (*means, *labels)), f"a class's number, 0 to {data.n_classes - 1}"]
+        remedy = "" if labels else "name the classes of the predictions, classes=[...]"
+        rule = f"must be {' or '.join(choices)}, not {class_!r}"
         raise ArgumentError("class_", rule, remedy=remedy)
-    checks.check_integer("class_", class_, 0)
+    check_class(class_)
+    if class_ >= data.n_classes:
+        raise ArgumentError("class_", f"must be below {data.n_classes}, not {class_}")
+    return int(class_)
 
 
-def one_against_rest(data: Data, class_: int | None) -> Data:
+def one_against_rest(data: Data, class_: int | str | None) -> Data:
     """Return the log-odds of a class against the rest; binary data without `class_` as they are.
+
+    The class is a label or a number.
 
     Given priors are worked into the weights: that of the class stays, and those of the others keep
     their ratios.
@@ -37,13 +53,11 @@ def one_against_rest(data: Data, class_: int | None) -> Data:
     """
     if class_ is None:
         return data
-    check_class(class_)
-    if class_ >= data.n_classes:
-        raise ArgumentError("class_", f"must be below {data.n_classes}, not {class_}")
-    if data.n_classes == 2 and class_ == 1:
+    number = class_number(data, class_)
+    if data.n_classes == 2 and number == 1:
         return data
     data.require_posteriors("one class against the rest")
-    binary: Data = mapped(data, _OneAgainstRest(int(class_)))
+    binary: Data = mapped(data, _OneAgainstRest(number))
     return binary
 
 

@@ -28,6 +28,7 @@ class PartitionedPredictions(LabeledData):
     ----------
     kind : {"posteriors", "likelihoods", "raw scores"}
     n_classes : int
+    class_names : tuple of str, length K, or None
     n_parts : int
     given_priors : ndarray of float64, shape (K,), or None
 
@@ -56,6 +57,8 @@ class PartitionedPredictions(LabeledData):
         before_it: Any = source if parent is None else parent
         self.n_classes: int = before_it.n_classes
         self.given_priors: Floats | None = before_it.given_priors
+        has_other_classes = transform is not None and transform.n_classes
+        self.class_names = None if has_other_classes else before_it.class_names
         if transform is not None:
             self.n_classes = transform.n_classes or self.n_classes
             self.given_priors = self.given_priors if transform.keeps_priors else None

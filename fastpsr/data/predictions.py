@@ -11,7 +11,13 @@ from fastpsr.data.labeled import KINDS, Floats, Kind, ScoredLabels, ScoreKind
 from fastpsr.data.logits import Logits
 from fastpsr.data.suspicion import look_at_logits
 from fastpsr.errors import ArgumentError
-from fastpsr.frames import names_of, require_class_order, row_order_of
+from fastpsr.frames import (
+    are_class_names,
+    class_names_of,
+    names_of,
+    require_class_order,
+    row_order_of,
+)
 from fastpsr.options import with_hints
 
 
@@ -32,6 +38,9 @@ class Predictions(ScoredLabels):
         True classes, 0 to K-1; None for unlabeled data.
     sample_weight : ndarray of float64, shape (N,), or None
         Weights; None if all samples have the same weight. Samples of weight 0 are ignored.
+    class_names : tuple of str, length K, or None
+        Labels of the classes: those listed in `classes`, or names of the columns of a data frame.
+        Tables, figures and messages show them; ``class_="malignant"`` selects one.
     columns : mapping of str to ndarray of shape (N,)
         Columns beside the scores, such as ids of speakers: those that a constructor was given.
         Subsets and calibrated predictions have them, too.
@@ -96,6 +105,7 @@ class Predictions(ScoredLabels):
             K numbers of its dtype. Metrics use rows divided by their sum, except the expected
             calibration error, which bins the values as given. Values outside [0, 1] by no more
             than this tolerance are set to 0 or 1. Columns of a data frame are taken in their order;
+            their names are the classes if `y_true` has labels in words and there are no `classes`;
             an error is raised if they have the names of the classes in another order.
         priors : array-like of float, shape (K,), optional
             Class priors of the evaluation; by default the class frequencies.
@@ -376,7 +386,10 @@ class Predictions(ScoredLabels):
         """Check scores, called `name` in messages, and make predictions of them."""
         if kind in ("posteriors", "log-posteriors"):
             checks.require_one_label("y_true", y_true)
-        require_class_order(name, names_of(scores), classes)
+        names = names_of(scores)
+        if classes is None and are_class_names(names) and checks.are_words(y_true):
+            classes = names
+        require_class_order(name, names, classes)
         order = row_order_of(**{"y_true": y_true, name: scores, "sample_weight": sample_weight})
         low = checks.as_floor(floor)
         if kind == "posteriors":
@@ -395,6 +408,7 @@ class Predictions(ScoredLabels):
         is_given = kind == "posteriors"
         new = cls._make(y_true, kind, values, priors, sample_weight, classes, given=is_given)
         new.row_order = order
+        new.class_names = class_names_of(classes, names, new.n_classes)
         if columns is not None:
             new.columns = Columns.of(columns, len(new), order)
         return new
@@ -503,8 +517,8 @@ class Predictions(ScoredLabels):
 
 
 _FOR_USERS = {
-    "as_llrs", "balanced_weights", "class_sizes", "class_weights", "columns", "from_llrs",
-    "from_log_likelihoods", "from_log_posteriors", "from_logits", "from_posteriors",
+    "as_llrs", "balanced_weights", "class_names", "class_sizes", "class_weights", "columns",
+    "from_llrs", "from_log_likelihoods", "from_log_posteriors", "from_logits", "from_posteriors",
     "from_raw_scores", "from_target_nontarget", "given_priors", "kind", "labels", "llrs",
     "log_odds", "log_posteriors", "n_classes", "of", "positive_posteriors", "posteriors",
     "priors", "sample_weight", "scores", "y_true",

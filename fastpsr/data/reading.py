@@ -240,9 +240,9 @@ def _check_part(source: Any, predictions: Predictions, reads: frozenset[str]) ->
     """Raise unless a part is of the kind that the others are, with the columns that are read."""
     if predictions.y_true is None and len(predictions):
         raise ArgumentError("y_true", "must be given in every part")
-    for name in ("kind", "n_classes"):
+    for name in ("kind", "n_classes", "class_names"):
         value, wanted = getattr(predictions, name), getattr(source, name)
-        if value != wanted:
+        if value != wanted and value is not None:  # as of classes without names
             raise ArgumentError("parts", f"must agree in {name}: {wanted} and {value}")
     if not same_priors(source.given_priors, predictions.given_priors):
         raise ArgumentError("priors", "must be the same in all parts")

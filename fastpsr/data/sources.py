@@ -23,6 +23,7 @@ class Source(ABC):
     kind: Kind
     n_classes: int
     given_priors: Floats | None
+    class_names: tuple[str, ...] | None = None
     n_parts: int
     n_rows: int | None = None  #: Where it is known without reading.
     #: Names of the columns that parts have; None where only reading can tell.
@@ -87,7 +88,7 @@ class Given(Source):
         with naming(self, 0):
             first = self.build(self.load(0, ROWS), ROWS)
         self.kind, self.n_classes = first.kind, first.n_classes
-        self.given_priors = first.given_priors
+        self.given_priors, self.class_names = first.given_priors, first.class_names
         self.columns = self.kept_columns = frozenset(first.columns)
 
     def name_of(self, number: int) -> str:

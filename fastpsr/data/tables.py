@@ -14,7 +14,7 @@ from fastpsr.data.labeled import KINDS, Floats, ScoreKind
 from fastpsr.data.predictions import Predictions, check_options
 from fastpsr.data.sources import Source
 from fastpsr.errors import ArgumentError
-from fastpsr.frames import require_class_order
+from fastpsr.frames import class_names_of, require_class_order
 from fastpsr.options import with_hints
 
 Names = str | Sequence[str]
@@ -140,6 +140,7 @@ class TableSource(Source):
             self.n_classes = self._row_length()
         if classes is not None and len(classes) != self.n_classes:
             raise ArgumentError("classes", f"must list {self.n_classes} labels, not {len(classes)}")
+        self.class_names = class_names_of(classes, self._names, self.n_classes)
         self.given_priors: Floats | None = columns.options.get("priors")
         if self.given_priors is not None:
             self.given_priors = checks.as_priors("priors", self.given_priors, self.n_classes)
@@ -174,9 +175,11 @@ class TableSource(Source):
         columns = Columns({name: _Ids(loaded[name]) for name in sorted(named | of_others)})
         scores = self._scores(loaded) if "scores" in reads else None
         try:
-            return self._predictions(y, scores, weights).with_columns(columns)
+            predictions = self._predictions(y, scores, weights).with_columns(columns)
         except ArgumentError as error:
             raise self._by_column(error) from None
+        predictions.class_names = self.class_names
+        return predictions
 
     def _predictions(self, y: NDArray[Any], scores: Any, weights: Any) -> Predictions:
         if scores is None:

@@ -155,7 +155,7 @@ class NestedChoice:
     ) -> None:
         begin(data)
         if not data.class_weights.all():
-            require_weights(data.class_weights, data.kind)
+            require_weights(data)
         folds = train.folds_of(data).nested()
         self._choices = partial(Choices.of, rule, folds, data.given_priors)
         tables = [

@@ -1,10 +1,10 @@
 """Areas under curves of ranks: of the ROC, whole or partial, and of precision over recall."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,8 +12,8 @@ from fastpsr import checks
 from fastpsr.counts import begin
 from fastpsr.counts.ranks import RankTable, Resolution, rank_area, rank_sums, rank_table
 from fastpsr.counts.sums import Sums
-from fastpsr.data import Data
-from fastpsr.data.one_class import check_class, one_against_one, one_against_rest
+from fastpsr.data import Data, Floats, Predictions
+from fastpsr.data.one_class import check_class, class_number, one_against_one, one_against_rest
 from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import IntervalRule
 from fastpsr.metrics.base import Metric
@@ -36,10 +36,8 @@ class _Area(RankMetric[Weighted | RankTable]):
     interval_rule = IntervalRule("jackknife", "jackknife", "logit", spread="halves")
 
     def _check_class(self) -> None:
-        if isinstance(self.class_, str) and self.class_ in self.means:
-            return
         if self.class_ is not None:
-            check_class(self.class_, rule=" or ".join(map(repr, self.means)) + " or ")
+            check_class(self.class_)
 
     @abstractmethod
     def area_of(self, data: Data) -> float:
@@ -61,7 +59,7 @@ class _Area(RankMetric[Weighted | RankTable]):
         for k, binary, weight in self._binary(data):
             begin(binary)
             if not binary.class_weights[1]:
-                raise self._absent(k)
+                raise self._absent(data, k)
             areas.append((self.area_of(binary), weight))
         return areas
 
@@ -70,19 +68,21 @@ class _Area(RankMetric[Weighted | RankTable]):
         if self.class_ == "ovo":
             absent = np.flatnonzero(data.class_weights == 0.0)
             if absent.size:
-                raise self._absent(absent[0])
+                raise self._absent(data, absent[0])
             for k, rival in permutations(range(data.n_classes), 2):
                 yield k, one_against_one(data, k, rival), 1.0
             return
-        classes: Any = range(data.n_classes) if self.class_ in self.means else [self.class_]
+        classes: Iterable[int] = range(data.n_classes)
+        if self.class_ is not None and self.class_ not in self.means:
+            classes = [class_number(data, self.class_, self.means)]
         for k in classes:
             weight = float(data.priors[k]) if self.class_ == "weighted" else 1.0
             yield k, one_against_rest(data, k), weight
 
-    def _absent(self, k: Any) -> ArgumentError:
+    def _absent(self, data: Data, k: int) -> ArgumentError:
         """Return the error of a class without samples."""
         remedy = f"take classes that occur one by one, {type(self).__name__}(class_=c)"
-        rule = f"must have samples of class {k} for {self.label}, but none has weight"
+        rule = f"must have samples of {data.class_name(k)} for {self.label}, but none has weight"
         return ArgumentError("y_true", rule, remedy=remedy)
 
     def finish(self, summary: Weighted | RankTable) -> float:
@@ -100,10 +100,10 @@ class AUC(_Area):
 
     Parameters
     ----------
-    class_ : int, "macro", "weighted" or "ovo", optional
-        For more than two classes: the positive class, 0 to K-1, scored by the log-odds of its
-        posterior; "macro", the unweighted mean over all classes; "weighted", their mean at the
-        priors; or "ovo", one against one, the mean over all ordered
+    class_ : int or str, optional
+        For more than two classes: the positive class, by its number, 0 to K-1, or its label,
+        scored by the log-odds of its posterior; "macro", the unweighted mean over all classes;
+        "weighted", their mean at the priors; or "ovo", one against one, the mean over all ordered
         pairs of classes of the area of the first one's posterior among samples of both.
     max_fpr, max_fnr : float, optional
         Only one of them, above 0 and at most 1: the area at false-positive rates up to `max_fpr`,
@@ -143,7 +143,7 @@ class AUC(_Area):
     (0.75, 0.6666666666666666)
     """
 
-    class_: int | Literal["macro", "weighted", "ovo"] | None = None
+    class_: int | str | None = None
     max_fpr: float | None = None
     max_fnr: float | None = None
 
@@ -167,6 +167,20 @@ class AUC(_Area):
         parts = [] if self.class_ is None else [str(self.class_)]
         parts += [f"{name}<={limit:g}" for name, limit in limits.items() if limit is not None]
         return f"AUC({', '.join(parts)})" if parts else "AUC"
+
+    def without_each_sample(self, data: Predictions) -> Floats | None:
+        if (self.class_, self.max_fpr, self.max_fnr) != (None, None, None):
+            return None
+        scores, is_target = data.scores, data.labels == 1
+        targets, nontargets = scores[is_target], scores[~is_target]
+        pairs_won = np.empty(len(data))  # pairs of a sample in which the target scores above
+        pairs_won[is_target] = _ranks_among(nontargets, targets)
+        pairs_won[~is_target] = targets.size - _ranks_among(targets, nontargets)
+        others_of_class = np.where(is_target, targets.size - 1, nontargets.size - 1)
+        others = np.where(is_target, nontargets.size, targets.size)
+        with np.errstate(invalid="ignore"):  # nan without a target or a non-target
+            areas = (pairs_won[is_target].sum() - pairs_won) / (others_of_class * others)
+        return np.asarray(areas)
 
     @classmethod
     def examples(cls, data: Data) -> list[Metric[Any]]:
@@ -225,7 +239,7 @@ class AveragePrecision(_Area):
     0.8333
     """
 
-    class_: int | Literal["macro", "weighted"] | None = None
+    class_: int | str | None = None
 
     means: ClassVar[tuple[Any, ...]] = ("macro", "weighted")
     resolution = "positives"
@@ -243,3 +257,10 @@ class AveragePrecision(_Area):
 
     def area(self, table: RankTable) -> float:
         return table.average_precision
+
+
+def _ranks_among(scores: Floats, values: Floats) -> Floats:
+    """Return how many scores lie below each value; equal ones count half."""
+    ordered = np.sort(scores)
+    n_below, n_up_to = (np.searchsorted(ordered, values, side) for side in ("left", "right"))
+    return np.asarray(0.5 * (n_below + n_up_to))

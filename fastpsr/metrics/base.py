@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from fastpsr.counts import begin, count, one_call
 from fastpsr.counts.sums import Sums
-from fastpsr.data import Data, Part, PartitionedPredictions, Predictions
+from fastpsr.data import Data, Floats, Part, PartitionedPredictions, Predictions
 from fastpsr.data.steps import Step
 from fastpsr.data.suspicion import look_at_llrs
 from fastpsr.errors import ArgumentError
@@ -139,6 +139,10 @@ class Metric(Statistic[Summary, float]):
             return super().total(data)
         summary: Summary = count(_Summarize(self).over(data))
         return summary
+
+    def without_each_sample(self, data: Predictions) -> Floats | None:
+        """Return the values without each sample, (N,), where one pass gives all; else None."""
+        return None
 
     def on_rows(self, data: Data, rows: Any) -> "Metric[Summary]":
         """Return the metric for the rows selected by an index, if it holds one id per row."""

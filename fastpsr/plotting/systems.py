@@ -17,7 +17,7 @@ On = Literal["class", "confidence"]
 Spoof = ArrayLike | Mapping[str, ArrayLike] | None
 
 
-def as_mapping(systems: Any, class_: int | None = None) -> dict[str, Any]:
+def as_mapping(systems: Any, class_: int | str | None = None) -> dict[str, Any]:
     """Return systems by name; a single one has no name.
 
     With `class_`, predictions are of that class against the rest.

@@ -139,8 +139,11 @@ CASES = [
      "fp.Predictions.from_posteriors(Y, np.stack(list(LISTS)))"),
     ("take classes that occur one by one, AUC(class_=c)",
      "fp.AUC('macro')(FOUR[FOUR.y_true != 2])", "fp.AUC(class_=3)(FOUR[FOUR.y_true != 2])"),
-    ("class_=classes.index('dog')",
-     "fp.AUC(class_='dog')(FOUR)", "fp.AUC(class_=ANIMALS.index('dog'))(FOUR)"),
+    ("name the classes of the predictions, classes=[...]",
+     "fp.AUC(class_='dog')(FOUR)",
+     "fp.AUC(class_='dog')("
+     "fp.Predictions.from_posteriors(np.array(ANIMALS)[FOUR.y_true], FOUR.posteriors, "
+     "classes=ANIMALS))"),
     ("several systems are a dict of names for fp.evaluate",
      "fp.evaluate([DATA, DATA[::-1]])", "fp.evaluate({'a': DATA, 'b': DATA[::-1]})"),
     ("pass lambda p: share(p.y_true, p.positive_posteriors, sample_weight=p.sample_weight)",

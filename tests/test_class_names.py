@@ -1,0 +1,103 @@
+"""Classes keep the labels that the caller gave them, from the constructor to files and messages."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import fastpsr as fp
+
+NAMES = ["cat", "dog", "eel"]
+RNG = np.random.default_rng(5)
+Y = RNG.integers(0, 3, 300)
+Q = RNG.dirichlet(np.ones(3) + 4 * np.eye(3)[0], 300)
+WORDS = np.array(NAMES)[Y]
+DATA = fp.Predictions.from_posteriors(WORDS, Q, classes=NAMES)
+ERRORS = 1.0 - np.eye(3)
+
+
+@pytest.mark.parametrize(
+    ("y", "q", "classes", "names"),
+    [
+        (WORDS, Q, NAMES, tuple(NAMES)),
+        (WORDS, pl.DataFrame(Q, NAMES), None, tuple(NAMES)),
+        (Y, pl.DataFrame(Q, NAMES), None, tuple(NAMES)),
+        (Y + 5, Q, [5, 6, 7], ("5", "6", "7")),
+        (Y, Q, [0, 1, 2], None),
+        (Y, pl.DataFrame(Q, ["q0", "q1", "q2"]), None, None),
+        (Y, Q, None, None),
+    ],
+)
+def test_names_come_from_classes_or_from_columns(y, q, classes, names):
+    data = fp.Predictions.from_posteriors(y, q, classes=classes)
+    assert data.class_names == names
+    assert np.array_equal(data.y_true, Y)
+
+
+def test_words_without_names_are_still_refused():
+    with pytest.raises(ValueError, match="y_true"):
+        fp.Predictions.from_posteriors(WORDS, Q)
+    with pytest.raises(ValueError, match="'fox'"):
+        fp.Predictions.from_posteriors(WORDS, pl.DataFrame(Q, ["cat", "dog", "fox"]))
+
+
+@pytest.mark.parametrize("metric", [fp.AUC, fp.AveragePrecision])
+def test_metrics_take_a_class_by_its_label_in_memory_and_in_parts(metric):
+    parts = fp.from_parts([DATA[:100], DATA[100:]])
+    assert metric("dog")(DATA) == metric("dog")(parts) == metric(1)(DATA)
+    assert metric("dog").label == f"{metric().label}(dog)"
+    assert fp.roc(DATA, class_="eel").threshold.size == fp.roc(DATA, class_=2).threshold.size
+    with pytest.raises(ValueError, match=r"class_ must be 'macro'.*'dog'.*0 to 2, not 'fox'"):
+        metric("fox")(DATA)
+
+
+def test_subsets_calibrated_predictions_and_parts_keep_names():
+    calibrator = fp.TemperatureScaling().fit(DATA)
+    parts = fp.from_parts([DATA[:100], DATA[100:]])
+    for data in (DATA[::2], calibrator.transform(DATA), parts, parts.compute()):
+        assert data.class_names == tuple(NAMES)
+
+
+def test_parquet_files_name_classes(tmp_path):
+    table = pl.DataFrame(Q, ["p", "q", "r"]).with_columns(animal=pl.Series(WORDS))
+    table.write_parquet(tmp_path / "t.parquet")
+    data = fp.scan_parquet(
+        tmp_path / "t.parquet", y_true="animal", posteriors=["p", "q", "r"], classes=NAMES
+    )
+    assert data.class_names == data.compute().class_names == tuple(NAMES)
+
+
+def test_parts_of_other_classes_are_refused():
+    other = fp.Predictions.from_posteriors(WORDS, Q, classes=["dog", "cat", "eel"])
+    with pytest.raises(ValueError, match="agree in class_names"):
+        fp.CrossEntropy()(fp.from_parts([DATA, other]))
+
+
+def test_messages_name_the_class():
+    without_dogs = DATA[DATA.y_true != 1]
+    with pytest.raises(ValueError, match="samples of class 'dog' for AUC"):
+        fp.AUC("macro")(without_dogs)
+    with pytest.raises(ValueError, match="every class, but class 'dog' has none"):
+        fp.DirectionPreserving().fit(without_dogs)
+
+
+def test_saved_calibrators_know_their_classes(tmp_path):
+    fp.save_calibrator(fp.TemperatureScaling().fit(DATA), tmp_path / "c.json")
+    calibrator = fp.load_calibrator(tmp_path / "c.json")
+    assert np.array_equal(
+        calibrator.transform(DATA).posteriors,
+        calibrator.transform(fp.Predictions.from_posteriors(None, Q)).posteriors,
+    )
+    swapped = fp.Predictions.from_posteriors(None, Q, classes=["dog", "cat", "eel"])
+    with pytest.raises(ValueError, match=r"\('cat', 'dog', 'eel'\), not \('dog', 'cat', 'eel'\)"):
+        calibrator.transform(swapped)
+
+
+def test_expected_cost_takes_labels():
+    decisions = fp.bayes_decisions(DATA, ERRORS)
+    expected = fp.expected_cost(Y, decisions, ERRORS)
+    named = np.array(NAMES)[decisions]
+    assert fp.expected_cost(WORDS, named, ERRORS, classes=NAMES) == expected
+    assert fp.expected_cost(WORDS, decisions, ERRORS, classes=NAMES) == expected
+    assert fp.expected_cost(Y + 5, decisions + 5, ERRORS, classes=[5, 6, 7]) == expected
+    with pytest.raises(ValueError, match="decisions"):
+        fp.expected_cost(WORDS, ["fox"] * 300, ERRORS, classes=NAMES)
