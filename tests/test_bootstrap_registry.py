@@ -78,7 +78,7 @@ def documented(metric, scheme):
             return "jackknife"
         if isinstance(of_point, (fp.EER, fp.MissRate, fp.FalseAlarmRate, fp.RecallAtPrecision)):
             return "subsampling"
-    optimized = isinstance(metric, (fp.MinDCF, fp.MinADCF, fp.MinCllr))
+    optimized = isinstance(metric, (fp.MinDCF, fp.MinADCF, fp.MinTDCF, fp.MinCllr))
     is_hull = isinstance(of_point, fp.EER) and of_point.definition == "hull"
     if optimized or is_hull or isinstance(train, fp.TrainOnTest):
         return "subsampling"

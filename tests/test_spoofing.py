@@ -148,3 +148,59 @@ def test_groups_whose_own_trials_have_no_weight_are_as_if_absent(in_parts):
 def test_invalid_groups_that_share_targets(data, ids, argument):
     with refuses(argument):
         fp.evaluate(data, by={"a": fp.SharedTargets(ids)})
+
+
+def tandem_cost(
+    bonafide, spoofed, rates, p_nontarget=0.0095, p_spoof=0.05, costs=(1.0, 10.0, 10.0)
+):
+    """t-DCF at all thresholds one by one, by the formulas of Kinnunen et al. (2020)."""
+    p_target, (c_miss, c_fa, c_fa_spoof) = 1.0 - p_nontarget - p_spoof, costs
+    c_0 = p_target * c_miss * rates[0] + p_nontarget * c_fa * rates[1]
+    c_1 = p_target * c_miss - c_0
+    c_2 = p_spoof * c_fa_spoof * rates[2]
+    thresholds = [*bonafide, *spoofed, np.inf]
+    least = min(c_1 * np.mean(bonafide < t) + c_2 * np.mean(spoofed >= t) for t in thresholds)
+    return (c_0 + least) / (c_0 + min(c_1, c_2))
+
+
+@pytest.mark.parametrize("digits", [0, 1, 15])
+@pytest.mark.parametrize("rates", [(0.02, 0.03, 0.4), (0.0, 0.0, 1.0), (0.3, 0.2, 0.01)])
+def test_tandem_costs_are_those_of_their_formula(rates, digits):
+    rng = np.random.default_rng(8)
+    bonafide, spoofed = (np.round(rng.normal(m, 1.0, n), digits) for m, n in ((1, 60), (-1, 80)))
+    data = fp.Predictions.from_target_nontarget(bonafide, spoofed)
+    expected = tandem_cost(bonafide, spoofed, rates)
+    assert fp.MinTDCF(*rates)(data) == pytest.approx(expected, rel=1e-12)
+    other = (0.2, 0.3, (2.0, 1.0, 5.0))
+    expected = tandem_cost(bonafide, spoofed, rates, *other)
+    assert fp.MinTDCF(*rates, *other[:2], *other[2])(data) == pytest.approx(expected, rel=1e-12)
+    assert fp.MinTDCF(*rates)(fp.Predictions.from_llrs([0, 1], [0.0, 0.0])) == 1.0
+
+
+def test_tandem_rates_are_those_at_the_eer_threshold():
+    rng = np.random.default_rng(9)
+    kind = rng.integers(0, 3, 400)  # 2 for targets, 1 for spoofed trials
+    scores = rng.normal(size=400) + kind
+    data = fp.Predictions.from_raw_scores(kind == 2, scores, columns={"spoof": kind == 1})
+    point = fp.EER("nearest").operating_point(data[kind != 1])
+    rates = [np.mean(scores[kind == 2] < point.threshold)]
+    rates += [np.mean(scores[kind == k] >= point.threshold) for k in (0, 1)]
+    for spoof in ("spoof", kind == 1):
+        metric = fp.MinTDCF.behind(data, spoof, c_fa=5.0)
+        assert (metric.p_miss, metric.p_fa, metric.p_fa_spoof) == pytest.approx(tuple(rates))
+        assert metric.c_fa == 5.0
+    with pytest.raises(ValueError, match="spoof must mark a trial"):
+        fp.MinTDCF.behind(data, np.zeros(400, bool))
+
+
+@pytest.mark.parametrize(
+    ("rates", "words"),
+    [
+        ((0.99, 1.0, 0.5), "p_miss must be less, with p_fa"),
+        ((0.1, 0.1, 0.0), "p_fa_spoof must be positive"),
+        ((0.1, 1.1, 0.5), "p_fa must lie in 0 to 1, not 1.1"),
+    ],
+)
+def test_tandem_rates_that_leave_nothing_to_decide_are_refused(rates, words):
+    with pytest.raises(ValueError, match=words):
+        fp.MinTDCF(*rates)

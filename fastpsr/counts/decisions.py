@@ -120,6 +120,7 @@ def llrs_of(predictions: Predictions) -> Floats:
 
 
 _KINDS = ("non-targets", "spoofed trials", "targets")  # kinds of a class are consecutive
+SPOOFED = 1  #: Index of spoofed trials among these.
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +185,7 @@ class KindSums(Sums):
         """Return the place of each score, (n,)."""
 
     def groups(self, part: Part, *companions: Part) -> NDArray[Any]:
-        groups = _kinds(part, self.spoof).astype(index_type(self.n_groups))
+        groups = kinds_of(part, self.spoof).astype(index_type(self.n_groups))
         groups *= self.n_places
         groups += self.places(part)
         return groups
@@ -245,7 +246,7 @@ def as_spoof(spoof: Any, data: Data) -> Any:
     return spoof if isinstance(spoof, str) else np.asarray(spoof)
 
 
-def _kinds(part: Part, spoof: Any) -> NDArray[np.uint8]:
+def kinds_of(part: Part, spoof: Any) -> NDArray[np.uint8]:
     """Return the kind of each trial, as an index of `_KINDS`."""
     marks, labels = part.ids("spoof", spoof), part.predictions.labels
     rule = "must be True for spoofed trials and False for others"

@@ -32,7 +32,7 @@ from fastpsr.metrics.operating_points import (
 )
 from fastpsr.metrics.ranks import PavPosterior
 from fastpsr.metrics.recall_at_precision import RecallAtPrecision
-from fastpsr.metrics.spoofing import ActADCF, MinADCF
+from fastpsr.metrics.spoofing import ActADCF, MinADCF, MinTDCF
 
 METRICS: tuple[type[Metric[Any]], ...] = (
     CrossEntropy,
@@ -52,6 +52,7 @@ METRICS: tuple[type[Metric[Any]], ...] = (
     ActDCF,
     MinADCF,
     ActADCF,
+    MinTDCF,
     Cllr,
     MinCllr,
     AUC,
@@ -81,6 +82,7 @@ __all__ = [
     "MinADCF",
     "MinCllr",
     "MinDCF",
+    "MinTDCF",
     "MissRate",
     "OperatingPoint",
     "PavPosterior",

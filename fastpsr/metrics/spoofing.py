@@ -1,4 +1,4 @@
-"""Detection costs of trials with spoofing attacks: a-DCF."""
+"""Detection costs of trials with spoofing attacks: a-DCF and t-DCF."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
@@ -8,17 +8,22 @@ from numpy.typing import ArrayLike
 
 from fastpsr import checks
 from fastpsr.counts.decisions import (
+    SPOOFED,
     KindCounts,
     KindDecisionSums,
     as_spoof,
     kind_cell_sums,
+    kinds_of,
 )
+from fastpsr.counts.ranks import RankTable
+from fastpsr.counts.roc import PavBlocks
 from fastpsr.counts.sums import Sums
-from fastpsr.data import Data, Floats, Predictions, picked_ids
+from fastpsr.data import Data, Floats, Part, Predictions, picked_ids
 from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import OF_LOSSES, OF_MINIMAL_COSTS
 from fastpsr.metrics.base import LLRMetric, Metric
-from fastpsr.metrics.ranks import RankMetric
+from fastpsr.metrics.operating_points import EER
+from fastpsr.metrics.ranks import HullMetric, RankMetric
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,22 +41,7 @@ class _SpoofingCost(Metric[KindCounts]):
     reference_value = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("p_nontarget", "p_spoof"):
-            value = checks.as_number(name, getattr(self, name))
-            if not 0.0 < value < 1.0:
-                raise ArgumentError(name, f"must lie strictly between 0 and 1, not {value}")
-            object.__setattr__(self, name, value)
-        if self.p_nontarget + self.p_spoof >= 1.0:
-            raise ArgumentError(
-                "p_spoof",
-                "must leave a prior for targets: p_nontarget + p_spoof must be below 1, not "
-                f"{self.p_nontarget + self.p_spoof:g}",
-            )
-        for name in ("c_miss", "c_fa", "c_fa_spoof"):
-            value = checks.as_number(name, getattr(self, name))
-            if not 0.0 < value < np.inf:
-                raise ArgumentError(name, f"must be positive and finite, not {value}")
-            object.__setattr__(self, name, value)
+        _check_costs(self)
         for name, factor in zip(("c_miss", "c_fa", "c_fa_spoof"), self._factors, strict=True):
             if not 0.0 < factor < np.inf:
                 value = getattr(self, name)
@@ -242,3 +232,154 @@ class ActADCF(_SpoofingCost, LLRMetric[KindCounts]):
 
     def finish(self, summary: KindCounts) -> float:
         return float(self._costs(summary)[1])
+
+
+@dataclass(frozen=True, eq=False)
+class MinTDCF(HullMetric):
+    """Normalized tandem detection cost (t-DCF) of a countermeasure at the best threshold.
+
+    The countermeasure passes trials on to a verification system, whose error rates are given.
+    Class 1 are bona fide trials, class 0 spoofed ones; higher scores mean bona fide. The cost is
+    ``c_0 + min_t [c_1 P_miss(t) + c_2 P_fa(t)]``, divided by ``c_0 + min(c_1, c_2)``, where
+    ``c_0 = c_miss pi_tar p_miss + c_fa pi_non p_fa`` is the cost of the verification system alone,
+    ``c_1 = c_miss pi_tar - c_0`` and ``c_2 = c_fa_spoof pi_spf p_fa_spoof``.
+
+    Parameters
+    ----------
+    p_miss, p_fa, p_fa_spoof : float
+        Shares of targets that the verification system rejects, and of non-targets and of spoofed
+        trials that it accepts. :meth:`behind` computes them from its scores.
+    p_nontarget, p_spoof : float
+        Priors pi_non and pi_spf, positive, with a sum below 1; pi_tar is the rest.
+    c_miss, c_fa, c_fa_spoof : float
+        Costs of a rejected target, of an accepted non-target and of an accepted spoofed trial,
+        positive. The defaults of priors and costs are those of ASVspoof 2021.
+
+    Returns
+    -------
+    float
+        At most 1. Optimistic for small data sets: the threshold is chosen on the evaluated data.
+
+    Raises
+    ------
+    ValueError
+        For more than 2 classes or one that is absent, numbers out of range, and a verification
+        system that costs as much as rejecting all trials, or that no spoofed trial deceives.
+
+    References
+    ----------
+    T. Kinnunen et al., "Tandem assessment of spoofing countermeasures and automatic speaker
+    verification: fundamentals", IEEE/ACM Transactions on Audio, Speech, and Language Processing
+    28, 2020, doi:10.1109/TASLP.2020.3009494 (the t-DCF of a countermeasure before a fixed system).
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> is_bonafide, scores = [1, 1, 1, 0, 0, 0], [3.0, 2.0, -0.5, 1.0, -1.0, -2.0]
+    >>> round(fp.MinTDCF(0.02, 0.02, 0.4)(is_bonafide, scores), 4)
+    0.3959
+    """
+
+    p_miss: float
+    p_fa: float
+    p_fa_spoof: float
+    p_nontarget: float = 0.0095
+    p_spoof: float = 0.05
+    c_miss: float = 1.0
+    c_fa: float = 10.0
+    c_fa_spoof: float = 10.0
+
+    reference_value = 1.0
+    interval_rule = OF_MINIMAL_COSTS
+    value_range = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        _check_costs(self)
+        for name in ("p_miss", "p_fa", "p_fa_spoof"):
+            rate = checks.check_number(name, getattr(self, name), 0.0, 1.0, "lie in 0 to 1")
+            object.__setattr__(self, name, rate)
+        _, of_misses, of_spoofed = self._factors
+        if not of_misses > 0.0:
+            rule = "must be less, with p_fa: verification costs as much as rejecting all trials"
+            raise ArgumentError("p_miss", rule)
+        if not of_spoofed > 0.0:
+            raise ArgumentError("p_fa_spoof", "must be positive, as the cost of spoofing is 0")
+
+    @classmethod
+    def behind(cls, asv: Predictions, spoof: ArrayLike | str, **costs: float) -> Self:
+        """Return the metric for a verification system at the threshold of its EER.
+
+        Parameters
+        ----------
+        asv : Predictions
+            Scores of the verification system; class 1 are targets, class 0 non-targets and spoofed
+            trials.
+        spoof : array-like of bool, shape (N,), or str
+            Whether each trial is spoofed, or the name of such a column.
+        **costs : float
+            Priors and costs, as for the class.
+
+        Examples
+        --------
+        >>> import fastpsr as fp
+        >>> asv = fp.Predictions.from_raw_scores([1, 1, 0, 0, 0, 0], [3, 1, 2, 0, 2.5, -1])
+        >>> metric = fp.MinTDCF.behind(asv, [False] * 4 + [True] * 2)
+        >>> metric.p_miss, metric.p_fa, metric.p_fa_spoof
+        (0.5, 0.5, 0.5)
+        """
+        is_spoofed = kinds_of(Part.whole(asv), spoof) == SPOOFED
+        if not is_spoofed.any():
+            raise ArgumentError("spoof", "must mark a trial")
+        point = EER("nearest").operating_point(asv[~is_spoofed])
+        threshold = point.threshold if point.log_odds is None else point.log_odds
+        spoofed = asv[is_spoofed]
+        is_accepted = spoofed.scores >= threshold
+        rate = float(np.average(is_accepted, weights=spoofed.sample_weight))
+        return cls(point.p_miss, point.p_fa, rate, **costs)
+
+    @classmethod
+    def examples(cls, data: Data) -> list[Metric[Any]]:
+        return [cls(0.02, 0.02, 0.4), cls(0.1, 0.05, 1.0, 0.2, 0.3, 1.0, 1.0, 5.0)]
+
+    @property
+    def _factors(self) -> tuple[float, float, float]:
+        """The cost of verification alone, and the factors of P_miss and P_fa."""
+        rejecting = self.c_miss * (1.0 - (self.p_nontarget + self.p_spoof))
+        verification = rejecting * self.p_miss + self.c_fa * self.p_nontarget * self.p_fa
+        of_spoofed = self.c_fa_spoof * self.p_spoof * self.p_fa_spoof
+        return verification, rejecting - verification, of_spoofed
+
+    @property
+    def label(self) -> str:
+        return "minTDCF"
+
+    @property
+    def meaning(self) -> str:
+        rates = f"{self.p_miss:.3g}, {self.p_fa:.3g} and {self.p_fa_spoof:.3g}"
+        return f"normalized t-DCF at the best threshold, verification errors {rates}"
+
+    def finish(self, summary: PavBlocks | RankTable) -> float:
+        verification, of_misses, of_spoofed = self._factors
+        p_miss, p_fa = summary.blocks.hull
+        least = float((of_misses * p_miss + of_spoofed * p_fa).min())
+        return (verification + least) / (verification + min(of_misses, of_spoofed))
+
+
+def _check_costs(metric: Any) -> None:
+    """Raise unless priors leave a prior for targets, and costs are positive."""
+    for name in ("p_nontarget", "p_spoof"):
+        value = checks.as_number(name, getattr(metric, name))
+        if not 0.0 < value < 1.0:
+            raise ArgumentError(name, f"must lie strictly between 0 and 1, not {value}")
+        object.__setattr__(metric, name, value)
+    if metric.p_nontarget + metric.p_spoof >= 1.0:
+        raise ArgumentError(
+            "p_spoof",
+            "must leave a prior for targets: p_nontarget + p_spoof must be below 1, not "
+            f"{metric.p_nontarget + metric.p_spoof:g}",
+        )
+    for name in ("c_miss", "c_fa", "c_fa_spoof"):
+        value = checks.as_number(name, getattr(metric, name))
+        if not 0.0 < value < np.inf:
+            raise ArgumentError(name, f"must be positive and finite, not {value}")
+        object.__setattr__(metric, name, value)

@@ -14,8 +14,8 @@ from tests.contract.data import CASES, LARGE, Case
 #: What depends on counts and ranks alone: without weights, equal bit by bit.
 COUNTED = {
     "EER", "MissRate", "FalseAlarmRate", "Threshold", "MinDCF", "MinCllr", "AUC", "PavPosterior",
-    "DevPAV", "BayesRisk", "ActDCF", "MinADCF", "ActADCF", "roc", "pav_steps", "bayes_error",
-    "tippett", "score_histogram", "risk_curve", "PAV",
+    "DevPAV", "BayesRisk", "ActDCF", "MinADCF", "MinTDCF", "ActADCF", "roc", "pav_steps",
+    "bayes_error", "tippett", "score_histogram", "risk_curve", "PAV",
 }  # fmt: skip
 FITTED = ("CalibrationLoss", "ExpectedDivergence")
 
@@ -111,7 +111,7 @@ LITTLE = {
 REFUSED = {
     "balanced": {
         "AUC", "AveragePrecision", "DevPAV", "EER", "FalseAlarmRate", "MinADCF", "MinCllr",
-        "MinDCF", "MissRate", "OneVersusRest", "PAV", "RecallAtPrecision",
+        "MinDCF", "MinTDCF", "MissRate", "OneVersusRest", "PAV", "RecallAtPrecision",
         "PavPosterior", "Threshold", "VennAbers", "bayes_error", "empirical_cross_entropy",
         "pav_steps", "precision_recall", "roc", "tippett", "VectorScaling", "MatrixScaling",
     },

@@ -44,7 +44,8 @@ HOSTILE = {
     "on": CHOICES, "binning": CHOICES, "norm": [0, 3, 1.5, "1", None], "definition": CHOICES,
     "bins": COUNTS,
     "p_fa": SHARES, "p_miss": SHARES, "p_target": [0.0, 1.0, *SHARES], "floor": [0.5, *SHARES],
-    "p_nontarget": SHARES, "p_spoof": SHARES, "prior": [0.0, 1.0, -0.1, 1.1, NAN, "x"],
+    "p_nontarget": SHARES, "p_spoof": SHARES, "p_fa_spoof": SHARES,
+    "prior": [0.0, 1.0, -0.1, 1.1, NAN, "x"],
     "c_miss": POSITIVE, "c_fa": POSITIVE, "c_fa_spoof": POSITIVE,
     "max_fpr": SHARES, "max_fnr": SHARES, "threshold": SHARES, "beta": POSITIVE, "rate": CHOICES,
     "precision": [0.0, *SHARES],
@@ -67,7 +68,8 @@ VALID = {
     "metric": fp.EER(), "calibrator": fp.PAV(), "rule": fp.rules.Brier(), "width": 0.1,
     "curve": fp.roc, "costs": [[0, 1], [1, 0]], "points": [0.5], "divergence": fp.rules.Log(),
     "candidates": {"none": None, "pav": fp.PAV()}, "n": 1, "p_fa": 0.1, "p_miss": 0.1,
-    "rate": "accuracy", "precision": 0.5, "n_resamples": 40, "p_target": 0.1, "score": 0.0,
+    "rate": "accuracy", "precision": 0.5, "p_fa_spoof": 0.5,
+    "n_resamples": 40, "p_target": 0.1, "score": 0.0,
     "ids": SPEAKERS,
     "spoof": (DATA.y_true == 0) & (np.arange(60) % 2 == 0),
     "cluster_ids": SPEAKERS, "enroll_speakers": SPEAKERS, "test_speakers": SPEAKERS,
@@ -232,7 +234,7 @@ def test_data_without_a_sample_are_refused(name):
 
 NEED_BOTH_CLASSES = {
     "EER", "MissRate", "FalseAlarmRate", "Threshold", "MinDCF", "ActDCF", "MinADCF", "ActADCF",
-    "Cllr", "MinCllr", "AUC", "AveragePrecision", "DevPAV", "RecallAtPrecision",
+    "MinTDCF", "Cllr", "MinCllr", "AUC", "AveragePrecision", "DevPAV", "RecallAtPrecision",
 }  # fmt: skip
 
 
@@ -246,7 +248,7 @@ def test_a_class_without_samples_is_refused_where_it_matters(name):
 
 
 RANK = {"EER", "MissRate", "FalseAlarmRate", "Threshold", "MinDCF", "MinADCF", "MinCllr", "AUC",
-        "AveragePrecision", "PavPosterior", "RecallAtPrecision"}  # fmt: skip
+        "MinTDCF", "AveragePrecision", "PavPosterior", "RecallAtPrecision"}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", registry.METRIC_KINDS)
