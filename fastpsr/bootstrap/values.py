@@ -230,31 +230,46 @@ def draw_replicates(
     return [values[job] for job in jobs]
 
 
-def subset_values(jobs: Sequence[Job], units: Units, seed: int) -> Floats:
-    """Return the values of prepared jobs on subsets of units, (J, deals, 42).
+def subset_values(jobs: Sequence[Job], units: Units, seed: int) -> list[Floats]:
+    """Return the values of prepared jobs on subsets of units, (deals, 42) of each.
 
     Units are dealt 8 times to 8 shares. Values are nan where a metric is undefined or infinite.
     """
-    return _keep_shares(jobs, units, seed, KEEPS, N_DEALS)
+    return [*_keep_shares(jobs, units, seed, KEEPS, N_DEALS)]
 
 
-def left_out_values(jobs: Sequence[Job], units: Units, seed: int) -> Floats:
-    """Return the values of prepared jobs without each unit, (J, 1, G).
+def left_out_values(jobs: Sequence[Job], units: Units, seed: int) -> list[Floats]:
+    """Return the values of prepared jobs without each unit, (1, G) of each.
 
     If there are more than 400 units, they are dealt to 400 groups, each with units of all strata,
     unless the values without each sample follow from one pass. Values are nan where a metric is
     undefined or infinite.
     """
+    values: dict[Job, Floats] = {}
     if isinstance(units, RowUnits) and units.clusters is None:
-        without_rows = [_without_each_row(job) for job in jobs]
-        if all(values is not None for values in without_rows):
-            return np.array(without_rows)[:, None]
-    n_groups = min(_MOST_GROUPS, int(units.n_in_strata.sum()))
-    return _keep_shares(jobs, units, seed, ~np.eye(n_groups, dtype=bool))
+        values = _without_each_row(jobs)
+    in_groups = [job for job in jobs if job not in values]
+    if in_groups:
+        n_groups = min(_MOST_GROUPS, int(units.n_in_strata.sum()))
+        of_groups = _keep_shares(in_groups, units, seed, ~np.eye(n_groups, dtype=bool))
+        values |= zip(in_groups, of_groups, strict=True)
+    return [values[job] for job in jobs]
 
 
-def _without_each_row(job: Job) -> Floats | None:
-    """Return the values of a job without each row, (n,); None if they take a pass each."""
+def _without_each_row(jobs: Sequence[Job]) -> dict[Job, Floats]:
+    """Return the values without each row, (1, n), of metrics that give them for all their data."""
+    values: dict[ByIdentity, dict[Job, Floats | None]] = {}
+    for job in jobs:
+        values.setdefault(ByIdentity(job.metric), {})[job] = _without_each_sample(job)
+    return {
+        job: of_job[None]
+        for of_metric in values.values()
+        for job, of_job in of_metric.items()
+        if of_job is not None and not any(other is None for other in of_metric.values())
+    }
+
+
+def _without_each_sample(job: Job) -> Floats | None:
     data = job.data
     if job.subset or not isinstance(data, Predictions) or len(data) > _MOST_ROWS_LEFT_OUT:
         return None
@@ -263,8 +278,8 @@ def _without_each_row(job: Job) -> Floats | None:
     return job.metric.without_each_sample(data)
 
 
-def left_out_by_stratum(jobs: Sequence[Job], units: Units, seed: int) -> Floats:
-    """Return the same values, but of groups of units of one stratum each, (J, S, G)."""
+def left_out_by_stratum(jobs: Sequence[Job], units: Units, seed: int) -> list[Floats]:
+    """Return the same values, but of groups of units of one stratum each, (S, G) of each job."""
     sizes = units.n_in_strata
     if sizes.size == 1:
         return left_out_values(jobs, units, seed)
@@ -273,7 +288,7 @@ def left_out_by_stratum(jobs: Sequence[Job], units: Units, seed: int) -> Floats:
     keeps = ~np.eye(has_units.size, dtype=bool)[has_units.ravel()]
     values = np.full((len(jobs), *has_units.shape), np.nan)
     values[:, has_units] = _keep_shares(jobs, units, seed, keeps, by_stratum=True)[:, 0]
-    return values
+    return [*values]
 
 
 def _keep_shares(
