@@ -3,8 +3,8 @@
     python docs/paper/table2.py --data DIR [--out DIR] [--json FILE]
 
 DIR holds the folders of the paper's repository (notebooks/data), each with scores.npy and
-targets.npy. Below each row are the paper's values; an asterisk marks what does not agree with their
-last digit. NBS is not in the paper's table. Drawn is NCE.
+targets.npy. An asterisk marks a value that does not agree with the paper's to its last digit; the
+paper's values are then below the row. NBS is not in the paper's table. Drawn is NCE.
 """
 
 import json
@@ -46,7 +46,7 @@ def measure(data: fp.Predictions, train: fp.CrossFit) -> dict[str, float]:
 
 
 def compare(name: str, row: dict[str, float]) -> int:
-    """Print a row above the paper's, and return how many of its values come out."""
+    """Print a row, with the paper's below if they differ; return how many of its values agree."""
     found = {
         column: float(f"{row[column]:.{DIGITS[column]}f}") == printed
         for column, printed in PRINTED[name].items()
@@ -54,7 +54,8 @@ def compare(name: str, row: dict[str, float]) -> int:
     }
     here = [f"{row[c]:.3f}" + "*" * (not found.get(c, True)) if c in row else "-" for c in DIGITS]
     paper = [f"{PRINTED[name][c]:.{d}f}" if c in PRINTED[name] else "-" for c, d in DIGITS.items()]
-    for who, cells in ((name.replace("|", " "), here), ("  paper", paper)):
+    lines = [(name.replace("|", " "), here), ("  paper", paper)]
+    for who, cells in lines[:1] if all(found.values()) else lines:
         print((f"{who:<27}" + "".join(f"{cell:<8}" for cell in cells)).rstrip())
     return sum(found.values())
 
