@@ -1,6 +1,6 @@
 """fastpsr beside the tools that call it: speed and memory of each tool that is installed.
 
-    python -m benchmarks.backends [TOOL ...] [--markdown docs/backends.md]
+    python -m benchmarks.backends [TOOL ...] [--markdown FILE]
 
 Each case is computed by both sides, which must agree, and then timed in turn, in one run. Peaks of
 memory are those of child processes that do nothing else.

@@ -9,8 +9,7 @@ from tools import pages
 
 ROOT = Path(__file__).parents[1]
 NEEDS = {
-    "docs/from/bosaris-pyllr.md": ("llreval", "h5py"),
-    "docs/from/dca-plda.md": ("torch", "psrcal", "llreval", "h5py"),
+    "docs/from/bosaris-dca-plda.md": ("torch", "psrcal", "llreval"),
     "docs/from/scikit-learn.md": ("sklearn",),
     "docs/from/smaller-packages.md": ("model_diagnostics",),
     "docs/from/speechbrain.md": ("torch", "speechbrain"),
