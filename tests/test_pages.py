@@ -18,8 +18,9 @@ PAGES = sorted(
     name for name, page in ALL.items() if name not in TESTED_ELSEWHERE and pages.BLOCK.search(page)
 )
 #: Above 3 s, of what other quick tests run as well.
-LONG = {"calibrate", "clusters", "compare-systems", "fuse-systems", "larger-than-memory",
-        "machine-learning", "other-programs", "own-metric", "wespeaker", "write-tables"}  # fmt: skip
+LONG = {"calibrate", "clusters", "compare-systems", "fuse-systems",
+        "larger-than-memory", "machine-learning", "other-programs", "own-metric",
+        "wespeaker", "write-tables"}  # fmt: skip
 
 
 @pytest.mark.parametrize(
