@@ -57,6 +57,9 @@ html_context = {"default_mode": "auto"}
 html_theme_options = {
     "header_links_before_dropdown": 5,
     "navigation_with_keys": False,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {  # none beside wide tables
+        "**": ["page-toc"],
+        **{f"docs/{page}": [] for page in ("speed", "backends", "from/bosaris-dca-plda")},
+    },
     "show_toc_level": 2,
 }

@@ -1,8 +1,8 @@
 """Check the built documentation: ``python -m tools.site build/site``.
 
 Links and anchors between pages lead somewhere, and nothing is loaded from the network. Where there
-is a browser, pages that are opened as files log no errors, and nothing is wider than the window of
-a desktop or of a phone.
+is a browser, pages that are opened as files log no errors, their header fits, and nothing is wider
+than the window of a laptop or of a phone.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
 
-WIDTHS = (1440, 390)  # of a desktop and of a phone
+WIDTHS = (1280, 390)  # of a laptop and of a phone
 _LOADING = {"src", "srcset", "data", "poster"}  # attributes that make a browser load what they name
 _URL = re.compile(r"(?:url\(|@import)\s*['\"]?([^'\")]+)")
 _REMOTE = re.compile(r"(?:https?:|wss?:)?//", re.I)
@@ -28,6 +28,15 @@ return [...document.querySelectorAll("article *:not(.headerlink)")].filter((elem
   const box = element.getBoundingClientRect();
   return box.width && box.right > arguments[0] + 1 && !scrolls(element.parentElement);
 }).map((element) => element.outerHTML.slice(0, 80));
+"""
+
+#: Whether the header is one line with a button or field of the search; pages without one pass.
+_HEADER_FITS = """
+const header = document.querySelector("header.bd-header");
+if (!header) return true;
+const { height } = header.getBoundingClientRect();
+const searches = [...header.querySelectorAll("[class*=search-button]")];
+return height < 100 && searches.some((element) => element.getBoundingClientRect().width);
 """
 
 
@@ -105,6 +114,8 @@ def faults_in_browser(driver, pages, width):
         needed = driver.execute_script("return document.documentElement.scrollWidth")
         if needed > width:
             yield f"{path}: {needed} pixels wide in a window of {width}"
+        if not driver.execute_script(_HEADER_FITS):
+            yield f"{path}: the header wraps, or the search is hidden"
         for element in driver.execute_script(_TOO_WIDE, width)[:3]:
             yield f"{path}: cut off at the side: {element}"
         for entry in driver.get_log("browser"):

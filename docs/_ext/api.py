@@ -1,7 +1,8 @@
 """The directive ``api``: the docstrings of public names, of which no list is typed again.
 
-Its arguments are modules below ``fastpsr``, of which everything public is shown; lines below them
-are further names. A public name that is on no page is a warning.
+Its arguments are modules below ``fastpsr``, of which everything public is shown. Lines below them
+are further names, or groups of names for the summary, ``Title: Name Name``. A public name that is
+on no page is a warning.
 """
 
 import importlib
@@ -71,19 +72,34 @@ class Api(SphinxDirective):
 
     def run(self):
         public = names()
+        content = [line.strip() for line in self.content if line.strip()]
+        groups = dict(line.split(": ") for line in content if ": " in line)
         listed = [name for module in self.arguments[0].split() for name in public[module]]
-        listed += [line.strip() for line in self.content if line.strip()]
+        listed += [line for line in content if ": " not in line]
         lines = []
         for module in dict.fromkeys(name.rpartition(".")[0] for name in listed):
             own = [name for name in listed if name.rpartition(".")[0] == module]
             begin = "currentmodule" if module == "fastpsr" else "module"
-            lines += ["", f".. {begin}:: {module}", "", f".. rubric:: {module}"]
-            lines += ["", ".. autosummary::", "   :nosignatures:", ""]
-            lines += [f"   {name.rpartition('.')[2]}" for name in own]
+            lines += ["", f".. {begin}:: {module}"]
+            for title, members_of_group in grouped(own, groups, module):
+                lines += ["", f".. rubric:: {title}"]
+                lines += ["", ".. autosummary::", "   :nosignatures:", ""]
+                lines += [f"   {name.rpartition('.')[2]}" for name in members_of_group]
             for name in own:
                 lines += ["", *described(name)]
         source = f"{self.env.docname} (api)"
         return self.parse_text_to_nodes(StringList(lines, source))
+
+
+def grouped(listed, groups, module):
+    """Yield titles and names: the groups, then the names that are in no group by their module."""
+    rest = dict.fromkeys(listed)
+    for title, last_names in groups.items():
+        if own := [name for last in last_names.split() if (name := f"{module}.{last}") in rest]:
+            yield title, own
+            rest = {name: None for name in rest if name not in own}
+    if rest:
+        yield module, list(rest)
 
 
 def described(name):
