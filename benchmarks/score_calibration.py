@@ -1,6 +1,6 @@
 """The score calibration of wespeaker's recipes beside `LinearFusion`, on score files of the recipe.
 
-    python -m benchmarks.score_calibration cali.score vox.score utt2dur --markdown docs/wespeaker.md
+    python -m benchmarks.score_calibration cali.score vox.score utt2dur --markdown FILE
 
 The first file is trained on, the second is scored; both have the columns of score normalization.
 It needs torch. The procedure is that of wespeaker/bin/score_calibration.py: 13 columns, torch's
