@@ -390,9 +390,11 @@ def as_words(values: object, array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def are_words(labels: ArrayLike | None) -> bool:
-    """Whether labels are not numbers."""
-    return labels is not None and as_array("labels", labels, "labels").dtype.kind in "OUS"
+def first_word(labels: ArrayLike | None) -> str | None:
+    """Return the first of labels that are text; None if they are numbers, or none."""
+    array = np.empty(0) if labels is None else as_array("labels", labels, "labels")
+    is_text = array.size > 0 and isinstance(array.flat[0], str)
+    return str(array.flat[0]) if is_text else None
 
 
 def is_missing(value: object) -> bool:

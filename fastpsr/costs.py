@@ -312,8 +312,8 @@ def expected_cost(
     y_true : array-like, shape (N,)
         True classes: integers 0 to K-1, or the labels listed in `classes`.
     decisions : array-like, shape (N,)
-        Decisions: integers 0 to M-1; with `classes`, labels of the decided classes, or where these
-        are words, also integers.
+        Decisions: integers 0 to M-1; with `classes` and M = K, labels of the decided classes, or
+        where these are words, also integers.
     costs : CostMatrix or array-like, shape (K, M)
     priors : array-like of float, shape (K,), optional
         Class priors; by default the weighted class frequencies.
@@ -352,7 +352,9 @@ def expected_cost(
     row_order_of(y_true=y_true, decisions=decisions, sample_weight=sample_weight)
     n_samples = checks.as_array("y_true", y_true, "labels").size
     y = checks.as_labels("y_true", y_true, n_samples, n_classes, classes, takes_classes=True)
-    if checks.are_words(classes) and not checks.are_words(decisions):
+    if n_decisions != n_classes or (
+        checks.first_word(classes) and not checks.first_word(decisions)
+    ):
         classes = None
     decision_numbers = checks.as_labels("decisions", decisions, n_samples, n_decisions, classes)
     weights = checks.as_weights("sample_weight", sample_weight, n_samples)

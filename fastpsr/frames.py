@@ -24,17 +24,9 @@ def names_of(scores: object) -> list[Any]:
     return list(names)
 
 
-def are_class_names(names: Sequence[Any]) -> bool:
-    """Whether names of two or more columns say more than the numbers of the classes."""
-    are_numbered = all(str(name).endswith(str(k)) for k, name in enumerate(names))
-    return len(names) > 1 and not are_numbered and all(isinstance(name, str) for name in names)
-
-
-def class_names_of(
-    classes: ArrayLike | None, names: Sequence[Any], n_classes: int
-) -> tuple[str, ...] | None:
-    """Return the labels of the classes, listed or named by columns; None if they are numbers."""
-    listed = _listed(classes) if classes is not None else names if are_class_names(names) else []
+def class_names_of(classes: ArrayLike | None, n_classes: int) -> tuple[str, ...] | None:
+    """Return the labels of the classes as text; None if they are the numbers of the classes."""
+    listed = [] if classes is None else _listed(classes)
     if len(listed) != n_classes or listed == list(range(n_classes)):
         return None
     return tuple(map(_as_text, listed))

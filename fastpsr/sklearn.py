@@ -393,7 +393,10 @@ class MetricScorer:
     def __init__(self, metric: Metric[Any] | str) -> None:
         self._name = metric if isinstance(metric, str) else ""
         if isinstance(metric, str):  # of two classes, until there are some
-            metric = _by_name(metric, 2)
+            try:
+                metric = _by_name(self._name, 2)
+            except ArgumentError:
+                metric = _by_name(self._name, 3)
         checks.check_instance("metric", metric, Metric, "a metric, such as CrossEntropy()")
         if isinstance(metric, Threshold):
             rule = f"must tell better estimators from worse, which {metric!r} does not"
@@ -427,7 +430,9 @@ class MetricScorer:
 
     def _predict(self, estimator: Any, X: Any, y_true: Any, weights: Any) -> Predictions:
         classes = list(estimator.classes_)
-        if self.metric._takes == "scores" and hasattr(estimator, "decision_function"):
+        takes_scores = self.metric._takes == "scores" and len(classes) == 2
+        is_of_class = getattr(self.metric, "class_", None) is not None
+        if takes_scores and not is_of_class and hasattr(estimator, "decision_function"):
             values = estimator.decision_function(X)
             return Predictions.from_raw_scores(
                 y_true, values, sample_weight=weights, classes=classes

@@ -18,7 +18,7 @@ from fastpsr import checks
 from fastpsr.compat.inputs import from_tensor
 from fastpsr.counts.sums import Sums
 from fastpsr.data import Floats, Kind, Part, Predictions, ScoreKind
-from fastpsr.data.one_class import one_against_rest
+from fastpsr.data.one_class import class_number
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import Metric
 from fastpsr.metrics.defaults import named_metric
@@ -128,7 +128,8 @@ class TorchMetric(torchmetrics.Metric):
         if num_classes > 2 and input in ("llrs", "scores"):
             raise ArgumentError("num_classes", f"must be 2 for {input}, not {num_classes}")
         self.metric, self.input, self.num_classes = metric, input, num_classes
-        checks.check_instance("ignore_index", ignore_index, (int, type(None)), "an int or None")
+        if ignore_index is not None:
+            checks.check_integer("ignore_index", ignore_index, -(2**63))
         self.ignore_index = ignore_index
         self._kind: ScoreKind = "raw scores" if input == "scores" else input
         self.priors = None if priors is None else checks.as_priors("priors", priors, num_classes)
@@ -266,8 +267,8 @@ class TorchMetric(torchmetrics.Metric):
         if self.input == "posteriors":
             scores += 1.0 / self.num_classes
         example = self._batch(scores, np.array([0, 1]), None, _Example)
-        if class_ != "macro":
-            one_against_rest(example, class_)  # raises if there is no such class
+        if class_ is not None and class_ not in getattr(self.metric, "means", ()):
+            class_number(example, class_)  # raises if there is no such class
         own_data = f"must not hold other data sample by sample, as {self.metric.label} does"
         try:
             self.metric.on_rows(example, np.array([0, 1]))

@@ -118,3 +118,39 @@ def test_recall_at_a_precision_is_the_highest_that_scikit_learn_has(precision):
             assert point.p_miss == pytest.approx(1.0 - expected, abs=EXACT)
             if expected:
                 assert point.threshold in threshold
+
+
+@pytest.mark.parametrize("n_votes", [10, 1000])
+def test_equal_posteriors_of_one_class_are_ties(n_votes):
+    rng = np.random.default_rng(11)
+    shares = rng.dirichlet(np.ones(4), 300)
+    votes = np.array([rng.multinomial(n_votes, share) for share in shares]) / n_votes
+    y = rng.integers(0, 4, 300)
+    for average in ("macro", "weighted"):
+        theirs = roc_auc_score(y, votes, multi_class="ovr", average=average)
+        assert fp.AUC(average)(y, votes) == pytest.approx(theirs, abs=EXACT)
+    theirs = roc_auc_score(y, votes, multi_class="ovo")
+    assert fp.AUC("ovo")(y, votes) == pytest.approx(theirs, abs=EXACT)
+    theirs = average_precision_score(y == 2, votes[:, 2])
+    assert fp.AveragePrecision(2)(y, votes) == pytest.approx(theirs, abs=EXACT)
+
+
+def test_intervals_of_the_auc_are_the_same_in_parts_and_with_equal_weights():
+    rng = np.random.default_rng(12)
+    y, scores = rng.integers(0, 2, 900), rng.normal(size=900)
+    data = fp.Predictions.from_llrs(y, scores)
+    expected = fp.bootstrap(fp.AUC(), data, seed=0).interval
+    weights = np.append(np.full(900, 3.0), 0.0)
+    weighted = fp.Predictions.from_llrs(
+        np.append(y, 1), np.append(scores, 9.0), sample_weight=weights
+    )
+    for same in (fp.from_parts([data[:200], data[200:]]), weighted):
+        assert fp.bootstrap(fp.AUC(), same, seed=1).interval == pytest.approx(expected, rel=1e-12)
+
+
+def test_no_score_is_accepted_at_the_threshold_of_a_precision_that_is_not_reached():
+    metric = fp.RecallAtPrecision(0.9)
+    data = fp.Predictions.from_posteriors([0, 0, 1, 1], [1.0, 0.9, 0.5, 0.2])
+    assert metric.operating_point(data).threshold == fp.Threshold(metric)(data) == np.inf
+    with_inf = fp.Predictions.from_logits([0, 0, 1, 1], [np.inf, 2.0, 1.0, 0.0])
+    assert np.isnan(metric.operating_point(with_inf).threshold)

@@ -388,3 +388,15 @@ def test_ranks_bins_and_isotonic_fits(digits):
     counts = np.bincount(np.searchsorted(np.linspace(0.0, 1.0, 11)[1:-1], q), minlength=10)
     expected = np.abs(frequencies - means) @ counts[counts > 0] / y.size
     assert fp.ECE(10)(y, q) == pytest.approx(expected, rel=1e-10)
+
+
+def test_scorers_of_several_classes_take_posteriors_and_names():
+    X, y = make_classification(300, n_informative=5, n_classes=3, random_state=0)
+    model = LogisticRegression().fit(X, y)
+    q = model.predict_proba(X)
+    macro = metrics.roc_auc_score(y, q, multi_class="ovr")
+    for scorer in (make_scorer(fp.AUC("macro")), make_scorer("AUC(macro)")):
+        assert scorer(model, X, y) == pytest.approx(macro, abs=1e-12)
+    assert make_scorer("AP(macro)")(model, X, y) == fp.AveragePrecision("macro")(y, q)
+    with pytest.raises(ValueError, match=r"must have predict_proba for AUC\(macro\)"):
+        make_scorer(fp.AUC("macro"))(LinearSVC().fit(X, y), X, y)

@@ -253,6 +253,7 @@ def test_ignored_targets_may_have_any_predictions():
     for target in ([0, 300, 1], [255, 0]):
         with pytest.raises(fp.ArgumentError):
             adapter.update(torch.tensor([0.1, 0.2, 0.7]), torch.tensor(target))
+    TorchMetric(fp.AUC("weighted"), "posteriors", num_classes=3, ignore_index=np.int64(-1))
     with refuses("ignore_index"):
         TorchMetric(fp.EER(), "scores", ignore_index="none")
     both = torchmetrics.MetricCollection(

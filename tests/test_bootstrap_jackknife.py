@@ -139,4 +139,4 @@ def test_an_undefined_metric_has_no_interval():
             fp.Cllr(), data, resampling=fp.Clusters(np.where(y == 1, 0, 1)), seed=0
         )
     assert math.isnan(result.interval.low)
-    assert any("without most of the clusters" in str(each.message) for each in caught)
+    assert any("without most of the units" in str(each.message) for each in caught)

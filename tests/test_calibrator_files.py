@@ -147,3 +147,16 @@ def test_files_of_something_else(tmp_path, monkeypatch):
         assert_refused("other.json")
     with pytest.raises(FileNotFoundError, match=r"nowhere\.json"):
         fp.load_calibrator("nowhere.json")
+
+
+def test_calibrators_of_calibrators_keep_what_they_fit(tmp_path):
+    rng = np.random.default_rng(3)
+    y, groups = rng.integers(0, 3, 600), rng.integers(0, 2, 600)
+    data = fp.Predictions.from_logits(y, rng.normal(size=(600, 3)) + 2 * np.eye(3)[y])
+    several = fp.OneVersusRest(fp.BetaCalibration(floor=0.01)).fit(data)
+    by_group = fp.ByCondition(fp.TemperatureScaling(floor=0.02)).fit(data, {"g": groups})
+    for fitted in (several, by_group):
+        fp.save_calibrator(fitted, tmp_path / "saved.json")
+        loaded = fp.load_calibrator(tmp_path / "saved.json")
+        assert type(loaded.calibrator) is type(fitted.calibrator)
+        assert loaded.calibrator.floor == fitted.calibrator.floor

@@ -20,7 +20,8 @@ ERRORS = 1.0 - np.eye(3)
     [
         (WORDS, Q, NAMES, tuple(NAMES)),
         (WORDS, pl.DataFrame(Q, NAMES), None, tuple(NAMES)),
-        (Y, pl.DataFrame(Q, NAMES), None, tuple(NAMES)),
+        (Y, pl.DataFrame(Q, NAMES), None, None),
+        (Y.astype(object), pl.DataFrame(Q, NAMES), None, None),
         (Y + 5, Q, [5, 6, 7], ("5", "6", "7")),
         (Y, Q, [0, 1, 2], None),
         (Y, pl.DataFrame(Q, ["q0", "q1", "q2"]), None, None),
@@ -36,8 +37,8 @@ def test_names_come_from_classes_or_from_columns(y, q, classes, names):
 def test_words_without_names_are_still_refused():
     with pytest.raises(ValueError, match="y_true"):
         fp.Predictions.from_posteriors(WORDS, Q)
-    with pytest.raises(ValueError, match="'fox'"):
-        fp.Predictions.from_posteriors(WORDS, pl.DataFrame(Q, ["cat", "dog", "fox"]))
+    with pytest.raises(ValueError, match=r"classes=\['cat', 'dog', 'eel'\]"):
+        fp.Predictions.from_posteriors(WORDS, pl.DataFrame(Q, ["p_cat", "p_dog", "p_eel"]))
 
 
 @pytest.mark.parametrize("metric", [fp.AUC, fp.AveragePrecision])
@@ -64,6 +65,22 @@ def test_parquet_files_name_classes(tmp_path):
         tmp_path / "t.parquet", y_true="animal", posteriors=["p", "q", "r"], classes=NAMES
     )
     assert data.class_names == data.compute().class_names == tuple(NAMES)
+
+
+def test_classes_named_as_a_mean_are_taken_by_number():
+    labels = np.array(["cat", "dog", "macro"])
+    named = fp.Predictions.from_posteriors(labels[Y], Q, classes=labels)
+    with pytest.raises(ValueError, match="'macro' is the name of a class and of a mean"):
+        fp.AUC("macro")(named)
+    ovo = fp.Predictions.from_posteriors(WORDS, Q, classes=NAMES)
+    with pytest.raises(ValueError, match="class_ must be 'macro' or 'weighted' or 'cat'"):
+        fp.AveragePrecision("ovo")(ovo)
+
+
+def test_parts_without_names_go_with_named_parts():
+    unnamed = fp.Predictions.from_posteriors(Y, Q)
+    for parts in ([DATA, unnamed], [unnamed, DATA]):
+        assert fp.CrossEntropy()(fp.from_parts(parts)) == pytest.approx(fp.CrossEntropy()(DATA))
 
 
 def test_parts_of_other_classes_are_refused():
@@ -101,3 +118,6 @@ def test_expected_cost_takes_labels():
     assert fp.expected_cost(Y + 5, decisions + 5, ERRORS, classes=[5, 6, 7]) == expected
     with pytest.raises(ValueError, match="decisions"):
         fp.expected_cost(WORDS, ["fox"] * 300, ERRORS, classes=NAMES)
+    with_reject = np.column_stack([ERRORS, np.full(3, 0.2)])
+    cost = fp.expected_cost(Y, decisions, with_reject)
+    assert fp.expected_cost(WORDS, decisions, with_reject, classes=NAMES) == cost

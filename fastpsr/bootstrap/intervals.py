@@ -171,7 +171,7 @@ def p_value_of(interval_at: Callable[[float], Interval], n_replicates: int) -> f
 
 def percentile_p_value(replicates: Floats) -> float:
     """Return the two-sided p-value of 0: the value counts as one more replicate."""
-    rarer = min(np.count_nonzero(replicates <= 0.0), np.count_nonzero(replicates >= 0.0))
+    rarer = int(min(np.count_nonzero(replicates <= 0.0), np.count_nonzero(replicates >= 0.0)))
     return min(1.0, 2.0 * (rarer + 1.0) / (replicates.size + 1.0))
 
 
@@ -294,7 +294,7 @@ def jackknife(value: float, left_out: Floats, rule: IntervalRule) -> Estimate:
     """
     psi = centered(left_out)
     if psi.size < _LEAST_SHARE * left_out.size:
-        raise ValueError("it is undefined or infinite without most of the clusters or speakers")
+        raise ValueError("it is undefined or infinite without most of the units in turn")
     error = standard_error(psi)
     if not math.isfinite(error):
         raise ValueError("its values without single units are too near the largest float")

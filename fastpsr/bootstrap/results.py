@@ -85,7 +85,9 @@ class BootstrapResult(Result):
     p_value : float
         Of a difference: the p-value of the hypothesis that it is 0, two-sided: 1 minus the level
         at which an interval by this method would end at 0. From replicates it is at least
-        ``2 / (n_resamples + 1)``. It is of this difference alone, and is not adjusted for the
+        ``2 / (n_resamples + 1)``, and of percentiles it counts the value as one more replicate: of
+        few of these it may be just above 0.05 where the interval excludes 0. It is of this
+        difference alone, and is not adjusted for the
         number of differences, also where their intervals hold jointly. nan for a metric.
 
     Examples

@@ -45,7 +45,7 @@ _N_READING = 2  # replicates, and subsets, are computed in the same reads
 _BYTES_PER_ROW = 64  # of a replicate that is computed from its samples: weights and scores
 _N_REPORTS = 10  # of progress, at least
 _MOST_GROUPS = 400  # that are left out in turn, if there are more units
-_MOST_ROWS_LEFT_OUT = 10_000_000  # one by one
+_MOST_ROWS_LEFT_OUT = 4_000_000  # one by one
 
 #: Inputs of intervals, besides the value on the data.
 Input = Literal["replicates", "subsets", "left out", "left out by stratum", "signed errors"]
@@ -270,12 +270,12 @@ def _without_each_row(jobs: Sequence[Job]) -> dict[Job, Floats]:
 
 
 def _without_each_sample(job: Job) -> Floats | None:
-    data = job.data
-    if job.subset or not isinstance(data, Predictions) or len(data) > _MOST_ROWS_LEFT_OUT:
+    data, metric = job.data, job.metric
+    if not isinstance(metric, Metric) or job.subset is not None or data.refit is not None:
         return None
-    if data.has_weights or data.refit is not None or not isinstance(job.metric, Metric):
+    if len(data) > _MOST_ROWS_LEFT_OUT or data.common_weight is None:
         return None
-    return job.metric.without_each_sample(data)
+    return metric.without_each_sample(data)
 
 
 def left_out_by_stratum(jobs: Sequence[Job], units: Units, seed: int) -> list[Floats]:

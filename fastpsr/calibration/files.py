@@ -109,9 +109,28 @@ def _content(calibrator: Fittable) -> dict[str, Any]:
     return {
         "calibrator": type(calibrator).__name__,
         "domain": calibrator.domain_,
-        "options": {key: strict(getattr(calibrator, key)) for key in calibrator.option_names()},
+        "options": _options(calibrator),
         "fitted": {key: _entry(getattr(calibrator, key)) for key in calibrator.fitted_names},
     }
+
+
+def _options(calibrator: Fittable) -> dict[str, Any]:
+    """Return the options that are numbers, text or calibrators of this package."""
+    options = {key: strict(getattr(calibrator, key)) for key in calibrator.option_names()}
+    for key, value in calibrator.options.items():
+        if isinstance(value, Fittable) and type(value).__name__ in _CLASSES:
+            options[key] = {"calibrator": type(value).__name__, "options": _options(value)}
+    return options
+
+
+def _made(content: dict[str, Any]) -> Fittable:
+    """Return the calibrator with the options of a file, not fitted."""
+    checks.check_choice("calibrator", content["calibrator"], tuple(_CLASSES))
+    options = {
+        key: _made(value) if isinstance(value, dict) else value
+        for key, value in content["options"].items()
+    }
+    return _CLASSES[content["calibrator"]](**options)
 
 
 def _entry(value: Any) -> Any:
@@ -126,9 +145,7 @@ def _entry(value: Any) -> Any:
 def _calibrator(content: Any) -> Fittable:
     if not isinstance(content, dict):
         raise ValueError("it is no object of names and values")
-    checks.check_choice("calibrator", content["calibrator"], tuple(_CLASSES))
-    of_class = _CLASSES[content["calibrator"]]
-    calibrator = of_class(**content["options"])
+    calibrator = _made(content)
     for key in calibrator.fitted_names:
         entry = content["fitted"][key]
         is_text = key in calibrator.fitted_texts

@@ -106,8 +106,8 @@ class Events:
 
     def refuse(self, n_classes: int) -> NoReturn:
         """Raise because of more than 2 classes."""
-        rule = f'must be "confidence" for more than 2 classes, and there are {n_classes}'
-        raise ArgumentError("on", rule)
+        rule = 'must be "confidence" or "classwise" for more than 2 classes'
+        raise ArgumentError("on", f"{rule}, and there are {n_classes}")
 
     def __call__(self, samples: Predictions) -> tuple[Floats, NDArray[np.bool_]]:
         """Return the (N,) posteriors, and whether the events came true."""

@@ -81,9 +81,9 @@ def pav_steps(predictions: Data, *, class_: int | str | None = None) -> PavSteps
     ----------
     predictions : Predictions
         Labeled, of any kind.
-    class_ : int, optional
-        The positive class, 0 to K-1, scored by the log-odds of its posterior; required for more
-        than two classes.
+    class_ : int or str, optional
+        The positive class, by its number, 0 to K-1, or its label, scored by the log-odds of its
+        posterior; required for more than two classes.
 
     Returns
     -------

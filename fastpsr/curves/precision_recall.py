@@ -55,9 +55,9 @@ def precision_recall(predictions: Data, *, class_: int | str | None = None) -> P
     ----------
     predictions : Predictions or PartitionedPredictions
         Labeled, of any kind: posteriors, likelihoods or raw scores.
-    class_ : int, optional
-        The positive class, 0 to K-1, scored by the log-odds of its posterior; required for more
-        than two classes.
+    class_ : int or str, optional
+        The positive class, by its number, 0 to K-1, or its label, scored by the log-odds of its
+        posterior; required for more than two classes.
 
     Returns
     -------

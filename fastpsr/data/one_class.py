@@ -13,7 +13,9 @@ from fastpsr.errors import ArgumentError
 
 Floats = NDArray[np.float64]
 
+_SHOWN = 10  # labels in a message
 _TINY = 1e-290  # sums below it lose digits
+_NEAR_ONE = 1.0 - 1e-9  # posteriors from which on the others say more than their difference from 1
 
 
 def check_class(class_: object) -> None:
@@ -28,7 +30,8 @@ def class_number(data: Data, class_: int | str, means: Sequence[str] = ()) -> in
         labels = data.class_names or ()
         if class_ in labels:
             return labels.index(class_)
-        choices = [*map(repr, (*means, *labels)), f"a class's number, 0 to {data.n_classes - 1}"]
+        shown = [*map(repr, labels[:_SHOWN]), *["..."] * (len(labels) > _SHOWN)]
+        choices = [*map(repr, means), *shown, f"a class's number, 0 to {data.n_classes - 1}"]
         remedy = "" if labels else "name the classes of the predictions, classes=[...]"
         rule = f"must be {' or '.join(choices)}, not {class_!r}"
         raise ArgumentError("class_", rule, remedy=remedy)
@@ -96,7 +99,12 @@ def log_odds_against_rest(predictions: Predictions, class_: int) -> Floats:
     if predictions.n_classes == 2:
         return np.asarray(log_q[:, class_] - log_q[:, 1 - class_])
     sums = predictions.remember("sums of rows", lambda: _sums_of_rows(log_q))
-    return _log_odds(log_q[:, class_].copy(), class_, *sums)
+    log_odds = _log_odds(log_q[:, class_].copy(), class_, *sums)
+    if predictions._has_posteriors:  # equal posteriors are ties: sums of the others are rounded
+        q = predictions.posteriors[:, class_]
+        is_apart = (q > 0.0) & (q < _NEAR_ONE)
+        log_odds[is_apart] = np.log(q[is_apart]) - np.log1p(-q[is_apart])
+    return log_odds
 
 
 def _sums_of_rows(log_q: Floats) -> tuple[NDArray[Any], Floats, Floats, Floats]:

@@ -12,7 +12,6 @@ from fastpsr.data.logits import Logits
 from fastpsr.data.suspicion import look_at_logits
 from fastpsr.errors import ArgumentError
 from fastpsr.frames import (
-    are_class_names,
     class_names_of,
     names_of,
     require_class_order,
@@ -387,8 +386,8 @@ class Predictions(ScoredLabels):
         if kind in ("posteriors", "log-posteriors"):
             checks.require_one_label("y_true", y_true)
         names = names_of(scores)
-        if classes is None and are_class_names(names) and checks.are_words(y_true):
-            classes = names
+        if classes is None and len(names) > 1 and checks.first_word(y_true) in names:
+            classes = names  # labels in words that are the names of the columns
         require_class_order(name, names, classes)
         order = row_order_of(**{"y_true": y_true, name: scores, "sample_weight": sample_weight})
         low = checks.as_floor(floor)
@@ -408,7 +407,7 @@ class Predictions(ScoredLabels):
         is_given = kind == "posteriors"
         new = cls._make(y_true, kind, values, priors, sample_weight, classes, given=is_given)
         new.row_order = order
-        new.class_names = class_names_of(classes, names, new.n_classes)
+        new.class_names = class_names_of(classes, new.n_classes)
         if columns is not None:
             new.columns = Columns.of(columns, len(new), order)
         return new

@@ -242,7 +242,7 @@ def _check_part(source: Any, predictions: Predictions, reads: frozenset[str]) ->
         raise ArgumentError("y_true", "must be given in every part")
     for name in ("kind", "n_classes", "class_names"):
         value, wanted = getattr(predictions, name), getattr(source, name)
-        if value != wanted and value is not None:  # as of classes without names
+        if value != wanted and None not in (value, wanted):  # as of classes without names
             raise ArgumentError("parts", f"must agree in {name}: {wanted} and {value}")
     if not same_priors(source.given_priors, predictions.given_priors):
         raise ArgumentError("priors", "must be the same in all parts")

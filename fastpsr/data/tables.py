@@ -140,7 +140,7 @@ class TableSource(Source):
             self.n_classes = self._row_length()
         if classes is not None and len(classes) != self.n_classes:
             raise ArgumentError("classes", f"must list {self.n_classes} labels, not {len(classes)}")
-        self.class_names = class_names_of(classes, self._names, self.n_classes)
+        self.class_names = class_names_of(classes, self.n_classes)
         self.given_priors: Floats | None = columns.options.get("priors")
         if self.given_priors is not None:
             self.given_priors = checks.as_priors("priors", self.given_priors, self.n_classes)

@@ -12,7 +12,7 @@ from fastpsr import checks
 from fastpsr.counts import begin
 from fastpsr.counts.ranks import RankTable, Resolution, rank_area, rank_sums, rank_table
 from fastpsr.counts.sums import Sums
-from fastpsr.data import Data, Floats, Predictions
+from fastpsr.data import Data, Floats, PartitionedPredictions
 from fastpsr.data.one_class import check_class, class_number, one_against_one, one_against_rest
 from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import IntervalRule
@@ -65,7 +65,10 @@ class _Area(RankMetric[Weighted | RankTable]):
 
     def _binary(self, data: Data) -> Iterator[tuple[Any, Data, float]]:
         """Yield each class, or the first of each pair, with its binary data and its weight."""
-        if self.class_ == "ovo":
+        if self.class_ in self.means and self.class_ in (data.class_names or ()):
+            rule = f"must be a number: {self.class_!r} is the name of a class and of a mean"
+            raise ArgumentError("class_", rule)
+        if self.class_ == "ovo" and "ovo" in self.means:
             absent = np.flatnonzero(data.class_weights == 0.0)
             if absent.size:
                 raise self._absent(data, absent[0])
@@ -101,10 +104,11 @@ class AUC(_Area):
     Parameters
     ----------
     class_ : int or str, optional
-        For more than two classes: the positive class, by its number, 0 to K-1, or its label,
-        scored by the log-odds of its posterior; "macro", the unweighted mean over all classes;
-        "weighted", their mean at the priors; or "ovo", one against one, the mean over all ordered
-        pairs of classes of the area of the first one's posterior among samples of both.
+        For more than two classes: the positive class, by its number, 0 to K-1, or its label (text,
+        also if `classes` are numbers: of ``classes=[5, 6, 7]`` take 0 or "5"), scored by the
+        log-odds of its posterior; "macro", the unweighted mean over all classes; "weighted", their
+        mean at the priors; or "ovo", one against one, the mean over all ordered pairs of classes of
+        the area of the first one's posterior among samples of both.
     max_fpr, max_fnr : float, optional
         Only one of them, above 0 and at most 1: the area at false-positive rates up to `max_fpr`,
         or at false-negative rates (miss rates) up to `max_fnr`, standardized so that 0.5 remains
@@ -168,12 +172,14 @@ class AUC(_Area):
         parts += [f"{name}<={limit:g}" for name, limit in limits.items() if limit is not None]
         return f"AUC({', '.join(parts)})" if parts else "AUC"
 
-    def without_each_sample(self, data: Predictions) -> Floats | None:
+    def without_each_sample(self, data: Data) -> Floats | None:
         if (self.class_, self.max_fpr, self.max_fnr) != (None, None, None):
             return None
-        scores, is_target = data.scores, data.labels == 1
+        samples = data.compute() if isinstance(data, PartitionedPredictions) else data
+        samples = samples.present()
+        scores, is_target = samples.scores, samples.labels == 1
         targets, nontargets = scores[is_target], scores[~is_target]
-        pairs_won = np.empty(len(data))  # pairs of a sample in which the target scores above
+        pairs_won = np.empty(len(samples))  # pairs of a sample in which the target scores above
         pairs_won[is_target] = _ranks_among(nontargets, targets)
         pairs_won[~is_target] = targets.size - _ranks_among(targets, nontargets)
         others_of_class = np.where(is_target, targets.size - 1, nontargets.size - 1)
@@ -208,8 +214,8 @@ class AveragePrecision(_Area):
 
     Parameters
     ----------
-    class_ : int, "macro" or "weighted", optional
-        For more than two classes, as in :class:`fastpsr.AUC`.
+    class_ : int or str, optional
+        For more than two classes: a class, "macro" or "weighted", as in :class:`fastpsr.AUC`.
 
     Returns
     -------

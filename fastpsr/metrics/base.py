@@ -140,8 +140,11 @@ class Metric(Statistic[Summary, float]):
         summary: Summary = count(_Summarize(self).over(data))
         return summary
 
-    def without_each_sample(self, data: Predictions) -> Floats | None:
-        """Return the values without each sample, (N,), where one pass gives all; else None."""
+    def without_each_sample(self, data: Data) -> Floats | None:
+        """Return the values without each sample of positive weight, where one pass gives them.
+
+        The samples weigh the same. None for metrics that take a pass for each sample.
+        """
         return None
 
     def on_rows(self, data: Data, rows: Any) -> "Metric[Summary]":

@@ -112,12 +112,15 @@ class PointMetric(RankMetric[Summary]):
 def _vertex(data: Data, blocks: PavBlocks, number: int) -> OperatingPoint:
     """Return the operating point at a vertex of the ROC's convex hull."""
     p_miss, p_fa = blocks.hull
-    if number < blocks.lowest.size:
-        threshold = float(blocks.lowest[number])
-    else:
-        highest = count(HighestInSteps(np.empty(0)).over(data))
-        threshold = float("inf") if highest[0] < np.inf else float("nan")
+    is_score = number < blocks.lowest.size
+    threshold = float(blocks.lowest[number]) if is_score else above_all_scores(data)
     return point_at(data, threshold, float(p_miss[number]), float(p_fa[number]))
+
+
+def above_all_scores(data: Data) -> float:
+    """Return the threshold that accepts no score: inf, or nan if there is a score of inf."""
+    highest = count(HighestInSteps(np.empty(0)).over(data))
+    return float("inf") if highest[0] < np.inf else float("nan")
 
 
 def point_at(data: Data, score: float, p_miss: float, p_fa: float) -> OperatingPoint:

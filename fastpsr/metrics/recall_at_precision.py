@@ -11,7 +11,12 @@ from fastpsr.counts.sums import Sums
 from fastpsr.data import Data
 from fastpsr.interval_rule import AT_A_POINT
 from fastpsr.metrics.base import Metric
-from fastpsr.metrics.operating_points import OperatingPoint, PointMetric, point_at
+from fastpsr.metrics.operating_points import (
+    OperatingPoint,
+    PointMetric,
+    above_all_scores,
+    point_at,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,4 +105,6 @@ class RecallAtPrecision(PointMetric[RankTable]):
         place, totals = self._place(table), table.class_totals("precision")
         p_miss = float(table.positives[:place].sum() / totals[1])
         p_fa = float(table.negatives[place:].sum() / totals[0])
-        return point_at(data, self.threshold_of(table), p_miss, p_fa)
+        is_score = place < table.lowest.size
+        threshold = float(table.lowest[place]) if is_score else above_all_scores(data)
+        return point_at(data, threshold, p_miss, p_fa)
