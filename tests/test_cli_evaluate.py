@@ -74,6 +74,15 @@ def test_formats_and_kinds_of_scores(ending, scores_are, n_classes):
     assert (group["n_samples"], len(group["class_sizes"])) == (y.size, n_classes)
 
 
+def test_metrics_of_several_classes_by_name():
+    y, z, _ = data(3)
+    write("s.npz", y_true=y, z=z)
+    names = ["AUC(ovo)", "AP(macro)", "MCEmc"]
+    run = ["evaluate", "s.npz", "--scores-are", "logits", "--metrics", ",".join(names)]
+    succeed(*run, "--json", "t.json")
+    check_rows(fp.evaluate(fp.Predictions.from_logits(y, z), names))
+
+
 @pytest.mark.parametrize("scores_are", ["logits", "log-likelihoods", "llr"])
 def test_priors_calibrator_and_folds(scores_are):
     y, z, _ = data()

@@ -108,8 +108,22 @@ def _scales(
     for kinds in together:  # raises before a file is read
         for scale in kinds:
             parse_priors(options.measures.priors, scale, of_trials=of_trials)
-        options.metrics(kinds, 2, of_table=not of_trials, has_spoof=of_trials)
+        _check_metrics(options, kinds, of_trials=of_trials)
     return scales
+
+
+def _check_metrics(options: EvaluationOptions, kinds: Sequence[str], *, of_trials: bool) -> None:
+    """Raise unless there are such metrics of two classes, or of the several that a table may have.
+
+    The error is that of two.
+    """
+    try:
+        options.metrics(kinds, 2, of_table=not of_trials, has_spoof=of_trials)
+    except ValueError as error:
+        try:
+            options.metrics(kinds, 2 if of_trials else 3, of_table=True, has_spoof=of_trials)
+        except ValueError:
+            raise error from None
 
 
 def _check_tables(options: EvaluationOptions, systems: Mapping[Path, str | None]) -> None:
