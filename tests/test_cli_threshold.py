@@ -118,12 +118,12 @@ def test_cautions():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("", "--at must be eer, fa=P"), ("--at fa=0.1", "needs --scores"),
+        ("", "give --at eer, fa=P"), ("--at fa=0.1", "needs --scores"),
         ("--at fa=1", "--at fa must be at least 0 and below 1, not 1.0"),
         ("--at precision=high", "--at precision must be a number, not 'high'"),
         ("--at recall=1", "not 'recall=1'"), ("--fa 0.1", "--at"),
         ("--at dcf=sre16", "--at dcf must have one operating point"),
-        ("--at dcf=0.1 --key key", "--key needs --scores"), ("--at dcf=high", "'high'"),
+        ("--at dcf=0.1 --key key", "--key needs --scores"), ("--at dcf=high", "--at dcf must have"),
         ("--at dcf=0.1 --key key --scores a.txt --labels y", "--labels is for a table"),
     ],
 )  # fmt: skip

@@ -1,5 +1,6 @@
 """`fastpsr threshold`."""
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from fastpsr.cli.options.sources import given, refuse
 from fastpsr.cli.options.training import TrainingOptions
 from fastpsr.cli.show import console, print_error, print_written
 from fastpsr.cli.wording import in_words
+from fastpsr.exports import PRESETS
 
 if TYPE_CHECKING:
     from fastpsr.metrics.detection import DetectionCost
@@ -27,12 +29,11 @@ _WORDS = "eer, fa=P, miss=P, precision=P or dcf=P[:CMISS:CFA]"
 
 def _parse_point(text: str | None) -> "Metric":
     """Return the metric with the operating point of --at."""
-    word, _, value = (text or "").partition("=")
+    if text is None:
+        raise ValueError(f"give --at {_WORDS}")
+    word, _, value = text.partition("=")
     if word == "dcf":
-        cost = parse_dcf(value)
-        if not isinstance(cost, fp.MinDCF) or len(cost.costs) > 1:
-            raise ValueError(f"--at dcf must have one operating point, not {value}")
-        return cost
+        return _cost_of(value)
     if text == "eer":
         return fp.EER()
     limited: dict[str, Any] = {
@@ -46,6 +47,19 @@ def _parse_point(text: str | None) -> "Metric":
         rule = getattr(error, "rule", f"must be a number, not {value!r}")
         raise ValueError(f"--at {word} {rule}") from None
     return metric
+
+
+def _cost_of(text: str) -> fp.MinDCF:
+    """Return the detection cost of an operating point, of a preset or numbers."""
+    with suppress(ValueError):
+        cost = parse_dcf(text)
+        if isinstance(cost, fp.MinDCF) and len(cost.costs) == 1:
+            return cost
+    presets = [name for name in PRESETS if len(fp.MinDCF(name).costs) == 1]
+    raise ValueError(
+        "--at dcf must have one operating point: a target prior, or P:CMISS:CFA with positive "
+        f"costs, or {', '.join(presets)}, not {text!r}"
+    )
 
 
 @dataclass(frozen=True)

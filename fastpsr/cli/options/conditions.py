@@ -112,5 +112,11 @@ class Differences:
                 raise ValueError(
                     f"--differences must have one of {' and '.join(alternatives)}, not several"
                 )
+        if "unpaired" in words and len(words) > 1:
+            raise ValueError(
+                "--differences unpaired is between systems alone: leave out "
+                f"{', '.join(word for word in words if word != 'unpaired')}, which needs a run of "
+                "its own for each system"
+            )
         pairs = next((_SYSTEM_PAIRS[word] for word in words if word in _SYSTEM_PAIRS), None)
         return cls(pairs, next((_GROUP_PAIRS[w] for w in words if w in _GROUP_PAIRS), None))

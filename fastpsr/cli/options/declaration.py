@@ -11,7 +11,7 @@ METRICS, FILES = "Metrics and calibration", "Files"
 
 #: How an argument of the library is given, where it is not "--" and its name with hyphens. "{}" is
 #: the value, and "{column}" the column that an error is about.
-USAGE: dict[str, str] = {}
+USAGE: dict[str, str] = {"sep": "sep=; as its first line"}  # which no option takes the place of
 #: The options of the command that runs, before that of all that are loaded.
 KNOWN: set[str] = set()
 

@@ -189,10 +189,11 @@ class Layout:
                 f"once, with commas between, not {text!r}"
             )
         labels = {name: columns.pop(name) for name in _CLASSES if name in columns} or None
-        if labels and ({*labels} != {*_CLASSES} or "/" in "".join(labels.values())):
+        words_differ = len({*(labels or {}).values()}) == 2
+        if labels and not (words_differ and "/" not in "".join(labels.values())):
             raise ValueError(
-                f"{name} must give words for both, target=WORD,nontarget=WORD, without /, not "
-                f"{text!r}"
+                f"{name} must give a word for each class, target=WORD,nontarget=WORD, which differ "
+                f"and have no /, not {text!r}"
             )
         (format,), (turn,), _ = ([*kind, None][:1] for kind in kinds)
         return cls(format, columns, _TURNS.get(turn or ""), bool(kinds[2]), labels)
