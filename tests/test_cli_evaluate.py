@@ -132,6 +132,17 @@ def test_costs_of_many_decisions_are_summarized():
         assert words in succeed(*run)
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_costs_as_spreadsheets_write_them(separator):
+    y, z, _ = data()
+    write("s.npz", y_true=y, z=z)
+    decimal = "." if separator == "," else ","
+    rows = separator.join(["0", f"2{decimal}5"]), separator.join(["1", "0"])
+    Path("c.csv").write_text("\ufeff" + "\r\n".join(rows) + "\r\n", "utf-8")
+    run = ["evaluate", "s.npz", "--scores-are", "logits", "--costs", "c.csv", "--metrics", "NCE"]
+    assert "each decision: 0, 2.5; 1, 0\n" in succeed(*run)
+
+
 # Intervals
 
 CLUSTERS = np.arange(240) // 2 % 20

@@ -176,13 +176,19 @@ def parse_priors(text: str | None, scale: str, *, of_trials: bool = False) -> li
 
 
 def read_costs(path: Path) -> "fp.CostMatrix":
-    """Read a cost matrix, a row per class, from a JSON list of lists or a CSV without header."""
+    """Read a cost matrix, a row per class, from a JSON list of lists or a text without header.
+
+    In text commas, semicolons or tabs are between the costs; where commas are not, they are decimal
+    marks.
+    """
     try:
-        text = path.read_text(encoding="utf-8")
-        if path.suffix == ".json":
+        text = path.read_text(encoding="utf-8-sig")
+        if path.suffix.lower() == ".json":
             rows = json.loads(text)
         else:
-            rows = [[float(c) for c in line.split(",")] for line in text.splitlines() if line]
+            separator = next((mark for mark in ";\t" if mark in text), ",")
+            lines = [line.split(separator) for line in text.splitlines() if line.strip()]
+            rows = [[float(cell.replace(",", ".")) for cell in line] for line in lines]
         if len({len(row) for row in rows}) > 1:
             raise ValueError("every row must have the same number of costs")
         return fp.CostMatrix(rows)
