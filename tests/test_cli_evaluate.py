@@ -89,7 +89,7 @@ def test_priors_calibrator_and_folds(scores_are):
     kind, of_logits = KINDS[scores_are]
     write("s.npz", y_true=y, s=of_logits(z))
     run = ["evaluate", "s.npz", "--scores-are", scores_are, "--priors", "0.25,0.75"]
-    run += ["--calibrator", "temperature", "--folds", 7, "--metrics", "NCE,RCL"]
+    run += ["--calibrator", "Temperature", "--folds", 7, "--metrics", "NCE,RCL"]
     succeed(*run, "--json", "t.json")
     loss = fp.CalibrationLoss(fp.rules.Log(), fp.TemperatureScaling(), fp.CrossFit(7))
     predictions = fp.Predictions.of(kind, y, of_logits(z), priors=[0.25, 0.75])

@@ -91,7 +91,7 @@ def test_candidates_by_default(arguments, expected, left_out):
 
 
 def test_by_condition():
-    run = ["select", "--key", "nist.tsv", "--scores", "a.txt", "--calibrators", "none,dp"]
+    run = ["select", "--key", "nist.tsv", "--scores", "a.txt", "--calibrators", "None,DP"]
     run += ["--by", "gender,seconds:2", "--min-per-class", "12"]
     out = succeed(*run, "--json", "r.json")
     frame = polars.read_csv("nist.tsv", separator="\t")

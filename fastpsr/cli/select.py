@@ -28,7 +28,7 @@ _FOLDS, _FOLDS_OF_SPEAKERS = 5, 10  # an inner fit leaves out the speakers of up
 
 
 def _parse_candidates(text: str | None) -> list[str]:
-    return words_among("--calibrators", text, ["none", *CALIBRATORS])
+    return words_among("--calibrators", text and text.lower(), ["none", *CALIBRATORS])
 
 
 @dataclass(frozen=True)

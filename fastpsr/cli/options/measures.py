@@ -117,10 +117,13 @@ class CalibratorOptions:
     """The calibrator, and its training."""
 
     calibrator: str = option(
-        f"Calibrator of the scores, or of the calibration loss: {', '.join(CALIBRATORS)}.",
+        f"Calibrator of the scores, or of the calibration loss: {', '.join(CALIBRATORS)}; "
+        "dp is also platt or logistic, pav isotonic.",
         panel=METRICS,
         metavar="NAME",
         default="dp",
+        type=str,
+        parse=str.lower,
     )
     floor: float | None = option(
         "Keep posteriors within P and 1 - P. Of a table that is evaluated, these are its "
