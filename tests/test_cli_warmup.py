@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fastpsr.cli import warmup
+from fastpsr.kernels import compilation
 from fastpsr.kernels.compilation import Signature, listed
 from fastpsr.kernels.compiler import is_plain
 from tests.commands import program, succeed, surroundings
@@ -71,9 +71,10 @@ def test_budget(name):
 @pytest.mark.parametrize("threads", ["2", "1"])
 def test_warmup_compiles_each_kernel_once(threads):
     code = """
-from fastpsr.cli import app, warmup
+from fastpsr.cli import app
+from fastpsr.kernels import compilation
 from tests.test_cli_warmup import SMALL
-warmup.listed = lambda: SMALL
+compilation.listed = lambda: SMALL
 app.run()
 """
     environment = {"NUMBA_CACHE_DIR": "cache", "FASTPSR_NUM_THREADS": threads}
@@ -90,7 +91,7 @@ app.run()
 
 
 def test_warmup_says_how_long_it_took(monkeypatch):
-    monkeypatch.setattr(warmup, "listed", lambda: SMALL)
+    monkeypatch.setattr(compilation, "listed", lambda: SMALL)
     assert re.fullmatch(r"compiled in \d+\.\d s\n", succeed("warmup"))
 
 

@@ -9,7 +9,6 @@ import pydoc
 import pytest
 
 import fastpsr as fp
-from fastpsr.cli import app
 from fastpsr.exports import SUBPACKAGES, WITH_EXTRAS
 from tests.commands import program
 from tools import exports, interface
@@ -98,8 +97,3 @@ with ThreadPoolExecutor(16) as pool:
 def test_threads_import_names_at_the_same_time():
     process = program(code=THREADS)
     assert (process.returncode, process.stderr) == (0, "")
-
-
-def test_commands_are_listed_with_what_their_help_begins_with():
-    listed = {name: app.load(name).help.split("\n\n")[0] for name in app.COMMANDS}
-    assert listed == app.COMMANDS

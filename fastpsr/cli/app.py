@@ -22,30 +22,22 @@ from fastpsr.version import __version__
 
 _BY_SIGNAL = 128  # the exit code of a command that a signal ended is this and its number
 
-#: The commands with their help in a line, as `fastpsr --help` lists them.
-COMMANDS = {
-    "demo": "Simulate a speaker-verification test the size of SITW, evaluate it, and explain the "
-    "table.",
-    "evaluate": "Evaluate a table of scores with labels, or systems on a trial list (--key and "
-    "--scores).",
-    "compare": "Compare systems on the same samples: difference of each metric, with an interval.",
-    "calibrate": "Train a calibrator and apply it to other scores, or calibrate by cross-fitting.",
-    "fuse": "Fuse the scores of several systems into one LLR, and show what each of them adds.",
-    "select": "Choose the calibrator that saves most, by nested cross-fitting.",
-    "threshold": "Print the threshold for a prior and costs, or for another operating point.",
-    "join": "Join a key and score files (text files of any size) into one Parquet file.",
-    "warmup": "Compile all kernels into the cache, so that later commands need not compile.",
-    "simulate": "Write simulated data to files.",
-}
+#: The commands in the order of `fastpsr --help`.
+COMMANDS = (
+    "demo", "evaluate", "compare", "calibrate", "fuse", "select", "threshold", "join", "warmup",
+    "simulate",
+)  # fmt: skip
 
 
 class _Commands(TyperGroup):
-    """A group that lists its commands without importing them."""
+    """A group whose commands are imported when they are used, or listed with their help."""
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the name of the requested command, the command, and its arguments."""
-        name, listed, rest = super().resolve_command(ctx, args)
-        return name, load(name) if listed and name else listed, rest
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options | {"commands": dict.fromkeys(COMMANDS)})
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command, None for an unknown name."""
+        return load(cmd_name) if cmd_name in COMMANDS else None
 
 
 def load(name: str) -> Any:
@@ -70,8 +62,6 @@ app = typer.Typer(
     help="Evaluate probabilistic classifiers by proper scoring rules, Bayes risks and calibration "
     "loss.",
 )
-for _name, _help in COMMANDS.items():
-    app.command(_name, help=_help)(lambda: None)
 
 
 @app.callback(invoke_without_command=True)

@@ -49,7 +49,7 @@ def _parse_point(text: str | None) -> "Metric":
     return metric
 
 
-def _cost_of(text: str) -> fp.MinDCF:
+def _cost_of(text: str) -> "fp.MinDCF":
     """Return the detection cost of an operating point, of a preset or numbers."""
     with suppress(ValueError):
         cost = parse_dcf(text)

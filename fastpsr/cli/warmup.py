@@ -2,13 +2,11 @@
 
 import json
 import time
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from fastpsr.cli.compiling import compile_all
 from fastpsr.cli.show import console, steps
-from fastpsr.kernels.compilation import Signature, listed
 
 
 def warmup(
@@ -22,16 +20,18 @@ def warmup(
     ] = False,
 ) -> None:
     """Compile all kernels into the cache, so that later commands need not compile."""
+    from fastpsr.cli.compiling import compile_all  # brings NumPy, which the help need not
+    from fastpsr.kernels.compilation import listed
+
     begun = time.perf_counter()
     todo = listed()
-    took: list[tuple[Signature, float | None]] = []
+    rows: list[dict[str, Any]] = []
     with steps() as begin:
         for signature, seconds in compile_all(todo):
-            begin(f"compiled {signature.kernel}", len(took) + 1, len(todo))
-            took.append((signature, seconds))
+            begin(f"compiled {signature.kernel}", len(rows) + 1, len(todo))
+            rows.append({"kernel": signature.kernel, "types": signature.types, "seconds": seconds})
     if as_json:
-        took.sort(key=lambda entry: -(entry[1] or 0.0))
-        rows = [{"kernel": s.kernel, "types": s.types, "seconds": seconds} for s, seconds in took]
+        rows.sort(key=lambda row: row["seconds"] or 0.0, reverse=True)
         console.print(json.dumps(rows, indent=1))
     else:
         console.print(f"compiled in {time.perf_counter() - begun:.1f} s")
