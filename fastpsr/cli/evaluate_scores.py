@@ -3,26 +3,19 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fastpsr.bootstrap.bootstrap import check_same_columns, check_same_samples
-from fastpsr.bootstrap.schemes import names_of_ids
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import CrossFit
 from fastpsr.cli.options.evaluation import EvaluationOptions
 from fastpsr.cli.options.intervals import drawn_name
 from fastpsr.cli.options.measures import parse_priors
 from fastpsr.cli.options.sources import OF_POSTERIORS, TableOptions
-from fastpsr.cli.results import (
-    Figures,
-    print_evaluation,
-    shown_names,
-    write_evaluation,
-    write_report,
-)
+from fastpsr.cli.results import print_evaluation, shown_names, write_evaluation, write_report
 from fastpsr.cli.score_files import LabeledScores, TableReader, scores_of
 from fastpsr.cli.show import (
     Steps,
@@ -41,7 +34,6 @@ from fastpsr.costs import CostMatrix
 from fastpsr.counts.groups import groups_of
 from fastpsr.data import Predictions, SharedTargets
 from fastpsr.data.budget import memory_budget
-from fastpsr.data.columns import Columns
 from fastpsr.errors import ArgumentError, counted
 from fastpsr.evaluation import Evaluation, Row
 from fastpsr.evaluation.conditions import evaluate_conditions, kept_apart, sharing_targets
@@ -99,24 +91,21 @@ def evaluate_scores(plan: Plan) -> None:
 
         joining = joined_in_parts(plan.options, plan.paths, has_scores=plan.has_scores)
     with joining as joined, steps() as begin:
-        evaluations, figures = [], Figures()
+        evaluations: list[Evaluation] = []
+        figures: dict[str, dict[str, Any]] = {"predictions": {}, "by_condition": {}, "spoof": {}}
         with recorded_lines() as lines, warnings_as_lines():
-            if plan.of_trials and joined is None:
-                batches = _of_trials(plan, begin)
-            else:
-                batches = iter([_of_tables(plan, joined, begin)])
-            for systems in (
-                alike for batch in batches for alike in _with_same_metrics(plan, batch)
-            ):
+            in_memory = plan.of_trials and joined is None
+            batches = _of_trials(plan, begin) if in_memory else [_of_tables(plan, joined, begin)]
+            for systems in chain.from_iterable(_with_same_metrics(plan, each) for each in batches):
                 specification = _specification(plan, systems)
                 begin(f"metrics of {' and '.join(systems)}")
                 evaluations.append(_evaluated(plan, systems, specification, begin))
                 if plan.options.outputs.reports:
                     _add_figures(figures, plan, systems, specification)
-        if plan.of_trials and joined is None:
-            kinds = {"read": "reading", "join": "joining", "metrics": "metrics"}
-            spent = (f"{word} {begin.seconds(kind):.1f} s" for word, kind in kinds.items())
-            print_line(f"{_taken(plan)}; {', '.join(spent)}")
+        if in_memory:
+            read, join, metrics = map(begin.seconds, ("reading", "joining", "metrics"))
+            spent = f"read {read:.1f} s, join {join:.1f} s, metrics {metrics:.1f} s"
+            print_line(f"{_taken(plan)}; {spent}")
         _show(plan, Evaluation.joined(evaluations), figures, lines, begin)
     print_written(plan.options.outputs.files)
 
@@ -163,47 +152,27 @@ def _of_tables(plan: Plan, joined: Path | None, begin: Steps) -> Systems:
         options.conditions.by.columns, options.measures.priors, floor,
         drops_nan="nan" in options.trials.allow,
     )  # fmt: skip
-    are_several = options.differences.pairs in ("first", "all") and len(sources) > 1
+    in_parts = False if options.differences.pairs in ("first", "all") and len(sources) > 1 else None
     systems: dict[str, LabeledScores] = {}
     for path, columns_of_system in sources.items():
         begin(f"reading {path}")
         with worded(columns="--columns"):
             systems |= reader.read(
-                path, plan.scales, columns_of_system, in_parts=False if are_several else None,
-                prefix=prefix,
-            )  # fmt: skip
-        scores = next(iter(systems.values()))
-        if not isinstance(scores.predictions, Predictions):
-            _check_parts(plan, scores)
-    return _of_same_samples(systems) if are_several else systems
-
-
-def _of_same_samples(systems: Systems) -> Systems:
-    """Return systems of several tables; those without the ids that are drawn have another's."""
-    (first, scores), *others = systems.items()
-    drawn, columns = scores.resampling, {**scores.predictions.columns}
-    for name, other in others:
-        files = f"{first} and {name}"
-        try:
-            check_same_samples(scores.predictions, other.predictions)
-            check_same_columns(scores.predictions, other.predictions, scores.predictions.columns)
-        except ArgumentError as error:
-            raise error.renamed(files) from None
-        if not np.array_equal(scores.predictions.weights, other.predictions.weights):
-            raise ValueError(f"weights must be the same in {files}")
-        drawn = drawn if names_of_ids(drawn) else other.resampling
-        columns = {**other.predictions.columns, **columns}
-
-    def completed(scores: LabeledScores) -> LabeledScores:
-        data = scores.predictions.with_columns(Columns(columns | {**scores.predictions.columns}))
-        return replace(scores, predictions=data, resampling=drawn)
-
-    return {name: completed(scores) for name, scores in systems.items()}
+                path, plan.scales, columns_of_system, in_parts=in_parts, prefix=prefix
+            )
+        first, *others = systems.values()
+        if not isinstance(first.predictions, Predictions):
+            _check_parts(plan, first)
+    for path, other in zip([*sources][1:], others, strict=False) if in_parts is False else ():
+        if not np.array_equal(first.predictions.weights, other.predictions.weights):
+            raise ValueError(f"weights must be the same in {next(iter(sources))} and {path}")
+    return systems
 
 
 def _with_same_metrics(plan: Plan, systems: Systems) -> list[Systems]:
     """Return the systems that have the same metrics: all, if they are compared or of one kind."""
-    if plan.options.differences.pairs or len({plan.scales[name] for name in systems}) == 1:
+    kinds = {(plan.scales[name], of.predictions.n_classes) for name, of in systems.items()}
+    if plan.options.differences.pairs or len(kinds) == 1:
         return [systems]
     return [{name: scores} for name, scores in systems.items()]
 
@@ -211,23 +180,20 @@ def _with_same_metrics(plan: Plan, systems: Systems) -> list[Systems]:
 def _specification(plan: Plan, systems: Systems) -> Specification:
     """Return the specification, after checks of options that need the scores; print it."""
     options, intervals, by = plan.options, plan.intervals, plan.options.conditions.by
-    (name, first), *_ = systems.items()
-    n_classes = {name: scores.predictions.n_classes for name, scores in systems.items()}
-    if len({*n_classes.values()}) > 1:
-        listed = ", ".join(f"{name} has {n}" for name, n in n_classes.items())
-        raise ValueError(f"systems must have the same classes, but {listed}")
+    first = next(iter(systems.values()))
     costs, groups = options.measures.cost_matrix, first.groups if first.trials else None
-    options.loss.untrained(has_floor=True).check_classes(n_classes[name])
+    n_classes = first.predictions.n_classes
+    options.loss.untrained(has_floor=True).check_classes(n_classes)
     if costs is not None:
-        costs.check_classes(n_classes[name])
-    if options.measures.dcf and n_classes[name] > 2:
-        raise ValueError(f"--dcf needs a binary task, not {n_classes[name]} classes")
+        costs.check_classes(n_classes)
+    if options.measures.dcf and n_classes > 2:
+        raise ValueError(f"--dcf needs a binary task, not {n_classes} classes")
     if options.loss.folds is not None and isinstance(first.predictions, Predictions):
         # raises where there are too few samples, or speakers
         CrossFit(folds=options.loss.folds, groups=groups).folds_of(first.predictions)
     is_spoof = None if first.trials is None else first.trials.is_spoof
     metrics = options.metrics(
-        [plan.scales[name] for name in systems], n_classes[name], of_table=not plan.of_trials,
+        [plan.scales[name] for name in systems], n_classes, of_table=not plan.of_trials,
         has_spoof=is_spoof is not None,
     )  # fmt: skip
     metrics = kept_apart(metrics, groups) if groups else metrics
@@ -277,18 +243,18 @@ def _with_floor(row: Row, scale: str) -> Row:
     return replace(row, error=named)
 
 
-def _add_figures(figures: Figures, plan: Plan, systems: Systems, groups: Specification) -> None:
+def _add_figures(
+    figures: dict[str, dict[str, Any]], plan: Plan, systems: Systems, groups: Specification
+) -> None:
     """Add what figures show: all samples, and those of each condition, which count alike."""
     names = shown_names(plan.systems)
-    for system, scores in systems.items():
-        name, data = names[system], scores.predictions
+    for name, scores in ((names[system], scores) for system, scores in systems.items()):
+        data = scores.predictions
         alike = data if scores.unweighted is None else scores.unweighted
-        figures.predictions[name] = data
-        figures.by_condition[name] = {
-            group.name: group.data for group in groups_of(alike, groups.by, groups.bins)
-        }
+        by_name = {group.name: group.data for group in groups_of(alike, groups.by, groups.bins)}
+        figures["predictions"][name], figures["by_condition"][name] = data, by_name
         if scores.trials is not None and scores.trials.is_spoof is not None:
-            figures.spoof[name] = scores.trials.is_spoof
+            figures["spoof"][name] = scores.trials.is_spoof
 
 
 def _check_parts(plan: Plan, scores: LabeledScores) -> None:
@@ -300,14 +266,10 @@ def _check_parts(plan: Plan, scores: LabeledScores) -> None:
             f"--output {reports[0]}: a report draws all scores, and {table.path} is read part by "
             "part: take a sample"
         )
-    n_files, n_parts = (
-        counted(len(table.files), "file"),
-        counted(scores.predictions.n_parts, "part"),
-    )
-    print_line(f"{table.path}: {n_files}, read in {n_parts}")
+    n_files, n_parts = counted(len(table.files), "file"), scores.predictions.n_parts
+    print_line(f"{table.path}: {n_files}, read in {counted(n_parts, 'part')}")
     if plan.intervals is not None and table.n_bytes:
-        unit, name = (10**6, "MB") if table.n_bytes > 10**6 else (10**3, "KB")
-        needed = f"{-(-table.n_bytes // unit)}{name}"
+        needed = f"{-(-table.n_bytes // 1_000_000)}MB"
         print_error(
             f"{table.path}: {source.n_rows:,} rows are read in parts, again for each batch of "
             f"replicates, since {needed} in memory are more than the budget of "
@@ -321,19 +283,14 @@ def _print_shared_targets(
     """Print where conditions of spoofed trials share the targets."""
     has_eer = any(isinstance(metric, EER) for metric in metrics.values())
     for name in (name for name, ids in by.items() if isinstance(ids, SharedTargets)):
+        columns = name if isinstance(name, str) else ",".join(name)
+        line = f"--by {columns}: conditions share all targets, as some have spoofed trials only"
         if are_kinds:
-            both = f"{name}=nontarget and {name}=spoof"
-            if has_eer:
-                both = (
-                    f"the EER of all trials is SASV-EER; {name}=nontarget (SV-EER) and "
-                    f"{name}=spoof (SPF-EER)"
-                )
-            print_line_once(f"spoofed trials: {both} share all targets")
-        else:
-            columns = name if isinstance(name, str) else ",".join(name)
-            print_line_once(
-                f"--by {columns}: conditions share all targets, as some have spoofed trials only"
-            )
+            sasv, sv, spf = "the EER of all trials is SASV-EER; ", " (SV-EER)", " (SPF-EER)"
+            sasv, sv, spf = (words * has_eer for words in (sasv, sv, spf))
+            line = f"spoofed trials: {sasv}{name}=nontarget{sv} and {name}=spoof{spf} share all "
+            line += "targets"
+        print_line_once(line)
 
 
 def _listed(costs: CostMatrix) -> str:
@@ -357,7 +314,11 @@ def _taken(plan: Plan) -> str:
 
 
 def _show(
-    plan: Plan, evaluation: Evaluation, figures: Figures, lines: Sequence[str], begin: Steps
+    plan: Plan,
+    evaluation: Evaluation,
+    figures: dict[str, dict[str, Any]],
+    lines: Sequence[str],
+    begin: Steps,
 ) -> None:
     """Print an evaluation, and write it to files and reports.
 
@@ -388,6 +349,6 @@ def _show(
         points = operating_points(evaluation.all_samples.n_classes, kind)
     for path in options.outputs.reports:
         write_report(
-            path, shown, begin, **vars(figures), read=[*lines, taken, *warnings],
+            path, shown, begin, **figures, read=[*lines, taken, *warnings],
             operating_points=points,
         )  # fmt: skip

@@ -4,7 +4,6 @@ import hashlib
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,15 +18,6 @@ from fastpsr.files import can_be_read_again, write_text
 from fastpsr.results import as_json
 from fastpsr.tables import parquet_files
 from fastpsr.version import __version__
-
-
-@dataclass(frozen=True)
-class Figures:
-    """What figures of a report show, by name of the system."""
-
-    predictions: dict[str, Any] = field(default_factory=dict)
-    by_condition: dict[str, Any] = field(default_factory=dict)
-    spoof: dict[str, Any] = field(default_factory=dict)
 
 
 def shown_names(systems: Mapping[Any, str | None]) -> dict[str, str]:
