@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,41 +95,17 @@ def warnings_as_lines() -> Iterator[None]:
 
 
 def _print_warnings(found: Iterable[Warning]) -> None:
-    """Print one line for all warnings of a kind."""
+    """Print one line for all warnings of a kind: the first, and what the others are about."""
     kinds: dict[Any, dict[str, Sequence[Subject]]] = {}
     for each in found:
         kind = (type(each), each.kind) if isinstance(each, PackageWarning) else str(each)
         subjects = each.subjects if isinstance(each, PackageWarning) else ()
         kinds.setdefault(kind, {})[warning_in_options(each)] = subjects
-    for alike in kinds.values():
-        print_error(f"warning: {_folded(alike)}")
-
-
-def _folded(alike: Mapping[str, Sequence[Subject]]) -> str:
-    """Return the first of texts that are alike, with examples of what the others are about.
-
-    Examples
-    --------
-    >>> a, b = Subject("a", metric="EER"), Subject("b", metric="EER")
-    >>> _folded({"a: EER is 1": [a], "b: EER is 2": [b], "b: EER is 3": [b]})
-    'a: EER is 1 (and 2 like this: b)'
-    >>> _folded({"EER is 1": [Subject(metric="EER")], "AUC is 1": [Subject(metric="AUC")]})
-    'EER is 1 (and 1 like this: AUC)'
-    """
-    first, *others = alike
-    if not others:
-        return first
-    examples: dict[str, None] = {}
-    for parts in (("system", "group", "pair"), ("metric",)):
-        names = [
-            dict.fromkeys(getattr(each, part) for each in some for part in parts)
-            for some in alike.values()
-        ]
-        of_all = {"", *set.intersection(*map(set, names))}
-        own = (", ".join(name for name in each if name not in of_all) for each in names[1:])
-        examples = examples or dict.fromkeys(filter(None, own))
-    shown = [*examples][:_MOST_EXAMPLES] + ["..."] * (len(examples) > _MOST_EXAMPLES)
-    return f"{first} (and {len(others):,} like this{': ' * bool(shown)}{'; '.join(shown)})"
+    for (first, _), *others in (alike.items() for alike in kinds.values()):
+        names = [*dict.fromkeys(str(subject) for _, subjects in others for subject in subjects)]
+        shown = names[:_MOST_EXAMPLES] + ["..."] * (len(names) > _MOST_EXAMPLES)
+        more = f" (and {len(others):,} like this{': ' * bool(shown)}{'; '.join(shown)})"
+        print_error(f"warning: {first}{more * bool(others)}")
 
 
 def print_suspicions(path: Path, predictions: "Data") -> None:
@@ -142,10 +118,8 @@ def print_suspicions(path: Path, predictions: "Data") -> None:
 
 def size_of(n_bytes: int) -> str:
     """Return a size as text, with three digits."""
-    for unit, size in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
-        if n_bytes >= size:
-            return f"{n_bytes / size:.3g} {unit}"
-    return f"{n_bytes} bytes"
+    units = (("GB", 10**9), ("MB", 10**6), ("KB", 10**3), ("bytes", 1))
+    return next(f"{n_bytes / size:.3g} {unit}" for unit, size in units if n_bytes >= size)
 
 
 class Steps:

@@ -29,7 +29,7 @@ _TARGETS_TOO = (
     "extra)"
 )
 _MENTIONED = re.compile(r"\b(\w+)=\.\.\.")  # arguments in rules
-_OF_COLUMN = re.compile(r"(\w+)\['([^']*)'\]$")
+_LAST = re.compile(r"(?:(?<=: )|^)(\w+)(?:\['([^']*)'\])?$")  # an argument, or a column of it
 _OF_SYSTEM = re.compile(r"^predictions\['([^']*)'\]: ")
 
 
@@ -71,25 +71,22 @@ def in_options(error: Exception, names: Mapping[str, str] | None = None) -> str:
     def option(argument: str) -> str:
         return (usage(argument) or argument).partition("{")[0].rstrip(" :")
 
-    name = error.name or (error.argument if _OF_COLUMN.search(error.argument) else "")
-    column = _OF_COLUMN.search(name)
-    name = _OF_SYSTEM.sub(r"\1: ", name)
-    name = _OF_COLUMN.sub(lambda of: f"{option(of[1])} {of[2]}", name)
-    if name.endswith(f": {error.argument}"):  # of a file
-        name = name.removesuffix(error.argument) + option(error.argument)
-    problem = error.renamed(name or option(error.argument)).problem
+    name = _OF_SYSTEM.sub(r"\1: ", error.name or error.argument)
+    column, last = "", _LAST.search(name)
+    if last and (last[2] or last[1] == error.argument):  # not the path of a file
+        column = last[2] or ""
+        name = f"{name[: last.start()]}{option(last[1])} {column}".rstrip()
+    problem = error.renamed(name).problem
     problem = _MENTIONED.sub(lambda of: option(of[1]) if usage(of[1]) else of[0], problem)
-    remedies = [
-        given and _with_value(given, value, column[2] if column else "")
-        for given, value in ((usage(each), value) for each, value in error.pass_.items())
-    ]
-    if not remedies or None in remedies:
-        return problem
+    remedies = [(usage(argument), value) for argument, value in error.pass_.items()]
     values: dict[str, list[str]] = {}  # of an option that is given once
-    for name, _, text in (remedy.partition(" ") for remedy in remedies if remedy):
+    for given, value in remedies:
+        if given is None:
+            return problem
+        name, _, text = _with_value(given, value, column).partition(" ")
         values.setdefault(name, []).extend([text] if text else [])
     shown = [f"{name} {','.join(texts)}".rstrip() for name, texts in values.items()]
-    return f"{problem}: pass {' '.join(shown)}"
+    return f"{problem}: pass {' '.join(shown)}" if shown else problem
 
 
 def warning_in_options(warning: Warning) -> str:
