@@ -1,15 +1,15 @@
 """`fastpsr threshold`."""
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import fastpsr as fp
 from fastpsr.cli.command import in_groups
-from fastpsr.cli.options.declaration import option
-from fastpsr.cli.options.files import Json, Outputs, check_files
+from fastpsr.cli.options.declaration import declared
+from fastpsr.cli.options.files import Json, check_files
 from fastpsr.cli.options.intervals import IntervalOptions, drawn_name
 from fastpsr.cli.options.measures import parse_dcf
 from fastpsr.cli.options.sources import given, refuse
@@ -62,26 +62,21 @@ def _cost_of(text: str) -> "fp.MinDCF":
     )
 
 
-@dataclass(frozen=True)
-class _Point:
-    """The operating point."""
-
-    at: Any = option(
-        "Operating point: equal error rates (eer); the lowest threshold with at most this "
-        "false-alarm rate (fa=P) or with at least this precision (precision=P); the highest with "
-        "at most this miss rate (miss=P); or the best for a target prior and costs, or a preset "
-        "with one operating point (dcf=P:CMISS:CFA).",
-        metavar=f"[{_WORDS.replace(', ', '|').replace(' or ', '|')}]",
-        parse=_parse_point,
-        arguments={"p_fa": "--at fa={}", "p_miss": "--at miss={}"},
-    )
-
-
 @in_groups
 def threshold(
     context: typer.Context,
     *,
-    point_of: _Point,
+    at: Annotated[
+        str | None,
+        declared(
+            "Operating point: equal error rates (eer); the lowest threshold with at most this "
+            "false-alarm rate (fa=P) or with at least this precision (precision=P); the highest "
+            "with at most this miss rate (miss=P); or the best for a target prior and costs, or a "
+            "preset with one operating point (dcf=P:CMISS:CFA).",
+            metavar=f"[{_WORDS.replace(', ', '|').replace(' or ', '|')}]",
+            arguments={"p_fa": "--at fa={}", "p_miss": "--at miss={}"},
+        ),
+    ] = None,
     options: TrainingOptions,
     drawn: IntervalOptions,
     to_json: Json = None,
@@ -96,7 +91,7 @@ def threshold(
     from fastpsr.evaluation import evaluate_systems
     from fastpsr.evaluation.specification import Specification
 
-    metric: Metric = point_of.at
+    metric = _parse_point(at)
     has_scores = options.file is not None or options.of_trials
     if has_scores:
         options = options.located(context)
@@ -105,9 +100,8 @@ def threshold(
             raise ValueError(f"--at {metric.label} needs --scores FILE, or a table")
         refuse(context, {*given(context)} - {"--at"}, "needs --scores FILE, or a table")
     intervals = drawn.settings(context, options.trials, of_trials=options.of_trials)
-    used = drawn if intervals else None
+    used, outputs = drawn if intervals else None, [("--json", to_json)]
     inputs = options.inputs(used) if has_scores else []
-    outputs: Outputs = [("--json", to_json)]
     check_files(inputs, outputs)
     if isinstance(metric, fp.MinDCF):
         console.print(f"calibrated LLRs: {metric.costs[0].threshold:.6g} (natural logarithm)")
@@ -126,9 +120,8 @@ def threshold(
     settings = None if intervals is None else intervals.drawing(scores.resampling)
     metrics = {"threshold": fp.Threshold(metric), metric.label: metric}
     table = evaluate_systems({None: ranks}, Specification(metrics, settings))
-    # of what the scores are, not of their ranks
-    groups = (replace(group, kind=predictions.kind) for group in table.groups)
-    table = in_words(replace(table, groups=tuple(groups)), drawn_name(scores.resampling))
+    group = replace(table.all_samples, kind=predictions.kind)  # not of ranks
+    table = in_words(replace(table, groups=(group,)), drawn_name(scores.resampling))
     if intervals is not None:
         print_evaluation(table)
     if options.of_trials:
@@ -141,34 +134,32 @@ def threshold(
 
 def _described(metric: "Metric", point: "fp.OperatingPoint", rows: str) -> str:
     """Return a threshold for these trials, in the units of the file, with its error rates."""
-    what, cost = f"best for these {rows}", ""
-    if isinstance(metric, fp.MissRate):
-        what = f"lowest with P_fa of at most {metric.p_fa:g} on these {rows}"
-    elif isinstance(metric, fp.FalseAlarmRate):
-        what = f"highest with P_miss of at most {metric.p_miss:g} on these {rows}"
-    elif isinstance(metric, fp.EER):
-        what = f"at the equal error rate of these {rows}"
-    elif isinstance(metric, fp.RecallAtPrecision):
-        what = f"lowest with a precision of at least {metric.precision:g} on these {rows}"
-    else:
+    what, cost = "at the equal error rate of", ""
+    if isinstance(metric, fp.MinDCF):
+        what = "best for"
         cost = f"normalized cost {metric.costs[0].normalized(point.p_miss, point.p_fa):.4f}, "
+    elif isinstance(metric, fp.MissRate):
+        what = f"lowest with P_fa of at most {metric.p_fa:g} on"
+    elif isinstance(metric, fp.FalseAlarmRate):
+        what = f"highest with P_miss of at most {metric.p_miss:g} on"
+    elif isinstance(metric, fp.RecallAtPrecision):
+        what = f"lowest with a precision of at least {metric.precision:g} on"
     text = repr(point.threshold)
     if (point.p_miss, point.p_fa) == (1.0, 0.0):
         text = "none: accept nothing"
     elif point.log_odds not in (None, point.threshold):
         text += f" (log-odds {point.log_odds:.6g})"
-    return f"{what}: {text}: {cost}P_miss {point.p_miss:.4f}, P_fa {point.p_fa:.6f}"
+    rates = f"P_miss {point.p_miss:.4f}, P_fa {point.p_fa:.6f}"
+    return f"{what} these {rows}: {text}: {cost}{rates}"
 
 
 def _too_few(metric: "Metric", predictions: "fp.Predictions") -> str:
     """Return a caution where a limit permits no error on so few trials."""
-    if isinstance(metric, fp.FalseAlarmRate):
-        word, limit, kind, label = "miss", metric.p_miss, "targets", 1
-    elif isinstance(metric, fp.MissRate):
-        word, limit, kind, label = "fa", metric.p_fa, "non-targets", 0
-    else:
+    if not isinstance(metric, fp.MissRate | fp.FalseAlarmRate):
         return ""
-    n = int((predictions.labels == label).sum())
+    of_fa = isinstance(metric, fp.MissRate)
+    word, kind, label = ("fa", "non-targets", 0) if of_fa else ("miss", "targets", 1)
+    n, limit = int((predictions.labels == label).sum()), metric.limit
     if not 0.0 < limit * n < 1.0:
         return ""
     return (
