@@ -8,13 +8,11 @@ import typer
 import fastpsr as fp
 from fastpsr.cli.command import Command
 from fastpsr.cli.options.declaration import declared
-from fastpsr.cli.options.files import check_written_ending
 from fastpsr.cli.show import console
-from fastpsr.files import check_place, whole_file
+from fastpsr.files import write_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from polars import DataFrame
 
 app = typer.Typer(no_args_is_help=True, help="Write simulated data to files.")
 
@@ -35,7 +33,6 @@ def trials(
     seed: Seed = 0,
 ) -> None:
     """Write a speaker-verification trial list: labels, LLRs, models, segments and speakers."""
-    _check_output(output)
     data = fp.simulate.trial_list(targets, nontargets, seed=seed)
     names = ("y_true", "llr", "enroll", "test", "enroll_speaker", "test_speaker")
     _write(output, {name: getattr(data, name) for name in names})
@@ -57,39 +54,34 @@ def challenge(
     durations.txt has the seconds of each recording. The speaker is what an id has before its slash.
     """
     lists = fp.simulate.challenge(targets, nontargets, seed=seed)
-    written = _texts(dict(zip(("dev", "eval"), lists, strict=True)))
+    rows_of = _rows_of_files(dict(zip(("dev", "eval"), lists, strict=True)))
     folder.mkdir(exist_ok=True)
-    for name, rows in written.items():
-        with whole_file(folder / name) as part:
-            rows.write_csv(part, separator=" ", include_header=False, float_precision=5)
-    for name, rows in written.items():
+    for name, rows in rows_of.items():
+        write_text(folder / name, "".join(f"{' '.join(row)}\n" for row in rows))
+    for name, rows in rows_of.items():
         what = "recordings" if name == "durations.txt" else "trials"
         console.print(f"{folder / name}: {len(rows):,} {what}")
 
 
-def _texts(lists: "dict[str, fp.simulate.ChallengeList]") -> "dict[str, DataFrame]":
-    """Return the lines of each file of a challenge."""
-    import polars
-
-    texts, durations = {}, []
+def _rows_of_files(
+    lists: "dict[str, fp.simulate.ChallengeList]",
+) -> "dict[str, list[tuple[str, ...]]]":
+    """Return the words of each line of the files of a challenge."""
+    rows: dict[str, list[tuple[str, ...]]] = {}
+    seconds: dict[str, str] = {}
     for list_name, data in lists.items():
-        sides = {"enroll": data.enroll, "test": data.test}
-        speakers = {"enroll": data.enroll_speaker, "test": data.test_speaker}
-        trials = polars.DataFrame(sides).select(
-            polars.format("id{}/{}.wav", polars.Series(speakers[side]), side).alias(side)
-            for side in sides
-        )
-        label = polars.when(polars.Series(data.y_true) == 1).then(polars.lit("target"))
-        texts[f"{list_name}_key.txt"] = trials.with_columns(
-            label=label.otherwise(polars.lit("nontarget"))
-        )
+        sides = []
+        for side in ("enroll", "test"):
+            names = (getattr(data, f"{side}{what}") for what in ("_speaker", "", "_seconds"))
+            columns = [(f"id{s}/{id}.wav", f"{t:.5f}") for s, id, t in zip(*names, strict=True)]
+            seconds |= columns
+            sides.append([name for name, _ in columns])
+        labels = ["target" if y else "nontarget" for y in data.y_true]
+        rows[f"{list_name}_key.txt"] = [*zip(*sides, labels, strict=True)]
         for system in ("a", "b"):
-            scores = polars.Series(system, getattr(data, system))
-            texts[f"{list_name}_{system}.txt"] = trials.with_columns(scores)
-        for side, seconds in (("enroll", data.enroll_seconds), ("test", data.test_seconds)):
-            durations.append(polars.DataFrame({"id": trials[side], "seconds": seconds}))
-    texts["durations.txt"] = polars.concat(durations).unique("id", maintain_order=True)
-    return texts
+            scores = map("{:.5f}".format, getattr(data, system))
+            rows[f"{list_name}_{system}.txt"] = [*zip(*sides, scores, strict=True)]
+    return rows | {"durations.txt": [*seconds.items()]}
 
 
 @app.command(cls=Command)
@@ -106,19 +98,12 @@ def classes(
     seed: Seed = 0,
 ) -> None:
     """Write labels and log-posteriors of a synthetic system (Ferrer and Ramos, 2024)."""
-    _check_output(output)
     data = fp.simulate.gaussian_classes(samples, n_classes=n_classes, seed=seed)
     _write(output, {"y_true": data.y_true, "log_posterior": getattr(data, system)})
     console.print(f"{output}: {samples:,} samples of {n_classes} classes, system {system}")
 
 
-def _check_output(path: Path) -> None:
-    """Raise, before any computation, if the file cannot be written."""
-    check_written_ending(path)
-    check_place(path)
-
-
 def _write(path: Path, columns: "dict[str, NDArray[Any]]") -> None:
-    from fastpsr.cli.score_files import write_columns
+    from fastpsr.cli.score_files import write_columns  # brings NumPy, which the help need not
 
     write_columns(path, columns)
