@@ -24,11 +24,8 @@ if TYPE_CHECKING:
 
 _FEW = ("none", "temperature", "dp", "beta", "spline", "pav-laplace", "venn-abers")
 _OF_CLASSES = ("none", "temperature", "dp", "vector", "matrix")
+_NAMES = ("none", *CALIBRATORS)
 _FOLDS, _FOLDS_OF_SPEAKERS = 5, 10  # an inner fit leaves out the speakers of up to four folds
-
-
-def _parse_candidates(text: str | None) -> list[str]:
-    return words_among("--calibrators", text and text.lower(), ["none", *CALIBRATORS])
 
 
 @dataclass(frozen=True)
@@ -37,11 +34,11 @@ class _Choice:
 
     to_json: Json
     calibrators: list[str] = option(
-        f"Candidates: none, {', '.join(CALIBRATORS)}. By default {','.join(_FEW)}, and for "
+        f"Candidates: {', '.join(_NAMES)}. By default {','.join(_FEW)}, and for "
         f"more than two classes {','.join(_OF_CLASSES)}, without those that the scores are not "
         "for.",
         metavar="NAME,NAME...",
-        parse=_parse_candidates,
+        parse=lambda text: words_among("--calibrators", text and text.lower(), _NAMES),
         arguments={"candidates": "--calibrators {}"},
     )
     rule: str = option(

@@ -20,7 +20,7 @@ from fastpsr.exports import QUALITY_TERMS
 if TYPE_CHECKING:
     from fastpsr.trials import TrialSet
 
-_TREATED = re.compile(r"(.+?)((?::log|:cap=[^:]*)*)", re.DOTALL)
+_TREATED = re.compile(r"(.+?)(:log)?(?::cap=([^:]*))?", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class Measure:
     def parse(cls, text: str) -> "Measure":
         """Return the measure of --quality; its name ends in the treatment."""
         matched = _TREATED.fullmatch(text)
-        where, treatment = matched.groups() if matched else (text, "")
+        where, log, number = matched.groups() if matched else ("", None, None)
         name, _, place = ("", "", where) if Path(where).is_file() else where.rpartition("=")
         enroll, _, test = place.partition(",")
         try:
-            caps = [float(part[4:]) for part in treatment.split(":") if part.startswith("cap")]
+            cap = None if number is None else float(number)
             if not Path(place).is_file() and not (enroll and test):
                 raise ValueError
         except ValueError:
@@ -48,11 +48,10 @@ class Measure:
                 "--quality must be [NAME=]FILE or [NAME=]ENROLL,TEST, then perhaps :log, and "
                 f":cap=N with a number, not {text!r}"
             ) from None
-        log, cap = ":log" in treatment, caps[-1] if caps else None
-        suffix = ":log" * log + (f":cap={cap:g}" if caps else "")
+        suffix = (log or "") + ("" if cap is None else f":cap={cap:g}")
         if Path(place).is_file():
-            return cls((name or Path(place).name) + suffix, Path(place), log, cap)
-        return cls((name or place) + suffix, (enroll, test), log, cap)
+            return cls((name or Path(place).name) + suffix, Path(place), bool(log), cap)
+        return cls((name or place) + suffix, (enroll, test), bool(log), cap)
 
     def of(self, trials: "TrialSet") -> "fp.Quality":
         """Return the measure of trials."""
@@ -71,10 +70,6 @@ def _parse_measures(texts: Sequence[str] | None) -> dict[str, Measure]:
             name = measure.name
             raise ValueError(f"--quality must give each measure a name of its own, not {name}")
     return measures
-
-
-def _parse_applied(paths: Sequence[Path] | None) -> dict[Path, str | None]:
-    return named_files(paths or [], "--apply")
 
 
 @dataclass(frozen=True)
@@ -117,7 +112,7 @@ class FusionOptions:
     apply: dict[Path, str | None] = option(
         "Score file of other trials, without labels: of each system in turn, or NAME=FILE.",
         type=list[Path] | None,
-        parse=_parse_applied,
+        parse=lambda paths: named_files(paths or [], "--apply"),
     )
     save: Path | None = option("Save the fusion as JSON; - for standard output.")
     load: Path | None = option("Use a saved fusion, with --apply and --output.")

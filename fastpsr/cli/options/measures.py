@@ -1,7 +1,7 @@
 """Settings of the metrics, and of calibrators."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -43,10 +43,6 @@ def parse_dcf(text: str) -> "fp.MinDCF | fp.MinADCF":
         ) from None
 
 
-def _parse_costs(texts: Sequence[str] | None) -> list[Any]:
-    return [parse_dcf(text) for text in texts or []]
-
-
 @dataclass(frozen=True)
 class MetricOptions:
     """Which metrics there are in the table."""
@@ -56,7 +52,7 @@ class MetricOptions:
         "spoofed trials asvspoof5 (there the default), or PNON:PSPOOF:CMISS:CFA:CFASPOOF. May be "
         "repeated. By default 0.01 for LLRs and raw scores, none for posteriors.",
         type=list[str] | None,
-        parse=_parse_costs,
+        parse=lambda texts: [parse_dcf(text) for text in texts or []],
     )
     metrics: list[str] | None = option(
         "Metrics of the table by name, with commas between, in this order.", parse=words_of

@@ -10,7 +10,15 @@ from typing import Annotated, Any
 
 import typer
 
-from fastpsr.cli.options.declaration import FILES, TABLES, TRIALS, declared, option, words_among
+from fastpsr.cli.options.declaration import (
+    FILES,
+    TABLES,
+    TRIALS,
+    declared,
+    option,
+    words_among,
+    words_of,
+)
 from fastpsr.cli.options.files import from_stdin, named_files
 from fastpsr.exports import FORMATS
 
@@ -91,9 +99,10 @@ def parse_columns(texts: Sequence[str] | None) -> Columns:
 
 def _parse_classes(text: str | None) -> list[Any] | None:
     """Return labels in the order of the columns; numbers are no words."""
-    names = None if text is None else [name.strip() for name in text.split(",")]
-    is_number = names is not None and all(re.fullmatch(r"[+-]?\d+", name) for name in names)
-    return [int(name) for name in names or []] if is_number else names
+    names = words_of(text)
+    if names is None or not all(re.fullmatch(r"[+-]?\d+", name) for name in names):
+        return names
+    return [int(name) for name in names]
 
 
 @dataclass(frozen=True)
@@ -175,15 +184,14 @@ class Layout:
     @classmethod
     def parse(cls, name: str, words: Iterable[str], text: str | None) -> "Layout":
         """Return the layout that an option describes; `words` may be in it besides formats."""
-        parts = [] if text is None else [part.strip() for part in text.split(",")]
+        parts = words_of(text) or []
         columns = dict(part.split("=", 1) for part in parts if "=" in part)
-        kinds = [
-            [part for part in parts if part in known]
-            for known in (FORMATS, _TURNS, {_IN_ORDER} & {*words})
-        ]
-        n_known = len(columns) + sum(map(len, kinds))
+        formats = {*parts} & {*FORMATS}
+        turns = {*parts} & {*_TURNS}
+        in_order = {*parts} & {_IN_ORDER} & {*words}
+        n_known = len(columns) + len(formats) + len(turns) + len(in_order)
         is_empty = not all([*columns, *columns.values()])
-        if n_known < len(parts) or is_empty or max(map(len, kinds)) > 1:
+        if n_known < len(parts) or is_empty or len(formats) > 1 or len(turns) > 1:
             raise ValueError(
                 f"{name} must be ROLE=COLUMN, or one of {', '.join([*FORMATS, *words])}, each "
                 f"once, with commas between, not {text!r}"
@@ -195,8 +203,8 @@ class Layout:
                 f"{name} must give a word for each class, target=WORD,nontarget=WORD, which differ "
                 f"and have no /, not {text!r}"
             )
-        (format,), (turn,), _ = ([*kind, None][:1] for kind in kinds)
-        return cls(format, columns, _TURNS.get(turn or ""), bool(kinds[2]), labels)
+        turn = _TURNS[turns.pop()] if turns else None
+        return cls(formats.pop() if formats else None, columns, turn, bool(in_order), labels)
 
 
 @dataclass(frozen=True)
@@ -339,7 +347,6 @@ def given(context: typer.Context) -> list[str]:
         option.opts[0]
         for option in context.command.params
         if getattr(context.get_parameter_source(option.name or ""), "name", "") == "COMMANDLINE"
-        and context.params.get(option.name or "") not in (None, (), [])  # click before 8.2: no FILE
     ]
 
 

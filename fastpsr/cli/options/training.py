@@ -83,9 +83,8 @@ class TrainingOptions:
 
     def inputs(self, drawn: IntervalOptions | None = None) -> list[Path | None]:
         """Return all files to read that these options name."""
-        beside = arrays_beside(self.tables.labels, self.tables.weights)
-        if drawn is not None and not self.of_trials:
-            beside += arrays_beside(*drawn.columns)
+        columns = [] if drawn is None or self.of_trials else drawn.columns
+        beside = arrays_beside(self.tables.labels, self.tables.weights, *columns)
         return [self.file, *self.trials.inputs(self.systems), *beside]
 
     def source(
