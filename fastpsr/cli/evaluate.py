@@ -47,15 +47,21 @@ def evaluate_systems(
     scores: Sequence[Path] | None,
 ) -> None:
     """Check options, and evaluate or compare the systems that files and --scores name."""
-    trials, named = options.trials, [*(scores or []), *(files or [])]
+    from fastpsr.cli.evaluate_scores import Plan, evaluate_scores
+
+    trials, pairs, named = (
+        options.trials,
+        options.differences.pairs,
+        [*(scores or []), *(files or [])],
+    )
     paths, of_trials = _paths(options, named, scores)
     trials.check(context, of_trials=of_trials, has_scores=bool(named))
-    if options.differences.pairs == "unpaired" and (of_trials or len(paths) < 2):
+    if pairs == "unpaired" and (of_trials or len(paths) < 2):
         raise ValueError(
             "--differences unpaired is for tables of different samples, one per system"
         )
     intervals = options.drawn.settings(
-        context, trials, of_trials=of_trials, always=options.differences.pairs is not None
+        context, trials, of_trials=of_trials, always=pairs is not None
     )
     # without score files, those of the classes are the scores
     inputs = [*(paths if named else []), *trials.inputs_beside, options.measures.costs]
@@ -65,10 +71,9 @@ def evaluate_systems(
         _check_tables(options, paths)
     scales = _scales(context, options, paths, of_trials=of_trials)
     check_files(inputs, options.outputs.files)
-    from fastpsr.cli.evaluate_scores import Plan, evaluate_scores
-
-    plan = Plan(options, paths, scales, intervals, inputs, of_trials, has_scores=bool(named))
-    evaluate_scores(plan)
+    evaluate_scores(
+        Plan(options, paths, scales, intervals, inputs, of_trials, has_scores=bool(named))
+    )
 
 
 def _paths(
@@ -77,18 +82,20 @@ def _paths(
     """Return the files of systems with their names, and whether they are of trials."""
     from fastpsr.tables import is_table
 
-    trials = options.trials
-    of_trials = bool(trials.key) or scores is not None
+    of_trials = bool(options.trials.key) or scores is not None
     if options.differences.pairs is None:
-        return (trials.systems(named) if of_trials else dict.fromkeys(named)), of_trials
+        return (options.trials.systems(named) if of_trials else dict.fromkeys(named)), of_trials
     what = "FILE" if scores is None else "--scores"
     paths = named_files(named, what)
-    if len(paths) < 2 and not isinstance(options.columns, Mapping):
-        remedy = "" if trials.key else ": give --columns for each system of one table"
-        alone = f"{named[0]} alone{remedy}" if named else "none"
+    of_one_table = isinstance(options.columns, Mapping)
+    systems = [*options.columns] if isinstance(options.columns, Mapping) else [*map(str, paths)]
+    if len(systems) < 2:
+        remedy = ": give --columns for each system of one table" * (not options.trials.key)
+        alone = f"{systems[0]} alone{remedy * (not of_one_table)}" if systems else "none"
+        what = "--columns" if of_one_table else what
         raise ValueError(f"{what} must name two systems or more, not {alone}")
-    are_tables = any(is_table(path) or path.is_dir() for path in paths)
-    return paths, of_trials or (bool(paths) and not are_tables)
+    are_tables = of_one_table or any(is_table(path) or path.is_dir() for path in paths)
+    return paths, of_trials or not are_tables
 
 
 def _scales(
@@ -104,10 +111,9 @@ def _scales(
     pairs, are_raw = options.differences.pairs, [scale == "raw" for scale in scales.values()]
     if any(are_raw) if pairs else all(are_raw):
         refuse(context, _OF_LOSSES, "has no use for raw scores, which only rank")
-    together = [[*scales.values()]] if pairs else [[scale] for scale in scales.values()]
-    for kinds in together:  # raises before a file is read
-        for scale in kinds:
-            parse_priors(options.measures.priors, scale, of_trials=of_trials)
+    for scale in scales.values():
+        parse_priors(options.measures.priors, scale, of_trials=of_trials)
+    for kinds in [[*scales.values()]] if pairs else [[scale] for scale in scales.values()]:
         _check_metrics(options, kinds, of_trials=of_trials)
     return scales
 
@@ -126,36 +132,27 @@ def _check_metrics(options: EvaluationOptions, kinds: Sequence[str], *, of_trial
             raise error from None
 
 
-def _check_tables(options: EvaluationOptions, systems: Mapping[Path, str | None]) -> None:
+def _check_tables(options: EvaluationOptions, paths: Mapping[Path, str | None]) -> None:
     """Raise unless there is one table, or pairs: of tables, or of columns of one."""
     from fastpsr.tables import is_table
 
-    pairs, columns = options.differences.pairs, options.columns
-    if isinstance(columns, Mapping):
-        if [*systems.values()] != [None]:
-            listed = ", ".join(
-                f"{name}={path}" if name else f"{path}" for path, name in systems.items()
-            )
+    listed = ", ".join(f"{name}={path}" if name else f"{path}" for path, name in paths.items())
+    if isinstance(options.columns, Mapping):
+        if [*paths.values()] != [None]:
             raise ValueError(
                 "--columns of several systems need one FILE without a name, a table, not "
                 f"{listed or 'none'}"
             )
-        if len(columns) == 1 and pairs is not None:
+    elif options.differences.pairs is not None:
+        for path in (path for path in paths if not is_table(path)):
             raise ValueError(
-                f"--columns must name two systems or more, not {', '.join(columns)} alone"
+                f"{path} must end in .npz, .npy, .csv or .parquet to be a table; score files of "
+                "trials need --key KEY, for which one that holds labels will do"
             )
-    elif pairs is not None:
-        for path in systems:
-            if not is_table(path):
-                raise ValueError(
-                    f"{path} must end in .npz, .npy, .csv or .parquet to be a table; score files "
-                    "of trials need --key KEY, for which one that holds labels will do"
-                )
-    elif len(systems) != 1:
-        listed = ", ".join(str(path) for path in systems)
-        quote = any(path.suffix == ".parquet" for path in systems)
+    elif len(paths) != 1:
+        quote = any(path.suffix == ".parquet" for path in paths)
         raise ValueError(
             "give one table of scores with labels, or --key KEY --scores FILE ..."
-            + f", not {listed}" * bool(systems)
+            + f", not {listed}" * bool(paths)
             + "; quote a pattern of Parquet files that are one table" * quote
         )
