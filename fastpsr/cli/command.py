@@ -29,6 +29,9 @@ OLD = {
     "--output": ("--csv", "--markdown", "--latex", "--report"),
 }
 
+#: How the help shows values of a type, where the declaration of an option has no other words.
+_METAVARS = {"Path": "FILE", "int": "N", "float": "NUMBER", "str": "NAME"}
+
 
 class Command(TyperCommand):
     """A command that refuses repeated options, except those that take several values."""
@@ -60,10 +63,11 @@ class Command(TyperCommand):
         self.format_help_text(ctx, formatter)
         panels: dict[str, list[Any]] = {"Arguments": [], "Options": []}
         for option in self.get_params(ctx):
-            title = getattr(option, "rich_help_panel", None)
-            name = title or ("Arguments" if option.param_type_name == "argument" else "Options")
-            if record := option.get_help_record(ctx):
-                panels.setdefault(name, []).append(record)
+            panel = getattr(option, "rich_help_panel", None) or "Options"
+            name, text = option.get_help_record(ctx) or ("", "")
+            if option.param_type_name == "argument":
+                name, panel = option.metavar or name, "Arguments"
+            panels.setdefault(panel, []).append((name, text))
         for name, records in panels.items():
             if records:
                 with formatter.section(name):
@@ -91,6 +95,9 @@ def in_groups(function: Callable[..., None]) -> Callable[..., None]:
     def add(name: str, hint: Any, default: Any) -> Callable[[dict[str, Any]], Any]:
         """Add the parameters of options; return the function that makes a value of them."""
         if not is_dataclass(hint):
+            for declaration in getattr(hint, "__metadata__", ()):
+                words = (word for name, word in _METAVARS.items() if name in str(hint.__origin__))
+                declaration.metavar = declaration.metavar or next(words, None)
             kind = inspect.Parameter.KEYWORD_ONLY
             parameters.append(inspect.Parameter(name, kind, default=default, annotation=hint))
             return itemgetter(name)

@@ -18,9 +18,9 @@ Files = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="FILE",
-        help="A table of scores with labels: .npz, .npy, .csv or .parquet, a folder of Parquet "
-        "files, or a pattern of Parquet files in quotes; for differences of systems several, or "
-        "NAME=FILE. After --scores: score files of further systems.",
+        help="Table of scores with labels: .npz, .npy, .csv, .tsv or .parquet, a folder of Parquet "
+        "files, or a pattern of these in quotes; for differences several, or NAME=FILE. After "
+        "--scores: score files of further systems.",
     ),
 ]
 

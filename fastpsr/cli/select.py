@@ -87,6 +87,7 @@ def select(
 ) -> None:
     """Choose the calibrator that saves most, by nested cross-fitting.
 
+    FILE may also be a folder or a pattern of Parquet files.
     If the speakers are given, or drawn of a table, all fits keep those of both sides apart. With
     --by each candidate is also tried with a calibrator for each condition.
     """

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import fastpsr as fp
-from fastpsr.cli.command import Command
+from fastpsr.cli.command import Command, in_groups
 from fastpsr.cli.options.declaration import declared
 from fastpsr.cli.show import console
 from fastpsr.files import write_text
@@ -26,6 +26,7 @@ System = Literal["cal", "mcs", "mcp", "mcps"]
 
 
 @app.command(cls=Command)
+@in_groups
 def trials(
     output: Output,
     targets: Annotated[int, declared("Number of target trials.", arguments=_SIZES)] = 3_658,
@@ -40,8 +41,11 @@ def trials(
 
 
 @app.command(cls=Command)
+@in_groups
 def challenge(
-    folder: Annotated[Path, typer.Argument(help="Folder to write; made if it is not there.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Folder to write; made if it is not there.")
+    ],
     targets: Annotated[int, typer.Option(help="Number of target trials of each list.")] = 2_000,
     nontargets: Annotated[
         int, typer.Option(help="Number of non-target trials of each list.")
@@ -85,6 +89,7 @@ def _rows_of_files(
 
 
 @app.command(cls=Command)
+@in_groups
 def classes(
     output: Output,
     samples: Annotated[int, typer.Option(help="Number of samples.")] = 2_000,

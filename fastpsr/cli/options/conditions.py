@@ -63,9 +63,9 @@ class ByOptions:
     """Conditions."""
 
     by: Conditions = option(
-        "Column of the key or table: conditions, one for each of its values; of several columns, "
-        "for each combination. Numbers may be put into N bins of about the same number of samples, "
-        "or into bins with these edges; each is a condition for each value. May be repeated.",
+        "Column of the key or table: each of its values is a condition; of several columns each "
+        "combination. Numbers may be put into N bins of about the same size, or into bins with "
+        "these edges; with :each, each number is a condition. May be repeated.",
         metavar="COLUMN[:N|:EDGE:EDGE...|:each],...",
         type=list[str] | None,
         parse=Conditions.parse,
@@ -78,8 +78,8 @@ class CalibratorByOptions(ByOptions):
     """Conditions that have a calibrator each, and how many samples each needs."""
 
     min_per_class: int | None = option(
-        "With --by, number of samples of each class that a condition needs to have a "
-        "calibrator of its own; others use that of all samples. By default 100.",
+        "Samples of each class that a condition of --by needs to have a calibrator of its own, "
+        "by default 100; others have that of all samples.",
         min=1,
         metavar="N",
     )

@@ -33,18 +33,17 @@ class EvaluationOptions:
     loss: CalibratorOptions
     tables: TableOptions
     columns: Columns = option(
-        "Column of scores, of several classes their columns in order. Several times, or with a "
-        "name: of each system of one table, by default named after its column.",
+        "Column of scores, of several classes one for each. Several times, or with a name: the "
+        "systems of one table, which are by default named after their columns.",
         panel=TABLES,
         metavar="[NAME=]COLUMN,...",
         type=list[str] | None,
         parse=parse_columns,
     )
     differences: Differences = option(
-        "Also differences: of the first system and each other (first; unpaired, if their tables "
-        "have independent samples) or of all pairs of systems (pairs), with intervals; of each "
-        "condition of --by and all samples (pooled) or between all conditions (conditions). With "
-        "commas between. Files other than JSON "
+        "Also differences: between the first system and each other (first; unpaired, if their "
+        "tables have independent samples) or all pairs of systems (pairs); between each condition "
+        "of --by and all samples (pooled) or all conditions (conditions). Files other than JSON "
         "hold only these.",
         panel=METRICS,
         metavar="WORD,...",

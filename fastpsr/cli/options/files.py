@@ -24,8 +24,8 @@ Json = Annotated[
     Path | None,
     typer.Option(
         "--json",
-        help="Also write the result to this file; - for standard output, where nothing else is "
-        "then.",
+        metavar="FILE",
+        help="Also write the result to this file; - for standard output, and nothing else there.",
     ),
 ]
 _REPORT, _TABLES = ".html", (".csv", ".json", ".md", ".tex")

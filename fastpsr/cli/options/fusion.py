@@ -84,30 +84,28 @@ class FusionOptions:
     tables: TableOutputOptions
     folds: Folds
     prior: float = option(
-        "Probability of targets at which the fusion is fitted: it is best for decisions "
-        "around this prior.",
+        "Prior of targets at which the fusion is fitted: it is best for decisions around it.",
         metavar="P",
         default=0.5,
     )
     quality: dict[str, Measure] = option(
-        "Quality measure of recordings, such as durations: a file with lines `id value`, for "
-        "the ids of both sides, and of the lists of --apply; or two columns of the files, for "
-        "the two sides. log takes logarithms, after values above N count as N. May be "
-        "repeated.",
+        "Quality measure of recordings, such as durations: a file with lines `id value`, for the "
+        "ids of both sides, also those of --apply; or two columns of the files. Values above N "
+        "count as N, and log takes logarithms. May be repeated.",
         metavar="[NAME=]FILE|ENROLL,TEST[:log][:cap=N]",
         type=list[str] | None,
         parse=_parse_measures,
     )
     quality_terms: str = option(
-        "Columns that each measure makes of both sides: the smaller and the larger value; "
-        "product and sum; or the first, also times each score.",
+        "What each measure becomes: the smaller and the larger value of both sides; product and "
+        "sum; or the former, also times each score.",
         metavar=f"[{'|'.join(QUALITY_TERMS)}]",
         arguments={"quality": "--quality-terms {}"},
         default=QUALITY_TERMS[0],
     )
     output: Path | None = option(
-        "File for the fused scores, which are LLRs, in the format of the first score file: "
-        "those of --apply; without, cross-fitted ones; - for standard output."
+        "File for the fused LLRs of --apply, or without it cross-fitted ones, in the format of the "
+        "first score file; - for standard output."
     )
     apply: dict[Path, str | None] = option(
         "Score file of other trials, without labels: of each system in turn, or NAME=FILE.",
@@ -117,8 +115,8 @@ class FusionOptions:
     save: Path | None = option("Save the fusion as JSON; - for standard output.")
     load: Path | None = option("Use a saved fusion, with --apply and --output.")
     refits: bool = option(
-        "Fit the fusions again in each replicate, so that intervals contain what other "
-        "training data would change; slower; the default method of --ci is percentile then.",
+        "Fit the fusions again in each replicate, so that intervals contain what other training "
+        "data would change. Slower; the default method of --ci is then percentile.",
         "--refits",
         default=False,
     )

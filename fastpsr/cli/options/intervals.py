@@ -56,9 +56,8 @@ class IntervalOptions:
     """Settings of confidence intervals."""
 
     ci: tuple[float, Any] | None = option(
-        "Compute confidence intervals: at this level (default 0.95), by this method "
-        f"({', '.join(_METHODS)}; default auto, chosen for each metric). Differences of "
-        "systems and fusions always have intervals.",
+        f"Confidence intervals at this level (default 0.95), by this method: {', '.join(_METHODS)} "
+        "(default auto, which depends on the metric). Differences of systems always have some.",
         metavar="LEVEL|METHOD|LEVEL:METHOD",
         parse=_parse_ci,
         arguments={"confidence_level": "--ci {}", "method": "--ci {}"},
@@ -69,10 +68,9 @@ class IntervalOptions:
         arguments={"n_resamples": "--resamples {}"},
     )
     resample: Any = option(
-        "What is resampled: samples (iid), samples within each class (stratified), speakers "
-        "of both sides of trials (speaker), or clusters: the name of a column of cluster ids "
-        "(for .npy tables, a .npy file); after nested:, clusters, then samples within each. By "
-        "default speakers if they are known, else samples.",
+        "What is resampled: samples (iid), samples of each class (stratified), speakers of both "
+        "sides of trials (speaker), or clusters by a column of ids (for .npy tables a .npy file), "
+        "and after nested: samples within these. By default speakers if known, else samples.",
         panel=INTERVALS,
         metavar="iid|stratified|speaker|[nested:]COLUMN",
         parse=_parse_resampling,

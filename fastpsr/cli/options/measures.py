@@ -19,7 +19,7 @@ Metrics = Mapping[str, Any]
 FOLDS = 5
 Folds = Annotated[
     int | None,
-    declared(f"Number of folds of the cross-fitting; by default {FOLDS}.", panel=METRICS, min=2),
+    declared(f"Folds of the cross-fitting; by default {FOLDS}.", panel=METRICS, min=2),
 ]
 
 
@@ -51,11 +51,14 @@ class MetricOptions:
         f"Detection cost: {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA; of lists with "
         "spoofed trials asvspoof5 (there the default), or PNON:PSPOOF:CMISS:CFA:CFASPOOF. May be "
         "repeated. By default 0.01 for LLRs and raw scores, none for posteriors.",
+        metavar="COST",
         type=list[str] | None,
         parse=lambda texts: [parse_dcf(text) for text in texts or []],
     )
     metrics: list[str] | None = option(
-        "Metrics of the table by name, with commas between, in this order.", parse=words_of
+        "Metrics, such as EER,minDCF,NCE, by default those that are usual for the scores.",
+        metavar="NAME,...",
+        parse=words_of,
     )
 
     @property
@@ -79,26 +82,28 @@ class MeasureOptions(MetricOptions):
     """Settings of the metrics."""
 
     priors: str | None = option(
-        "Class priors of the evaluation, which sum to 1, in the order of the classes: "
-        "0.99,0.01 for non-target and target. By default the class frequencies.",
+        "Class priors of the evaluation, in the order of the classes, such as 0.99,0.01 for "
+        "non-target and target; by default the class frequencies.",
         panel=METRICS,
+        metavar="P,P,...",
         arguments={"prior": "--priors {}"},
     )
     eer: str | None = option(
-        "Definition of the EER: on the convex hull of the ROC (hull, the default), or on its "
-        "steps, by interpolation (crossing) or at the nearest threshold (nearest).",
+        "EER on the convex hull of the ROC (hull, the default), or on its steps, by "
+        "interpolation (crossing) or at the nearest threshold (nearest).",
         panel=METRICS,
         metavar="[hull|crossing|nearest]",
         arguments={"definition": "--eer {}"},
     )
     costs: Path | None = option(
-        "Cost matrix with a row per true class: .json or .csv.",
+        "Cost matrix with a row for each true class: .json or text.",
         panel=TABLES,
         arguments={"costs": "costs"},  # in messages they are numbers of the file
     )
     equalize: list[str] | None = option(
         "Columns of the key whose partitions get equal weight in the pooled result.",
         panel=TRIALS,
+        metavar="COLUMN,...",
         parse=words_of,
     )
 
@@ -122,10 +127,9 @@ class CalibratorOptions:
         parse=str.lower,
     )
     floor: float | None = option(
-        "Keep posteriors within P and 1 - P. Of a table that is evaluated, these are its "
-        "posteriors; of pav, venn-abers and histogram, those that they return; of other "
-        "calibrators, those that they are given. By default posteriors may be 0 and 1, which "
-        "makes infinite losses and LLRs.",
+        "Keep posteriors within P and 1 - P: those of a table that is evaluated, those that pav, "
+        "venn-abers and histogram return, and those that other calibrators are given. By default "
+        "they may be 0 and 1, which makes infinite losses and LLRs.",
         panel=METRICS,
         metavar="P",
     )

@@ -43,8 +43,8 @@ _KINDS = f"What scores are: {', '.join(ScoresAre)}. By default posteriors, of tr
 Scores = Annotated[
     list[Path] | None,
     declared(
-        "Score file of a system, or NAME=FILE; without --key it must contain labels. Text may come "
-        "from a pipe, - for standard input.",
+        "Score file of a system; - for standard input. Without --key it must contain labels.",
+        metavar="[NAME=]FILE",
         arguments={"scores": "scores"},  # in messages they are the scores of a file
     ),
 ]
@@ -110,17 +110,18 @@ class TableOptions:
     """Columns of tables."""
 
     labels: str | None = option(
-        "Column or array of class numbers 0 to K-1, or of --classes; a .npy file for .npy scores.",
+        "Column of class numbers 0 to K-1, or of --classes; a .npy file for .npy scores.",
         panel=TABLES,
+        metavar="COLUMN",
     )
     classes: list[Any] | None = option(
-        "Labels in the order of the columns of scores, with commas between; of two classes the "
-        "negative one first.",
+        "Labels in the order of the columns of scores; of two classes the negative one first.",
         panel=TABLES,
+        metavar="LABEL,...",
         parse=_parse_classes,
     )
     weights: str | None = option(
-        "Column or array of sample weights; a .npy file for .npy scores.", panel=TABLES
+        "Column of sample weights; a .npy file for .npy scores.", panel=TABLES, metavar="COLUMN"
     )
 
 
@@ -212,16 +213,15 @@ class TrialOptions:
     """Where labels and speakers of trials are, and how files are read; `-` is standard input."""
 
     key: list[Path] | dict[str, Path] = option(
-        "Trial list with labels; several make one. Or the ids of each class, target=FILE and "
-        "nontarget=FILE, which may be the scores of each class (then without --scores).",
+        "Trial list with labels; several make one. Or a file for each class, target=FILE and "
+        "nontarget=FILE: of ids, or without --scores of scores.",
         metavar="[CLASS=]FILE",
         type=list[Path] | None,
         parse=_parse_key,
     )
     speakers: dict[str, Any] = option(
         "Speakers of both sides of trials: a file with lines `id speaker`; two columns of the "
-        "key; or a regular expression that is searched in each id, whose first group, or else "
-        "the whole match, is the speaker.",
+        "key; or a regular expression whose first group, or match, in each id is the speaker.",
         metavar="FILE|columns:ENROLL,TEST|pattern:REGEX",
         parse=_parse_speakers,
         arguments={
@@ -232,19 +232,18 @@ class TrialOptions:
         },
     )
     key_format: Layout = option(
-        f"How the key is read, by default detected from the content: {', '.join(FORMATS)}; "
-        "names of its columns, ROLE=COLUMN, with the roles enroll, test, label, side; its words "
-        "for labels, target=WORD and nontarget=WORD; and "
-        "whether the columns of a square HDF5 matrix are models, transpose or no-transpose. "
-        "With commas between.",
+        f"How the key is read, by default detected from its content: {', '.join(FORMATS)}; its "
+        "columns by their roles enroll, test, label and side; its words for labels, target=WORD "
+        "and nontarget=WORD; of a square HDF5 matrix, whether its columns are the models "
+        "(transpose) or not (no-transpose).",
         panel=TRIALS,
         metavar="FORMAT,ROLE=COLUMN,...",
         parse=partial(Layout.parse, "--key-format", [*_TURNS]),
         arguments={"key_columns": "--key-format {}"},
     )
     format: Layout = option(
-        "How score files are read: as --key-format, with the role score; and in-order: scores "
-        "without ids, in the order of the trials of the key.",
+        "How score files are read: as --key-format, with the role score; or in-order: scores "
+        "without ids, in the order of the key.",
         panel=TRIALS,
         metavar="FORMAT,ROLE=COLUMN,...",
         parse=partial(Layout.parse, "--format", [*_TURNS, _IN_ORDER]),
@@ -256,11 +255,10 @@ class TrialOptions:
         },
     )
     allow: list[str] = option(
-        "Leave out trials without a score (missing), scores of trials that are not in the key "
-        "(extra), scores that are nan and rows of a table with nan (nan), and trials or scores "
-        "that occur twice, but for the first (duplicates), or count all if their scores agree "
-        "(duplicates=count); divide the posteriors of each row of a table by their sum "
-        f"({_UNNORMALIZED}). With commas between.",
+        "Leave out trials without a score (missing), scores without a trial in the key (extra), "
+        "scores of trials, or rows of a table, that are nan (nan), and all but the first of trials "
+        "that occur twice (duplicates), or count these if their scores agree (duplicates=count); "
+        f"divide the posteriors of each row of a table by their sum ({_UNNORMALIZED}).",
         panel=FILES,
         metavar="WORD,...",
         parse=_parse_allowed,

@@ -25,8 +25,7 @@ class TrainingOptions:
         Path | None,
         typer.Argument(
             metavar="FILE",
-            help="Table of scores with labels, or a score file of trials that holds labels; of "
-            "select also a folder or pattern of Parquet files.",
+            help="Table of scores with labels, or a score file of trials that holds labels.",
         ),
     ]
     trials: TrialOptions
@@ -37,8 +36,9 @@ class TrainingOptions:
         arguments={"scores": "scores"},  # in messages they are the scores of a file
     )
     columns: list[str] | None = option(
-        "Columns of scores in the order of the classes, with commas between.",
+        "Columns of scores in the order of the classes.",
         panel=TABLES,
+        metavar="COLUMN,...",
         parse=words_of,
     )
 
