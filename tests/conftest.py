@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import fastpsr
-from fastpsr.cli.compiling import compile_all
-from fastpsr.kernels.compilation import listed
+from fastpsr.kernels.compilation import compile_signature, listed
 
 sys.path.append(str(Path(__file__).parents[1]))  # for tools; the package may be installed elsewhere
 
@@ -25,8 +24,8 @@ def pytest_sessionstart(session):
     """Fill the cache before processes that run all tests would each compile the same kernels."""
     config = session.config
     if getattr(config.option, "numprocesses", None) and "tests" in config.args:
-        for _ in compile_all(listed()):
-            pass
+        for signature in listed():
+            compile_signature(signature)
 
 
 @pytest.hookimpl(wrapper=True)

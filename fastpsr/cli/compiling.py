@@ -1,14 +1,13 @@
-"""Processes that compile kernels into the cache: all kernels, or what a command calls next."""
+"""A process that compiles into the cache what a command calls next."""
 
-import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from fastpsr.kernels.blocks import thread_count
-from fastpsr.kernels.compilation import Signature, at_first_compilation, compile_signature, listed
+from fastpsr.kernels.compilation import at_first_compilation, listed
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -34,46 +33,9 @@ def compiling_ahead(command: str) -> Iterator[None]:
         try:
             yield
         finally:
-            _end(processes)
-
-
-def compile_all(signatures: Sequence[Signature]) -> Iterator[tuple[Signature, float | None]]:
-    """Compile on all processors; yield each signature with the seconds of CPU that it took.
-
-    None if it was compiled before.
-    """
-    from concurrent.futures import ThreadPoolExecutor  # costs 9 ms to import
-    from queue import SimpleQueue
-
-    n_processes = min(thread_count(), len(signatures))
-    if n_processes == 1:
-        yield from ((signature, compile_signature(signature)) for signature in signatures)
-        return
-    processes: list[Popen[str]] = []
-    idle: SimpleQueue[Popen[str]] = SimpleQueue()
-
-    def ask(signature: Signature) -> str:
-        process = idle.get()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        with suppress(OSError):  # it has ended, as it does if a kernel cannot be compiled
-            process.stdin.write(f"{signature}\n")
-            process.stdin.flush()
-        answer = process.stdout.readline()
-        idle.put(process)
-        return answer
-
-    pool = ThreadPoolExecutor(n_processes)
-    try:
-        for _ in range(n_processes):
-            processes.append(_start("serve()"))
-            idle.put(processes[-1])
-        for are_parts in (True, False):  # so that no process compiles what another one does
-            todo = [signature for signature in signatures if signature.is_part == are_parts]
-            for signature, answer in zip(todo, pool.map(ask, todo), strict=True):
-                yield signature, json.loads(answer) if answer else compile_signature(signature)
-    finally:
-        _end(processes, lambda: pool.shutdown(cancel_futures=True))
+            for process in processes:
+                process.kill()
+                process.communicate()  # closes the pipes, and waits
 
 
 def _start(call: str) -> "Popen[str]":
@@ -90,11 +52,3 @@ compilation.{call}
         [sys.executable, "-P", "-c", code], stdin=PIPE, stdout=PIPE, stderr=DEVNULL,
         encoding="utf-8", start_new_session=True,
     )  # fmt: skip
-
-
-def _end(processes: Sequence["Popen[str]"], after: Callable[[], None] = lambda: None) -> None:
-    for process in processes:
-        process.kill()
-    after()
-    for process in processes:
-        process.communicate()  # closes the pipes, and waits

@@ -20,16 +20,15 @@ def warmup(
     ] = False,
 ) -> None:
     """Compile all kernels into the cache, so that later commands need not compile."""
-    from fastpsr.cli.compiling import compile_all  # brings NumPy, which the help need not
-    from fastpsr.kernels.compilation import listed
+    from fastpsr.kernels.compilation import compile_signature, listed  # which import NumPy
 
     begun = time.perf_counter()
-    todo = listed()
     rows: list[dict[str, Any]] = []
     with steps() as begin:
-        for signature, seconds in compile_all(todo):
-            begin(f"compiled {signature.kernel}", len(rows) + 1, len(todo))
-            rows.append({"kernel": signature.kernel, "types": signature.types, "seconds": seconds})
+        for place, signature in enumerate(signatures := listed()):
+            begin(f"compiling {signature.kernel}", place, len(signatures))
+            row = {"kernel": signature.kernel, "types": signature.types}
+            rows.append(row | {"seconds": compile_signature(signature)})
     if as_json:
         rows.sort(key=lambda row: row["seconds"] or 0.0, reverse=True)
         console.print(json.dumps(rows, indent=1))

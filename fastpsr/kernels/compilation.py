@@ -5,7 +5,6 @@ with, by which they are compiled before they are called. Numba is imported only 
 """
 
 import gc
-import json
 import os
 import signal
 import sys
@@ -53,13 +52,12 @@ class Signature:
 
 def listed() -> list[Signature]:
     """Return all: parts before the kernels that they are compiled into, else the first called."""
-    return [_parsed(line) for line in LIST.read_text("utf-8").splitlines()]
-
-
-def _parsed(line: str) -> Signature:
-    called, _, callers = line.rpartition(")")
-    kernel, _, types = called.partition("(")
-    return Signature(kernel, types, tuple(callers.split()))
+    signatures = []
+    for line in LIST.read_text("utf-8").splitlines():
+        called, _, callers = line.rpartition(")")
+        kernel, _, types = called.partition("(")
+        signatures.append(Signature(kernel, types, tuple(callers.split())))
+    return signatures
 
 
 def compile_signature(signature: Signature) -> float | None:
@@ -95,13 +93,6 @@ def serve_command(command: str) -> None:
 def _end_with_stdin() -> None:
     sys.stdin.read()
     os._exit(0)
-
-
-def serve() -> None:
-    """Compile the signature of each line of stdin; write the seconds as a line of JSON."""
-    gc.set_threshold(_OBJECTS)
-    for line in sys.stdin:
-        print(json.dumps(compile_signature(_parsed(line))), flush=True)
 
 
 @contextmanager
