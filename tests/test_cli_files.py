@@ -56,7 +56,7 @@ def test_help_names_commands_and_options():
     assert [command for command in commands if command not in out] == []
     for command, words in (
         ("evaluate", ["--scores-are", "--ci", "raw", "temperature", "Intervals", "Trial lists"]),
-        ("simulate trials", ["--targets", "3658", "output"]),
+        ("simulate trials", ["--targets", "3658", "FILE"]),
     ):
         out = succeed(*command.split(), "--help")
         assert [word for word in words if word not in out] == []

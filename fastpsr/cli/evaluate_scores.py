@@ -343,12 +343,10 @@ def _show(
         print_evaluation(shown)
         kinds = ", ".join(dict.fromkeys(plan.scales.values()))
         write_evaluation(table, kinds, options.outputs.files, plan.inputs)
-    points = options.measures.detection
-    if points is None:
-        kind = common_kind(group.kind for group in evaluation.groups)
-        points = operating_points(evaluation.all_samples.n_classes, kind)
+    kind = common_kind(group.kind for group in evaluation.groups)
+    usual = operating_points(evaluation.all_samples.n_classes, kind)
     for path in options.outputs.reports:
         write_report(
             path, shown, begin, **figures, read=[*lines, taken, *warnings],
-            operating_points=points,
+            operating_points=options.measures.detection or usual,
         )  # fmt: skip
