@@ -273,7 +273,7 @@ def test_kinds_of_systems_in_columns(monkeypatch):
     write("t.csv", label=Y, one=COLUMNS["col_a"], q0=1.0 - Y / 2, q1=Y / 4, q2=Y / 4)
     run = ["compare", "t.csv", "--columns", "x=q0,q1,q2", "--columns", "y=one"]
     kinds = ["--scores-are", "posteriors", "--scores-are", "logits"]
-    check_refusal({}, [*run, *kinds], ["systems must have the same classes, but x has 3, y has 2"])
+    check_refusal({}, [*run, *kinds], ["'x' and 'y' must have the same classes: 3 and 2"])
 
 
 def test_a_file_that_is_read_in_parts_says_how_to_load_it(monkeypatch):
