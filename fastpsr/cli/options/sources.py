@@ -38,8 +38,6 @@ class ScoresAre(StrEnum):
 #: Kinds that --floor applies to.
 OF_POSTERIORS = ("posteriors", "log-posteriors")
 OF_TRIALS = ("posteriors", "llr", "log10-llr", "raw")
-_OF_KINDS: dict[str, Any] = {"metavar": "KIND", "arguments": {"kind": "--scores-are {}"}}
-_KINDS = f"What scores are: {', '.join(ScoresAre)}. By default posteriors, of trials llr (natural "
 Scores = Annotated[
     list[Path] | None,
     declared(
@@ -48,14 +46,21 @@ Scores = Annotated[
         arguments={"scores": "scores"},  # in messages they are the scores of a file
     ),
 ]
+
+
+def _declared_kinds(more: str = "") -> Any:
+    return declared(
+        f"What scores are: {', '.join(ScoresAre)}. By default posteriors, of trials llr (natural "
+        f"logarithms).{more}",
+        "--scores-are",
+        metavar="KIND",
+        arguments={"kind": "--scores-are {}"},
+    )
+
+
+KindOfScores = Annotated[ScoresAre | None, _declared_kinds()]
 KindsOfScores = Annotated[
-    list[ScoresAre] | None,
-    declared(
-        f"{_KINDS}logarithms). Several times: of each system in turn.", "--scores-are", **_OF_KINDS
-    ),
-]
-KindOfScores = Annotated[
-    ScoresAre | None, declared(f"{_KINDS}logarithms).", "--scores-are", **_OF_KINDS)
+    list[ScoresAre] | None, _declared_kinds(" Several times: of each system in turn.")
 ]
 
 
