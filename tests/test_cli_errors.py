@@ -24,10 +24,6 @@ def changed(values, place, value):
     return values
 
 
-def csv(*rows):
-    return "\n".join(["label,score", *rows]).encode()
-
-
 PARQUET = packed(lambda file: polars.DataFrame({"label": Y, "score": Q}).write_parquet(file))
 TABLES = {  # the content of a table, its ending, and words of the message
     "no file": (None, ".csv", ["No such file", "s.csv"]),
@@ -40,11 +36,7 @@ TABLES = {  # the content of a table, its ending, and words of the message
     "labels alone": (packed(np.savez, label=Y), ".npz", ["s.npz", "column of scores"]),
     "no labels": (packed(np.savez, score=Q), ".npz", ["--labels"]),
     "several arrays": (npz(other=Q), ".npz", ["--columns", "score, other"]),
-    "ragged rows": (csv("0,0.5", "1,0.5,0.5"), ".csv", ["s.csv"]),
-    "text among scores": (csv("0,0.5", "1,high"), ".csv", ["score", "high", "row 1"]),
     "two separators": (b"y;q,r\nno;0,1\nyes;0,2\n", ".csv", ["pass sep=; as its first line"]),
-    "missing score": (csv("0,0.5", "1,", "1,0.5"), ".csv", ["score[1]"]),
-    "no header": (b"0,-1\n1,2\n0,-2\n", ".csv", ["the first line must be a header", "'-1'"]),
     "label 2": (npz(label=changed(Y, 7, 2)), ".npz", ["label", "[7]", "0 to 1"]),
     "over 1": (npz(score=changed(Q, 7, 1.5)), ".npz", ["score[7] is 1.5", "--scores-are"]),
     "lengths": (npz(label=Y[:9]), ".npz", ["label", "40", "9"]),
@@ -137,9 +129,7 @@ USAGE = {
     "simulate classes o.npz --classes 1": "--classes must be",
     "calibrate --output o": "give a table of scores with labels, or --key and --scores",
     "calibrate s.npz --key key --output o": "--key needs --scores FILE: without it s.npz is a",
-    "calibrate s.npz --scores t --output o": "--scores takes one file: s.npz is one too many",
     "calibrate s.npz --load m --apply t --output o": "--load leaves nothing to train",
-    "calibrate s.npz --load m --output o": "--load needs --apply",
     "calibrate s.npz --save o --folds 3": "--folds is for cross-fitting: --output without --apply",
     "calibrate s.npz --output o.npz --allow extra": "--allow extra is for trials",
     "compare": "FILE must name two systems or more, not none",
@@ -149,7 +139,6 @@ USAGE = {
     "evaluate s.npz --output o.txt": "--output must end in .csv, .json, .md, .tex or .html, as o.t",
     "evaluate s.npz --output -": "--json - writes to standard output",
     "evaluate --scores a --columns score=x": "--columns is for a table of scores, not for",
-    "evaluate --key target=a --scores b": "--key target=FILE and --key nontarget=FILE go together",
     "evaluate s.npz --dcf .01,.05": "give --dcf once for each operating point",
 }
 
