@@ -31,15 +31,15 @@ Json = Annotated[
 _REPORT, _TABLES = ".html", (".csv", ".json", ".md", ".tex")
 
 
-def _parse_tables(name: str, paths: Sequence[Path] | None) -> list[Path]:
-    """Return files of tables and reports; raise for other endings."""
+def _parse_tables(name: str, paths: Sequence[Path] | None) -> Outputs:
+    """Return files of tables and reports with the option; raise for other endings."""
     for path in paths or []:
         if path.suffix not in (*_TABLES, _REPORT):
             hint = "; --json - writes to standard output" * (str(path) == "-")
             raise ValueError(
                 f"{name} must end in {', '.join(_TABLES)} or {_REPORT}, as {path} does not{hint}"
             )
-    return [*(paths or [])]
+    return [(name, path) for path in paths or []]
 
 
 def is_report(path: Path) -> bool:
@@ -59,32 +59,26 @@ class OutputOptions:
     """Files that tables are also written to."""
 
     to_json: Json = None
-    tables: list[Path] = option(
+    tables: Outputs = option(
         _HELP, "--output", type=_FILES, parse=partial(_parse_tables, "--output")
     )
-
-    named_by = "--output"
 
     @property
     def files(self) -> Outputs:
         """The files by the option that names them."""
-        return [("--json", self.to_json), *((self.named_by, path) for path in self.tables)]
+        return [("--json", self.to_json), *self.tables]
 
     @property
     def reports(self) -> list[Path]:
         """The files of reports."""
-        return [path for path in self.tables if is_report(path)]
+        return [path for _, path in self.tables if path is not None and is_report(path)]
 
 
 @dataclass(frozen=True)
 class TableOutputOptions(OutputOptions):
     """Outputs of a command whose --output is for scores."""
 
-    tables: list[Path] = option(
-        _HELP, "--table", type=_FILES, parse=partial(_parse_tables, "--table")
-    )
-
-    named_by = "--table"
+    tables: Outputs = option(_HELP, "--table", type=_FILES, parse=partial(_parse_tables, "--table"))
 
 
 def check_files(inputs: Sequence[Path | None], outputs: Outputs = ()) -> None:
