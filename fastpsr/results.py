@@ -141,6 +141,8 @@ def as_json(content: Any) -> str:
 def strict(value: Any) -> Any:
     """Return plain content: arrays and tuples as lists, infinities as strings, nan as None.
 
+    Results, and others with `to_dict`, become dicts.
+
     ``json.dumps(strict(value), allow_nan=False)`` is then valid JSON.
 
     Examples
@@ -149,6 +151,8 @@ def strict(value: Any) -> Any:
     >>> strict({"values": np.array([0.5, np.nan, -np.inf]), "size": np.int64(3)})
     {'values': [0.5, None, '-inf'], 'size': 3}
     """
+    if hasattr(value, "to_dict"):
+        value = value.to_dict()
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
     if isinstance(value, Mapping):

@@ -84,11 +84,6 @@ class Job:
     units: Units = field(init=False)
     draws: dict[Input, Any] = field(init=False)
 
-    @property
-    def is_drawn(self) -> bool:
-        """Whether there are values under draws."""
-        return hasattr(self, "draws")
-
     @cached_property
     def name(self) -> str:
         """Name of the metric in messages."""

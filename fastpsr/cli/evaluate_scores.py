@@ -36,7 +36,8 @@ from fastpsr.data import Predictions, SharedTargets
 from fastpsr.data.budget import memory_budget
 from fastpsr.errors import ArgumentError, counted
 from fastpsr.evaluation import Evaluation, Row
-from fastpsr.evaluation.conditions import evaluate_conditions, kept_apart, sharing_targets
+from fastpsr.evaluation.conditions import kept_apart, sharing_targets
+from fastpsr.evaluation.evaluate import evaluate_systems
 from fastpsr.evaluation.specification import Specification
 from fastpsr.metrics import EER
 from fastpsr.metrics.defaults import common_kind, operating_points
@@ -223,7 +224,7 @@ def _evaluated(
     if first.unweighted is not None:
         unweighted = {name: scores.unweighted for name, scores in systems.items()}
     with begin.of_rows():
-        evaluation = evaluate_conditions(
+        evaluation = evaluate_systems(
             data if is_named else {None: first.predictions}, specification, begin,
             unweighted=unweighted, always_named=is_named,
         )  # fmt: skip

@@ -77,10 +77,6 @@ class Decomposition(ShownAsGrid, Result):
     intervals: Mapping[str, BootstrapResult] = field(default_factory=dict, repr=False)
     has_header = False
 
-    def _content(self) -> dict[str, Any]:
-        content = super()._content()
-        return content | {"intervals": {k: r.to_dict() for k, r in self.intervals.items()}}
-
     def _columns(self) -> dict[str, Any]:
         columns = {"part": list(_SIGNS), "value": [getattr(self, name) for name in _SIGNS]}
         if self.intervals:

@@ -3,7 +3,6 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
@@ -22,7 +21,7 @@ from fastpsr.bootstrap.schemes import names_of_ids
 from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.counts import side_by_side
 from fastpsr.data import By, Data, Predictions, check_data
-from fastpsr.data.groupings import Bins, columns_by_name
+from fastpsr.data.groupings import Bins
 from fastpsr.errors import ArgumentError, ResultWarning, Subject, kept_warnings, warn
 from fastpsr.evaluation.layout import POOLED
 from fastpsr.evaluation.specification import (
@@ -251,22 +250,23 @@ def evaluate_systems(
     progress: Progress | None = None,
     *,
     unweighted: Mapping[Any, Data] | None = None,
-    of_all: AbstractSet[str] = frozenset(),
     always_named: bool = False,
 ) -> Evaluation:
     """Compute a table of metrics of systems by name.
 
-    Groups are of the `unweighted` samples of systems, if given, and without the metrics `of_all`
-    samples alone. Messages name the system if there are several, or with `always_named`.
+    Groups are of the `unweighted` samples of systems, if given: weights that make groups count
+    alike in the whole have no meaning within them. Messages name the system if there are several,
+    or with `always_named`.
     """
     if not systems:
         raise ArgumentError("predictions", "must not be empty")
     for system, data in systems.items():
         check_data(data, "predictions" if system is None else f"predictions[{system!r}]")
+    if always_named:
+        _check_units(systems, specification)
     kinds = [data.kind for data in systems.values()]
     of_systems: list[list[Task]] = []
     for system, data in systems.items():
-        among = str(system) if always_named or len(systems) > 1 else ""
         try:
             if isinstance(data, Predictions):
                 _ = data.labels  # raises if there are none
@@ -275,145 +275,175 @@ def evaluate_systems(
             groups = None if unweighted is None else unweighted[system]
             is_apart = specification.differences == "unpaired" and bool(of_systems)
             of_system = specification.of_further_set() if is_apart else specification
-            of_systems.append(tasks_of(system, among, data, metrics, of_system, groups, of_all))
+            among = str(system) if always_named or len(systems) > 1 else ""
+            of_systems.append(tasks_of(system, among, data, metrics, of_system, groups))
         except ArgumentError as error:
             if len(systems) == 1:
                 raise
             name = error.name or error.argument
             raise error.renamed(f"predictions[{system!r}]: {name}") from None
-    return _evaluated(systems, of_systems, specification, progress)
+    pairs = _pairs_of_systems(systems, of_systems, specification)
+    for tasks in of_systems:
+        pairs += _pairs_of_groups(tasks, specification, are_weighted=unweighted is not None)
+    return _evaluated(of_systems, pairs, specification, progress)
+
+
+def _check_units(systems: Mapping[Any, Data], specification: Specification) -> None:
+    """Raise if the first system has too few units to draw, before anything is computed."""
+    (system, data), *_ = systems.items()
+    if specification.intervals is None or not isinstance(data, Predictions):
+        return
+    try:
+        specification.intervals.resampling.units(data)
+    except ArgumentError as error:
+        raise error.renamed(f"{system}: {error.name or error.argument}") from None
 
 
 def _evaluated(
-    systems: Mapping[Any, Data],
-    of_systems: Sequence[list[Task]],
+    of_systems: Sequence[Sequence[Task]],
+    pairs: Sequence[_Pair],
     specification: Specification,
     progress: Progress | None,
 ) -> Evaluation:
-    """Return the table of the tasks of each system."""
+    """Return the table of the tasks of each system, and the differences of pairs of tasks."""
     intervals = specification.intervals
     tasks = [task for of_system in of_systems for task in of_system]
-    batches, pairs = _compared(systems, of_systems, specification)
-    differences: list[Difference] = []
+    results: dict[Any, BootstrapResult] = {}
     with kept_warnings() as warned:
         _leave_out_slow_intervals(tasks)
         over = [task.data for task in tasks]
         side_by_side(*(partial(task.compute, progress) for task in tasks), over=over)
-        is_unpaired = specification.differences == "unpaired"
-        for batch in batches:
-            settings = batch[0].intervals if specification.group_differences is None else intervals
-            between = [] if is_unpaired else [(a, b) for a, b in pairs if a in batch]
-            results: dict[Any, BootstrapResult] = {}
-            if settings is not None:
-                results = _intervals(batch, between, settings, progress)
-            for task in batch:
-                task.make_rows(results)
-            differences += _differences(between, results)
-        if is_unpaired:
-            differences += _differences(pairs, _unpaired_results(pairs, intervals))
+        for batch in [] if intervals is None else _batches(of_systems, specification):
+            settings = intervals if specification.group_differences else batch[0].intervals
+            assert settings is not None
+            between = [(a, b) for a, b in pairs if a in batch]
+            results |= _intervals(batch, between, settings, progress)
+        if intervals is not None and specification.differences == "unpaired":
+            apart = _estimands(pairs, results, is_paired=False)
+            results |= zip(apart, results_of([*apart.values()], intervals), strict=True)
+    for task in tasks:
+        task.make_rows(results)
     rows = tuple(row for task in tasks for row in task.rows.values())
     groups = tuple(task.described for task in tasks)
-    return Evaluation(rows, groups, intervals, tuple(differences), tuple(warned.values()))
+    differences = _differences(pairs, results)
+    return Evaluation(rows, groups, intervals, differences, tuple(warned.values()))
 
 
-def _compared(
-    systems: Mapping[Any, Data], of_systems: Sequence[list[Task]], specification: Specification
-) -> tuple[Sequence[Sequence[Task]], list[_Pair]]:
-    """Return the batches of tasks whose intervals are drawn together, and the pairs to compare."""
-    intervals, differences = specification.intervals, specification.differences
-    batches: Sequence[Sequence[Task]] = [[task] for tasks in of_systems for task in tasks]
-    pairs: list[_Pair] = []
-    if differences is not None:
-        if len(systems) < 2:
-            raise ArgumentError("differences", "need a dict of two systems or more")
-        if differences == "unpaired":
-            return batches, _pairs_of_independent(systems, of_systems, intervals)
-        _check_comparable(systems, of_systems, specification)
-        batches = list(zip(*of_systems, strict=True))
-        for batch in batches:
-            of_batch = combinations(batch, 2)
-            pairs += [(a, b) for a, b in of_batch if differences == "all" or a is batch[0]]
-    if specification.group_differences is not None:
-        batches = of_systems
-        if differences is not None:
-            batches = [[task for tasks in of_systems for task in tasks]]
-        for tasks in of_systems:
-            of_groups = _pairs_of_groups(tasks, specification.group_differences)
-            pairs += of_groups
-            if intervals is not None:
-                intervals.check_simultaneous(len(of_groups))
-    return batches, pairs
+# Pairs
 
 
-def _pairs_of_independent(
-    systems: Mapping[Any, Data], of_systems: Sequence[list[Task]], intervals: Intervals | None
+def _pairs_of_systems(
+    systems: Mapping[Any, Data],
+    of_systems: Sequence[Sequence[Task]],
+    specification: Specification,
 ) -> list[_Pair]:
-    """Return the first system with each other, by group; raise unless test sets are independent."""
-    (first, data), *further = systems.items()
+    """Return the compared pairs of systems, of the same group; raise if they are not comparable."""
     pairs: list[_Pair] = []
-    for (system, other), tasks in zip(further, of_systems[1:], strict=True):
+    if specification.differences is None:
+        return pairs
+    if len(systems) < 2:
+        raise ArgumentError("differences", "need a dict of two systems or more")
+    (first, of_first), *further = zip(systems, of_systems, strict=True)
+    intervals, which = specification.intervals, specification.differences
+    for system, tasks in further:
+        has_same_groups = [a.group for a in of_first] == [b.group for b in tasks]
         try:
-            if data.n_classes != other.n_classes:
-                rule = f"must have the same classes: {data.n_classes} and {other.n_classes}"
-                raise ArgumentError("predictions", rule)
-            if intervals is not None:
-                check_independent(data, other, intervals.resampling)
+            if which == "unpaired":
+                _check_independent(of_first[0].data, tasks[0].data, intervals)
+                pairs += [(a, b) for a in of_first for b in tasks if a.group == b.group]
+                continue
+            check_same_columns(of_first[0].data, tasks[0].data, _shared_columns(specification))
+            for a, b in zip(of_first, tasks, strict=True) if has_same_groups else []:
+                check_same_samples(a.data, b.data)
         except ArgumentError as error:
             raise error.renamed(f"predictions {first!r} and {system!r}") from None
-        pairs += [(a, b) for a in of_systems[0] for b in tasks if a.group == b.group]
+        if not has_same_groups:
+            raise ArgumentError("by", f"must be of the same values in {first!r} and {system!r}")
+    for batch in zip(*of_systems, strict=True) if which != "unpaired" else []:
+        of_batch = combinations(batch, 2)
+        pairs += [(a, b) for a, b in of_batch if which == "all" or a is batch[0]]
     return pairs
 
 
-def _unpaired_results(
-    pairs: Sequence[_Pair], intervals: Intervals | None
-) -> dict[Any, BootstrapResult]:
-    """Return the results of differences of systems that were drawn apart."""
-    if intervals is None:
-        return {}
-    differences = {
-        (a, b, name): replace(_difference(a, b, name), is_paired=False)
-        for a, b in pairs
-        for name in a.jobs
-        if name in b.jobs and all(task.jobs[name].is_drawn for task in (a, b))
-    }
-    differences = {key: d for key, d in differences.items() if not math.isnan(d.value)}
-    return dict(zip(differences, results_of([*differences.values()], intervals), strict=True))
+def _check_independent(a: Data, b: Data, intervals: Intervals | None) -> None:
+    """Raise unless test sets of two systems have the same classes, and share no drawn ids."""
+    if a.n_classes != b.n_classes:
+        rule = f"must have the same classes: {a.n_classes} and {b.n_classes}"
+        raise ArgumentError("predictions", rule)
+    if intervals is not None:
+        check_independent(a, b, intervals.resampling)
 
 
-def _pairs_of_groups(tasks: Sequence[Task], which: GroupPairs) -> list[_Pair]:
-    """Return each group with all samples, or all pairs of groups of a grouping."""
-    pairs = [(b, a) for a, b in combinations(tasks, 2) if a.group is None]
-    if which == "all":
-        groups = [task for task in tasks if task.group is not None]
-        pairs = [(a, b) for a, b in combinations(groups, 2) if a.grouping == b.grouping]
-    if not pairs:
-        rule = "need groups of samples" if which == "pooled" else "need two groups of a grouping"
-        raise ArgumentError("group_differences", rule, pass_={"by": ...})
-    return pairs
-
-
-def _check_comparable(
-    systems: Mapping[Any, Data], of_systems: Sequence[list[Task]], specification: Specification
-) -> None:
-    """Raise unless systems have the same samples, groups, and units to draw."""
+def _shared_columns(specification: Specification) -> list[str]:
+    """Return the names of columns that groups and units come from."""
     columns: list[Any] = []
-    for ids in columns_by_name(specification.by or {}).values():
+    for ids in specification.columns.values():
         columns += ids if isinstance(ids, (tuple, list)) else [ids]
     if specification.intervals is not None:
         columns += names_of_ids(specification.intervals.resampling).values()
-    columns = [name for name in columns if isinstance(name, str)]
-    (first, tasks_of_first), *further = zip(systems, of_systems, strict=True)
-    for system, tasks in further:
-        groups = [[task.group for task in of] for of in (tasks_of_first, tasks)]
-        try:
-            check_same_columns(systems[first], systems[system], columns)
-            if groups[0] == groups[1]:
-                for a, b in zip(tasks_of_first, tasks, strict=True):
-                    check_same_samples(a.data, b.data)
-        except ArgumentError as error:
-            raise error.renamed(f"predictions {first!r} and {system!r}") from None
-        if groups[0] != groups[1]:
-            raise ArgumentError("by", f"must be of the same values in {first!r} and {system!r}")
+    return [name for name in columns if isinstance(name, str)]
+
+
+def _pairs_of_groups(
+    tasks: Sequence[Task], specification: Specification, *, are_weighted: bool
+) -> list[_Pair]:
+    """Return the compared pairs of groups of a system: with all samples, or of a grouping."""
+    which, intervals = specification.group_differences, specification.intervals
+    if which is None:
+        return []
+    if which == "pooled":
+        have_other_metrics = any(len(task.metrics) < len(tasks[0].metrics) for task in tasks)
+        if are_weighted or have_other_metrics:
+            why = "spoofed trials, where conditions have other metrics"
+            if are_weighted:
+                why = "equalize=..., where conditions have other weights"
+            rule = f"must not be pooled with {why} than all trials: use all"
+            raise ArgumentError("group_differences", rule)
+        pairs = [(group, tasks[0]) for group in tasks[1:]]
+    else:
+        of_groups = combinations(tasks[1:], 2)
+        pairs = [(a, b) for a, b in of_groups if a.grouping == b.grouping]
+    if not pairs:
+        needed = "groups of samples" if which == "pooled" else "two groups of a grouping"
+        raise ArgumentError("group_differences", f"need {needed}", pass_={"by": ...})
+    if intervals is not None:
+        intervals.check_simultaneous(len(pairs))
+    return pairs
+
+
+def _family(a: Task, b: Task, metric: str) -> tuple[str | None, str] | None:
+    """Return the key of differences with joint intervals; None for a difference of systems."""
+    return None if a.group == b.group else (a.system, metric)
+
+
+def _differences(
+    pairs: Sequence[_Pair], results: Mapping[Any, BootstrapResult]
+) -> tuple[Difference, ...]:
+    """Return the differences between the rows of pairs, with their intervals."""
+    n_in_family = Counter(_family(*key) for key in results if len(key) == 3)
+    n_in_family[None] = 1
+    return tuple(
+        Difference(
+            a.rows[name], b.rows[name], results.get((a, b, name)),
+            n_in_family[_family(a, b, name)] if (a, b, name) in results else 1,
+        )
+        for a, b in pairs
+        for name in a.rows
+        if name in b.rows
+    )  # fmt: skip
+
+
+# Intervals
+
+
+def _batches(
+    of_systems: Sequence[Sequence[Task]], specification: Specification
+) -> Sequence[Sequence[Task]]:
+    """Return the tasks whose intervals are drawn together: those that are compared."""
+    tasks = [task for of_system in of_systems for task in of_system]
+    if specification.differences in (None, "unpaired"):
+        return of_systems if specification.group_differences else [[task] for task in tasks]
+    return [tasks] if specification.group_differences else list(zip(*of_systems, strict=True))
 
 
 def _leave_out_slow_intervals(tasks: Sequence[Task]) -> None:
@@ -442,20 +472,12 @@ def _intervals(
     have the same draws with and without differences.
     """
     drawn = [task for task in tasks if task.jobs and task.can_be_drawn()]
-    if not drawn:
-        return {}
     rows: dict[Any, Estimand] = {
         (task, name): Estimand.of(task.about(name), task.own_job(name))
         for task in drawn
         for name in task.jobs
     }
-    differences: dict[Any, Estimand] = {
-        (a, b, name): _difference(a, b, name)
-        for a, b in pairs
-        for name in a.jobs
-        if (a, name) in rows and (b, name) in rows
-    }  # of which inf - inf is undefined
-    differences = {key: d for key, d in differences.items() if not math.isnan(d.value)}
+    differences = _estimands(pairs, rows)
     groups = {task.group for task in drawn}
     if differences and len(groups) == 1 and intervals.resampling.shares_draws:
         about = Subject("", groups.pop() or "")
@@ -469,36 +491,27 @@ def _intervals(
     return results | _results(differences, intervals, progress, about, jointly=True)
 
 
-def _difference(a: Task, b: Task, metric: str) -> Estimand:
-    """Return a metric's difference between two tasks; groups have joint intervals."""
-    terms = (a.jobs[metric], 1.0), (b.jobs[metric], -1.0)
-    if a.group == b.group:
-        subject = Subject("", a.group or "", metric, f"{a.system} - {b.system}")
-        return Estimand(subject, terms)
-    subject = Subject(a.among, "", metric, f"{a.group or POOLED} - {b.group or POOLED}")
-    return Estimand(subject, terms, _family(a, b, metric))
+def _estimands(
+    pairs: Sequence[_Pair], rows: Mapping[Any, Any], *, is_paired: bool = True
+) -> dict[Any, Estimand]:
+    """Return the differences of pairs whose rows are drawn, by (task, task, metric).
 
-
-def _family(a: Task, b: Task, metric: str) -> tuple[str | None, str] | None:
-    """Return the key of differences with joint intervals; None for a difference of systems."""
-    return None if a.group == b.group else (a.system, metric)
-
-
-def _differences(
-    pairs: Sequence[_Pair], results: Mapping[Any, BootstrapResult]
-) -> list[Difference]:
-    """Return the differences between the rows of pairs, with their intervals."""
-    n_in_family = Counter(_family(*key) for key in results if len(key) == 3)
-    n_in_family[None] = 1
-    return [
-        Difference(
-            a.rows[name], b.rows[name], results.get((a, b, name)),
-            n_in_family[_family(a, b, name)] if (a, b, name) in results else 1,
-        )
-        for a, b in pairs
-        for name in a.rows
-        if name in b.rows
-    ]  # fmt: skip
+    Differences of groups have joint intervals.
+    """
+    estimands: dict[Any, Estimand] = {}
+    for a, b in pairs:
+        for name in a.jobs:
+            if (a, name) not in rows or (b, name) not in rows:
+                continue
+            subject = Subject("", a.group or "", name, f"{a.system} - {b.system}")
+            if a.group != b.group:
+                groups = f"{a.group or POOLED} - {b.group or POOLED}"
+                subject = Subject(a.among, "", name, groups)
+            terms = (a.jobs[name], 1.0), (b.jobs[name], -1.0)
+            difference = Estimand(subject, terms, _family(a, b, name), is_paired)
+            if not math.isnan(difference.value):  # as inf - inf is
+                estimands[a, b, name] = difference
+    return estimands
 
 
 def _results(

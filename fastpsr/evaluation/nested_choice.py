@@ -111,8 +111,8 @@ class _TableOfLosses(Statistic[tuple[Any, FoldLosses], Floats]):
     """The losses of a calibrator, and the weights of the folds, (E + F, K)."""
 
     name: str
-    rule: ScoringRule
     calibrator: Calibrator
+    rule: ScoringRule
     folds: Folds
 
     @property
@@ -141,52 +141,44 @@ class _TableOfLosses(Statistic[tuple[Any, FoldLosses], Floats]):
         return np.concatenate([losses.of_served, losses.of_folds])
 
 
-class NestedChoice:
-    """The choice among calibrators in nested cross-fitting, on data and in replicates.
+def nested_choices(
+    calibrators: Mapping[str, Calibrator],
+    rule: ScoringRule,
+    train: CrossFit,
+    data: Data,
+    intervals: Intervals | None,
+    progress: Progress,
+) -> tuple[Choices, Choices | None]:
+    """Return the choices in nested cross-fitting on data, with R = 1, and in replicates.
 
-    Attributes
-    ----------
-    on_data : Choices
-        With R = 1.
+    Replicates are of the same draws for all, with calibrators fitted again; those that are
+    undefined are left out, with a warning; None without `intervals`.
     """
-
-    def __init__(
-        self, calibrators: Mapping[str, Calibrator], rule: ScoringRule, train: CrossFit, data: Data
-    ) -> None:
-        begin(data)
-        if not data.class_weights.all():
-            require_weights(data)
-        folds = train.folds_of(data).nested()
-        self._choices = partial(Choices.of, rule, folds, data.given_priors)
-        tables = [
-            _TableOfLosses(name, rule, calibrator, folds)
-            for name, calibrator in calibrators.items()
-        ]
-        self._jobs = [Job(table, data) for table in tables]
-        values = [partial(table.value_on, data) for table in tables]
-        answers = side_by_side(*values, *(job.prepare for job in self._jobs), over=data)
-        for job, table in zip(self._jobs, answers, strict=False):
-            job.shape = table.shape
-        self.on_data: Choices = self._choices([table[None] for table in answers[: len(tables)]])
-
-    def replicates(self, settings: Intervals, progress: Progress) -> Choices:
-        """Return the choices in replicates, all of the same draws, with calibrators fitted again.
-
-        Those that are undefined are left out, with a warning.
-        """
-        n, units = settings.n_resamples, settings.resampling.units(self._jobs[0].whole)
-        with in_silence():
-            tables = draw_replicates(
-                self._jobs, units, n, settings.seed, jointly=True, progress=progress
-            )
-            choices: Choices = self._choices(tables)
-        n_undefined = n - choices.naive.size
-        if n_undefined > n - 2:
-            raise ValueError(f"calibrators cannot be fitted to {n_undefined:,} of {n:,} "
-                             "replicates: there are too few samples of some class")  # fmt: skip
-        if n_undefined:
-            warn(
-                f"the choice is undefined in {n_undefined:,} of {n:,} replicates, which are left "
-                "out: a class is missing there, or a calibrator has no optimum"
-            )
-        return choices
+    begin(data)
+    if not data.class_weights.all():
+        require_weights(data)
+    folds = train.folds_of(data).nested()
+    choices = partial(Choices.of, rule, folds, data.given_priors)
+    tables = [_TableOfLosses(*named, rule, folds) for named in calibrators.items()]
+    jobs = [Job(table, data) for table in tables]
+    values = [partial(table.value_on, data) for table in tables]
+    answers = side_by_side(*values, *(job.prepare for job in jobs), over=data)
+    on_data = choices([table[None] for table in answers[: len(tables)]])
+    if intervals is None:
+        return on_data, None
+    for job, table in zip(jobs, answers, strict=False):
+        job.shape = table.shape
+    n, units = intervals.n_resamples, intervals.resampling.units(data)
+    with in_silence():
+        losses = draw_replicates(jobs, units, n, intervals.seed, jointly=True, progress=progress)
+        replicates = choices(losses)
+    n_undefined = n - replicates.naive.size
+    if n_undefined > n - 2:
+        raise ValueError(f"calibrators cannot be fitted to {n_undefined:,} of {n:,} "
+                         "replicates: there are too few samples of some class")  # fmt: skip
+    if n_undefined:
+        warn(
+            f"the choice is undefined in {n_undefined:,} of {n:,} replicates, which are left "
+            "out: a class is missing there, or a calibrator has no optimum"
+        )
+    return on_data, replicates

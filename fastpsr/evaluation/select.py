@@ -14,7 +14,7 @@ from fastpsr.calibration.base import Calibrator, FitTransform, as_calibrator
 from fastpsr.data import By, Data, Floats, Kind, Part, Predictions, Transform, check_data, mapped
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation.grid import Cell, Grid, ShownAsGrid
-from fastpsr.evaluation.nested_choice import NestedChoice, NoCalibration
+from fastpsr.evaluation.nested_choice import NoCalibration, nested_choices
 from fastpsr.metrics import ExpectedScore
 from fastpsr.options import with_hints
 from fastpsr.results import Result
@@ -130,10 +130,8 @@ class Selection(ShownAsGrid, Result):
         raise KeyError(name)
 
     def _content(self) -> dict[str, Any]:
-        content = super()._content()
-        content["table"] = [candidate.to_dict() for candidate in self.table]
-        content["calibrator"] = None if self.calibrator is None else repr(self.calibrator)
-        return content
+        name = None if self.calibrator is None else repr(self.calibrator)
+        return super()._content() | {"calibrator": name}
 
     def _columns(self) -> dict[str, Any]:
         rows = [candidate._content() for candidate in self.table]
@@ -289,15 +287,14 @@ def select(
     report = as_progress(progress)
     compared, left_out = _compared(candidates, predictions, by)
     data = mapped(predictions, _AsLLRs()) if predictions.kind == "raw scores" else predictions
-    choice = NestedChoice(compared, rule, train, data)
-    on_data, names = choice.on_data, list(compared)
+    on_data, replicates = nested_choices(compared, rule, train, data, settings, report)
+    names = list(compared)
     expected, scores, nested = on_data.expected[:, 0], on_data.scores[:, 0], on_data.nested[0]
     best = int(np.argmin(scores))
     differences = on_data.differences(best)[:, 0]
     ends, nested_ends, n_undefined = np.full((len(names), 2), np.nan), (np.nan, np.nan), 0
     alike = [names[best]]
-    if settings is not None:
-        replicates = choice.replicates(settings, report)
+    if replicates is not None:
         n_undefined = n_resamples - replicates.naive.size
         ends = _simultaneous_ends(differences, replicates.differences(best), confidence_level)
         alike = [name for name, (low, high) in zip(names, ends, strict=True) if low <= 0.0 <= high]

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 from fastpsr import checks
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.data import By, Kind
-from fastpsr.data.groupings import Bins
+from fastpsr.data.groupings import Bins, columns_by_name
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import AnyMetric
 from fastpsr.metrics.defaults import (
@@ -56,6 +56,11 @@ class Specification:
         if self.differences == "unpaired" and self.group_differences is not None:
             rule = "must be left out where test sets of systems are independent"
             raise ArgumentError("group_differences", rule)
+
+    @property
+    def columns(self) -> dict[Any, Any]:
+        """Ids of each grouping, or the name of its column, by the name of the grouping."""
+        return {} if self.by is None else columns_by_name(self.by)
 
     def of_further_set(self) -> "Specification":
         """Return that of a test set which is drawn apart from the first."""

@@ -405,12 +405,10 @@ class Evaluation(Result):
         content = {
             "version": __version__,
             "groups": [asdict(group) for group in self.groups],
-            "intervals": None if self.intervals is None else self.intervals.to_dict(),
-            "rows": [row.to_dict() for row in self.rows],
+            "intervals": self.intervals,
+            "rows": self.rows,
         }
-        if self.differences:
-            content["differences"] = [pair.to_dict() for pair in self.differences]
-        return content
+        return content | ({"differences": self.differences} if self.differences else {})
 
     def records(self) -> list[dict[str, Any]]:
         """Return a flat dict for each row, with the sizes of its group.

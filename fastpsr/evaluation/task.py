@@ -19,7 +19,7 @@ from fastpsr.calibration.pav import PAV
 from fastpsr.counts import Outcome, find_facts, outcomes
 from fastpsr.counts.groups import Subgroup, groups_of
 from fastpsr.counts.scores import count_infinite_losses
-from fastpsr.data import Data, Kind, PartitionedPredictions, Predictions
+from fastpsr.data import Data, Kind, PartitionedPredictions, Predictions, SharedTargets
 from fastpsr.data.reading import without_frames
 from fastpsr.errors import (
     ArgumentError,
@@ -35,7 +35,7 @@ from fastpsr.evaluation.layout import corrected
 from fastpsr.evaluation.specification import Specification
 from fastpsr.evaluation.suspicions import suspicions
 from fastpsr.evaluation.table import Group, Row
-from fastpsr.metrics import CalibrationLoss, Metric
+from fastpsr.metrics import ActADCF, CalibrationLoss, Metric, MinADCF
 from fastpsr.metrics.base import AnyMetric
 from fastpsr.metrics.defaults import LossOfTable
 from fastpsr.rules import Log
@@ -241,17 +241,21 @@ class Task:
 
 def tasks_of(
     system: str | None, among: str, data: Data, metrics: Mapping[str, AnyMetric],
-    specification: Specification, unweighted: Data | None, of_all: AbstractSet[str],
+    specification: Specification, unweighted: Data | None,
 ) -> list[Task]:  # fmt: skip
     """Return the tasks of a system: all its samples, then its groups.
 
     Groups that are compared are drawn with the whole. They are of the `unweighted` samples, if
-    given, and without the metrics `of_all` samples alone.
+    given. Where groups share the targets, a-DCF, which needs all kinds of trials, is of all samples
+    alone.
     """
     intervals = specification.intervals
-    tasks = [Task(system, None, among, data, metrics, intervals)]
     whole = data if unweighted is None else unweighted
-    of_groups = {name: metric for name, metric in metrics.items() if name not in of_all}
+    tasks = [Task(system, None, among, data, metrics, intervals)]
+    of_groups = dict(metrics)
+    if any(isinstance(ids, SharedTargets) for ids in specification.columns.values()):
+        costs = (MinADCF, ActADCF)
+        of_groups = {name: m for name, m in metrics.items() if not isinstance(m, costs)}
     for subgroup in groups_of(whole, specification.by, specification.bins) if of_groups else []:
         rows, of_group, refused = subgroup.rows, dict(of_groups), {}
         for name, metric in of_groups.items():

@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -39,6 +39,9 @@ Bands = Band | Mapping[str, Band] | None
 
 Result = TypeVar("Result")
 
+#: Results, or predictions that they are computed from; of a single system, or by name.
+Systems: TypeAlias = Result | Predictions | Mapping[str, Result | Predictions]
+
 
 class Canvas:
     """Axes on which systems are drawn one after the other.
@@ -57,6 +60,8 @@ class Canvas:
     view : tuple of float
         Range that stays in view, because the axes already show data there: left, right, bottom,
         top.
+    systems : dict of str to result or Predictions
+        What `results` was given, by name.
     bands : dict of str to Band
         Bands by the names of the systems.
     """
@@ -67,10 +72,11 @@ class Canvas:
         if ax is not None and not isinstance(ax, Axes):
             raise ArgumentError("ax", f"must be matplotlib Axes or None, not {type(ax).__name__}")
         self.options: dict[str, Any] = normalize_kwargs(dict(options), artist)
+        self.systems: dict[str, Any] = {}
         self.bands: dict[str, Band] = {}
         self.view = (np.inf, -np.inf, np.inf, -np.inf)
         self._ax, self._notes = ax, list[str]()
-        self._n_drawn, self._n_systems = 0, 1
+        self._n_drawn = 0
         if ax is not None and ax.has_data():
             self.view = (*ax.get_xlim(), *ax.get_ylim())
             ids = {artist.get_gid() or "" for artist in (*ax.lines, *ax.patches)}
@@ -97,6 +103,7 @@ class Canvas:
         make: Callable[[Predictions], Result] | None = None,
         *,
         band: Bands = None,
+        class_: int | None = None,
         calibrated: bool = False,
         problem: Callable[[Result], str] = lambda result: "",
     ) -> dict[str, Result]:
@@ -111,19 +118,20 @@ class Canvas:
             Computes a result from binary predictions; without it, predictions are refused.
         band : Band, or mapping of names to Band, optional
             Bands of the curve that `make` returns.
+        class_ : int, optional
+            Class against the rest that predictions are taken as.
         calibrated : bool
             Whether raw scores are refused.
         problem : callable
             Returns a reason to skip a result, or "".
         """
-        named = as_mapping(systems)
-        self._n_systems = len(named)
+        self.systems = as_mapping(systems, class_)
         if band is not None and make is not None:
-            self.bands = _checked_bands(band, named, make.__name__)
-        for name, value in named.items():
+            self.bands = _checked_bands(band, self.systems, make.__name__)
+        for name, value in self.systems.items():
             check_system(name, value, kind, make is not None, calibrated)
         results: dict[str, Result] = {}
-        for name, value in named.items():
+        for name, value in self.systems.items():
             try:
                 result = value if isinstance(value, kind) or make is None else make(value)
                 reason = problem(result)
@@ -166,7 +174,7 @@ class Canvas:
         low, high = (
             np.nan_to_num(end, nan=np.nan, posinf=top, neginf=bottom) for end in (low, high)
         )
-        alpha = min(0.2, 0.8 / self._n_systems)
+        alpha = min(0.2, 0.8 / len(self.systems))
         self.ax.fill_between(x, low, high, color=line.get_color(), alpha=alpha, linewidth=0.0)
         n_undefined = self.bands[name].n_undefined if name in self.bands else 0
         if n_undefined:

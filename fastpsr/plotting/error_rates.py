@@ -14,8 +14,7 @@ from fastpsr.data import Floats, Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import ActDCF, MinDCF
 from fastpsr.options import with_hints
-from fastpsr.plotting.canvas import GRAY, Bands, Canvas, common_end
-from fastpsr.plotting.systems import as_mapping
+from fastpsr.plotting.canvas import GRAY, Bands, Canvas, Systems, common_end
 
 OperatingPoint = MinDCF | ActDCF
 
@@ -31,7 +30,7 @@ _P_FA, _P_MISS = attrgetter("p_fa"), attrgetter("p_miss")
 
 @with_hints
 def det(
-    systems: Roc | Predictions | Mapping[str, Roc | Predictions],
+    systems: Systems[Roc],
     *,
     operating_points: Sequence[OperatingPoint] = (),
     band: Bands = None,
@@ -82,14 +81,13 @@ def det(
         if not isinstance(point, OperatingPoint):
             raise ArgumentError("operating_points", f"must be MinDCF or ActDCF, not {point!r}")
     canvas = Canvas(ax, kwargs)
-    named = as_mapping(systems, class_)
-    rates = canvas.results(named, Roc, curves.roc, band=band, problem=_all_equal)
+    rates = canvas.results(systems, Roc, curves.roc, band=band, class_=class_, problem=_all_equal)
     is_new = _set_probit_axes(canvas.ax)
     limits = [] if is_new else [canvas.view]
     marked: list[tuple[str, str, float, float]] = []
     for name, curve in rates.items():
         color = canvas.draw(name, curve, _P_FA, _P_MISS).get_color()
-        marked += _mark(canvas, name, curve, named[name], operating_points, color)
+        marked += _mark(canvas, name, curve, operating_points, color)
         if not ((curve.p_fa > 0.0) & (curve.p_miss > 0.0)).any():
             canvas.note(name, "a threshold separates the classes: there are no errors to draw")
         limits.append(_limits(curve))
@@ -184,14 +182,10 @@ def _limit_rates(
 
 
 def _mark(
-    canvas: Canvas,
-    name: str,
-    curve: Roc,
-    source: Roc | Predictions,
-    points: Sequence[OperatingPoint],
-    color: Any,
+    canvas: Canvas, name: str, curve: Roc, points: Sequence[OperatingPoint], color: Any
 ) -> list[tuple[str, str, float, float]]:
     """Mark the operating points of a curve, and return system, name and rates of each."""
+    source = canvas.systems[name]
     places = list(dict.fromkeys(str(cost) for point in points for cost in point.costs))
     marked = []
     for point in points:
@@ -241,7 +235,7 @@ _ENDS = (0.05, 0.1, 0.2, 0.5, 1.0)  # upper ends of the axis of false-alarm rate
 
 @with_hints
 def roc(
-    systems: Roc | Predictions | Mapping[str, Roc | Predictions],
+    systems: Systems[Roc],
     *,
     hull: bool = False,
     band: Bands = None,
@@ -292,8 +286,7 @@ def roc(
     [[1.0, 1.0], [0.5, 1.0], [0.5, 0.5], [0.0, 0.5], [0.0, 0.0]]
     """
     canvas = Canvas(ax, kwargs)
-    named = as_mapping(systems, class_)
-    rates = canvas.results(named, Roc, curves.roc, band=band, problem=_all_equal)
+    rates = canvas.results(systems, Roc, curves.roc, band=band, class_=class_, problem=_all_equal)
     for name, curve in rates.items():
         line = canvas.draw(name, curve, _P_FA, _p_hit)
         if hull:
@@ -331,7 +324,7 @@ def _limit_corner(canvas: Canvas, curves: Mapping[str, Roc]) -> None:
 
 @with_hints
 def precision_recall(
-    systems: PrecisionRecall | Predictions | Mapping[str, PrecisionRecall | Predictions],
+    systems: Systems[PrecisionRecall],
     *,
     band: Bands = None,
     class_: int | None = None,
@@ -375,12 +368,13 @@ def precision_recall(
     [[1.0, 0.667], [0.5, 1.0], [0.0, 1.0]]
     """
     canvas = Canvas(ax, kwargs)
-    named = as_mapping(systems, class_)
-    results = canvas.results(named, PrecisionRecall, curves.precision_recall, band=band)
+    results = canvas.results(
+        systems, PrecisionRecall, curves.precision_recall, band=band, class_=class_
+    )
     for name, curve in results.items():
         look = canvas.style(name, drawstyle="steps-post")
         canvas.draw(name, curve, attrgetter("recall"), attrgetter("precision"), look)
-        data = named[name]
+        data = canvas.systems[name]
         if isinstance(data, Predictions):
             prior = float(data.priors[1])
             canvas.guide(f"chance ({prior:.3g})", [0.0, 1.0], [prior, prior], linestyle=":")

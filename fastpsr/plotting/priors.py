@@ -9,11 +9,10 @@ from matplotlib.axes import Axes
 
 from fastpsr import curves
 from fastpsr.curves import BayesErrorCurve, CrossEntropyCurve
-from fastpsr.data import Floats, Predictions
+from fastpsr.data import Floats
 from fastpsr.options import with_hints
-from fastpsr.plotting.canvas import PRIOR, Bands, Canvas, common_end, second
+from fastpsr.plotting.canvas import PRIOR, Bands, Canvas, Systems, common_end, second
 
-Systems = BayesErrorCurve | Predictions | Mapping[str, BayesErrorCurve | Predictions]
 _PRIORS = attrgetter("prior_log_odds")
 _RANKS_ALONE = "raw scores have only a minimum error, no actual error"
 _HIGHEST = 1.5  # upper end of the axis, of normalized errors or bits
@@ -21,7 +20,7 @@ _HIGHEST = 1.5  # upper end of the axis, of normalized errors or bits
 
 @with_hints
 def bayes_error(
-    systems: Systems, *, band: Bands = None, ax: Axes | None = None, **kwargs: Any
+    systems: Systems[BayesErrorCurve], *, band: Bands = None, ax: Axes | None = None, **kwargs: Any
 ) -> Axes:
     """Draw the normalized Bayes error: actual and minimum normalized DCF along the prior.
 
@@ -74,7 +73,9 @@ def bayes_error(
 
 
 @with_hints
-def ape(systems: Systems, *, band: Bands = None, ax: Axes | None = None, **kwargs: Any) -> Axes:
+def ape(
+    systems: Systems[BayesErrorCurve], *, band: Bands = None, ax: Axes | None = None, **kwargs: Any
+) -> Axes:
     """Draw the error probability along the prior (APE): the area is in proportion to Cllr.
 
     Parameters
@@ -158,10 +159,7 @@ def _highest(values: Floats) -> float:
 
 @with_hints
 def empirical_cross_entropy(
-    systems: CrossEntropyCurve | Predictions | Mapping[str, CrossEntropyCurve | Predictions],
-    *,
-    ax: Axes | None = None,
-    **kwargs: Any,
+    systems: Systems[CrossEntropyCurve], *, ax: Axes | None = None, **kwargs: Any
 ) -> Axes:
     """Draw the empirical cross-entropy along the prior: raw, after PAV, and for LLR = 0.
 

@@ -19,7 +19,7 @@ from fastpsr.data import Floats, Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import ECE
 from fastpsr.options import with_hints
-from fastpsr.plotting.canvas import Bands, Canvas
+from fastpsr.plotting.canvas import Bands, Canvas, Systems
 from fastpsr.plotting.systems import On, as_mapping, events_of, is_multiclass
 
 _POINTS = np.arange(1, 200) / 200
@@ -28,7 +28,7 @@ _GAP = "#D55E00"
 
 @with_hints
 def reliability(
-    systems: PavSteps | Predictions | Mapping[str, PavSteps | Predictions],
+    systems: Systems[PavSteps],
     *,
     on: On | None = None,
     classes: Sequence[int] | None = None,

@@ -13,8 +13,8 @@ from fastpsr.curves import PavSteps, ScoreHistogram, TippettCurves
 from fastpsr.data import Predictions, ScoreKind
 from fastpsr.errors import ArgumentError
 from fastpsr.options import with_hints
-from fastpsr.plotting.canvas import COLORS, LLR, Bands, Canvas, common_end, second
-from fastpsr.plotting.systems import Spoof, as_mapping, spoofed_apart
+from fastpsr.plotting.canvas import COLORS, LLR, Bands, Canvas, Systems, common_end, second
+from fastpsr.plotting.systems import Spoof, spoofed_apart
 
 _CLASSES = ("targets", "non-targets", "spoofed trials")
 _SPOOFED = (0.0, (1.0, 1.5))  # line of spoofed trials
@@ -23,11 +23,7 @@ _FAR = 1e4  # beyond the axes
 
 @with_hints
 def score_histogram(
-    systems: ScoreHistogram | Predictions | Mapping[str, ScoreHistogram | Predictions],
-    *,
-    spoof: Spoof = None,
-    ax: Axes | None = None,
-    **kwargs: Any,
+    systems: Systems[ScoreHistogram], *, spoof: Spoof = None, ax: Axes | None = None, **kwargs: Any
 ) -> Axes:
     """Draw the densities of the scores of targets and of non-targets.
 
@@ -148,11 +144,7 @@ def _note_infinite(canvas: Canvas, name: str, what: str, shares: Iterable[float]
 
 @with_hints
 def tippett(
-    systems: TippettCurves | Predictions | Mapping[str, TippettCurves | Predictions],
-    *,
-    spoof: Spoof = None,
-    ax: Axes | None = None,
-    **kwargs: Any,
+    systems: Systems[TippettCurves], *, spoof: Spoof = None, ax: Axes | None = None, **kwargs: Any
 ) -> Axes:
     """Draw the fractions of targets and of non-targets whose LLR is at least a given value.
 
@@ -226,7 +218,7 @@ def tippett(
 
 @with_hints
 def pav_map(
-    systems: PavSteps | Predictions | Mapping[str, PavSteps | Predictions],
+    systems: Systems[PavSteps],
     *,
     band: Bands = None,
     class_: int | None = None,
@@ -270,8 +262,7 @@ def pav_map(
     [[-2.0, 0.0], [1.0, 0.0]]
     """
     canvas = Canvas(ax, kwargs)
-    named = as_mapping(systems, class_)
-    steps_of = canvas.results(named, PavSteps, curves.pav_steps, band=band)
+    steps_of = canvas.results(systems, PavSteps, curves.pav_steps, band=band, class_=class_)
     x_label = _score_label(steps.kind != "raw scores" for steps in steps_of.values())
     lines, spans = {}, {}
     for name, steps in steps_of.items():

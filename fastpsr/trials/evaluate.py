@@ -14,8 +14,8 @@ from fastpsr.data import Bins, Kind, Predictions, Scale
 from fastpsr.data.groupings import columns_by_name
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.evaluation import Evaluation, GroupPairs, Pairs
-from fastpsr.evaluation.conditions import evaluate_conditions, kept_apart, sharing_targets
-from fastpsr.evaluation.evaluate import as_steps
+from fastpsr.evaluation.conditions import kept_apart, sharing_targets
+from fastpsr.evaluation.evaluate import as_steps, evaluate_systems
 from fastpsr.evaluation.specification import Metrics, Specification, named_metrics
 from fastpsr.evaluation.task import Progress
 from fastpsr.ids import SPEAKER_COLUMNS
@@ -159,7 +159,7 @@ def evaluate(
             metrics=metrics_of(first, metrics, [data.kind for data in systems.values()]),
             intervals=intervals and intervals.drawing(units_of(first, resampling)),
         )
-        evaluation = evaluate_conditions(
+        evaluation = evaluate_systems(
             systems, own, as_steps(progress), always_named=None not in sets,
             unweighted=None if weights is None else _predictions(batch, kinds, prior, None),
         )  # fmt: skip
