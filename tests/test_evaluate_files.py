@@ -93,16 +93,6 @@ def test_markdown_and_latex():
     assert lines[-2:] == [r"\bottomrule", r"\end{tabular}"]
 
 
-def test_latex_names_systems_without_endings_of_files():
-    for systems, names in (
-        (["dir/a.txt", "b.SCORES.gz", "resnet.v2", ".txt"], ["dir/a", "b", "resnet.v2", ".txt"]),
-        (["a.txt", "a.csv"], ["a.txt", "a.csv"]),  # which would have one name
-    ):
-        fp.evaluate(dict.fromkeys(systems, reports.llrs(60)), ["AUC"]).write("t.tex")
-        text = Path("t.tex").read_text("utf-8")
-        assert all(f"\n{name} & 20" in text for name in names)
-
-
 # Reports
 
 

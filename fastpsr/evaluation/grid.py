@@ -3,7 +3,7 @@
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -136,6 +136,27 @@ class Grid:
             if any(cell.interval for cell in line):
                 rows.append([cell.interval for cell in line])
         return rows
+
+
+def pivot(
+    header: Sequence[str],
+    cells: Iterable[tuple[tuple[Cell, ...], str, Cell]],
+    n_names: int = 1,
+    caption: str = "",
+) -> Grid:
+    """Return a grid of cells by line and column, both in the order in which they occur.
+
+    A line is its first cells, which have the header, and the first `n_names` of these are names.
+    """
+    lines: dict[tuple[Cell, ...], dict[str, Cell]] = {}
+    for line, column, cell in cells:
+        lines.setdefault(line, {})[column] = cell
+    columns = list(dict.fromkeys(column for of_line in lines.values() for column in of_line))
+    values = [
+        [*line, *(of_line.get(name, Cell("")) for name in columns)]
+        for line, of_line in lines.items()
+    ]
+    return Grid([*header, *columns], values, n_names, caption)
 
 
 class ShownAsGrid:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fastpsr.errors import ArgumentError
-from fastpsr.evaluation.grid import Cell, Grid, number, with_interval
+from fastpsr.evaluation.grid import Cell, Grid, number, pivot, with_interval
 from fastpsr.files import write_text
 from fastpsr.results import aligned, as_json
 
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 
 #: Name of all samples of a system in tables.
 POOLED = "pooled"
-_ENDINGS = {
-    ".bz2", ".csv", ".gz", ".h5", ".hdf5", ".json", ".npy", ".npz", ".parquet", ".score", ".scores",
-    ".tsv", ".txt", ".xz", ".zst",
-}  # fmt: skip
 
 
 def is_of_one(evaluation: "Evaluation") -> bool:
@@ -70,29 +66,23 @@ def grid_of_one(evaluation: "Evaluation", notes: str = "") -> Grid:
 
 def grid_of_values(evaluation: "Evaluation") -> Grid:
     """Return a line per system and group: names, sizes of classes, metrics."""
-    metrics = list(dict.fromkeys(row.metric for row in evaluation.rows))
     header, sizes = _sizes(evaluation)
-    lines = []
+    cells = []
     for group, counts in zip(evaluation.groups, sizes, strict=True):
-        cells = {row.metric: value_cell(row) for row in evaluation.of(group)}
-        values = [cells.get(name, Cell("")) for name in metrics]
-        lines.append([Cell(group.system or ""), Cell(group.group or POOLED), *counts, *values])
-    return Grid(["system", "condition", *header, *metrics], lines, 2)
+        line = (Cell(group.system or ""), Cell(group.group or POOLED), *counts)
+        cells += [(line, row.metric, value_cell(row)) for row in evaluation.of(group)]
+    return pivot(["system", "condition", *header], cells, 2)
 
 
 def grid_of_differences(differences: "Sequence[Difference]") -> Grid:
     """Return a line per pair, with the group of two systems, or the system of two groups."""
-    metrics = list(dict.fromkeys(pair.metric for pair in differences))
     names = list(dict.fromkeys(pair.name for pair in differences))
-    cells: dict[tuple[str, str], dict[str, Cell]] = {}  # by pair and place, and metric
-    for pair in differences:
-        cells.setdefault((pair.name, pair.place), {})[pair.metric] = difference_cell(pair)
     kinds = dict.fromkeys("system" if d.is_of_groups else "condition" for d in differences)
-    lines = [
-        [*map(Cell, place), *(cells[place].get(metric, Cell("")) for metric in metrics)]
-        for place in sorted(cells, key=lambda place: names.index(place[0]))
+    cells = [
+        ((Cell(pair.name), Cell(pair.place)), pair.metric, difference_cell(pair))
+        for pair in sorted(differences, key=lambda pair: names.index(pair.name))
     ]
-    return Grid(["difference", " or ".join(kinds), *metrics], lines, 2)
+    return pivot(["difference", " or ".join(kinds)], cells, 2)
 
 
 def _grid_of_two(evaluation: "Evaluation") -> Grid:
@@ -247,26 +237,10 @@ def as_markdown(evaluation: "Evaluation") -> str:
 
 
 def as_latex(evaluation: "Evaluation") -> str:
-    """Return a tabular of values, then of differences, as for Markdown; it needs booktabs.
-
-    Systems that are called by their files are named without the endings of these.
-    """
-    grid, *others = (grid.without(POOLED) for grid in grids(_without_endings(evaluation)))
+    """Return a tabular of values, then of differences, as for Markdown; it needs booktabs."""
+    grid, *others = (grid.without(POOLED) for grid in grids(evaluation))
     below = [f"\n% {other.title}\n{other.as_latex()}" for other in others]
     return "".join([grid.as_latex(), *below])
-
-
-def _without_endings(evaluation: "Evaluation") -> "Evaluation":
-    """Return an evaluation whose systems have no endings of files, if their names still differ."""
-    names = {group.system for group in evaluation.groups if group.system is not None}
-    short = {name: _without_ending(name) for name in names}
-    differ = names and len(set(short.values())) == len(names)
-    return evaluation.renamed(short) if differ else evaluation
-
-
-def _without_ending(name: str) -> str:
-    stem, dot, ending = name.rpartition(".")
-    return _without_ending(stem) if stem and f"{dot}{ending.lower()}" in _ENDINGS else name
 
 
 _BY_ENDING: Mapping[str, Callable[["Evaluation"], str]] = {
@@ -280,27 +254,20 @@ _BY_ENDING: Mapping[str, Callable[["Evaluation"], str]] = {
 # Words
 
 
-def reasons(rows: "Sequence[Row]") -> dict[str, list[str]]:
-    """Return why values are not finite, and by reason the metrics that it holds of."""
-    metrics: dict[str, list[str]] = {}
-    for row in rows:
-        if not math.isfinite(row.value):
-            metrics.setdefault(row.note, []).append(row.metric)
-    return metrics
-
-
 def gaps(evaluation: "Evaluation") -> list[str]:
     """Return why values are not finite, or not within their corrected intervals, by group."""
     lines = []
     for group in evaluation.groups:
-        rows = evaluation.of(group)
-        notes = reasons(rows)
+        rows, metrics = evaluation.of(group), dict[str, list[str]]()
+        for row in rows:
+            if not math.isfinite(row.value):
+                metrics.setdefault(row.note, []).append(row.metric)
         for row in rows:
             if row.corrected is not None and row.is_outside and math.isfinite(row.value):
-                notes[corrected(row.corrected, row.unit)] = [row.metric]
+                metrics[corrected(row.corrected, row.unit)] = [row.metric]
         place = ", ".join(name for name in (group.system, group.group or POOLED) if name)
-        for note, metrics in notes.items():
-            which = "" if len(metrics) == len(rows) else f"{', '.join(metrics)}: "
+        for note, names in metrics.items():
+            which = "" if len(names) == len(rows) else f"{', '.join(names)}: "
             lines.append(f"{place}: {which}{note}")
     return lines
 

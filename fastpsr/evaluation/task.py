@@ -17,7 +17,7 @@ from fastpsr.bootstrap.values import Job, as_number
 from fastpsr.calibration import TrainOnTest
 from fastpsr.calibration.pav import PAV
 from fastpsr.counts import Outcome, find_facts, outcomes
-from fastpsr.counts.groups import Subgroup, groups_of
+from fastpsr.counts.groups import groups_of
 from fastpsr.counts.scores import count_infinite_losses
 from fastpsr.data import Data, Kind, PartitionedPredictions, Predictions, SharedTargets
 from fastpsr.data.reading import without_frames
@@ -64,8 +64,9 @@ class Task:
     """Metrics of a system, for all its samples or for a group."""
 
     system: str | None
-    subgroup: Subgroup | None
     among: str  # name of the system if there are several, else ""
+    grouping: str | None  # None for all samples, as is the group
+    group: str | None
     data: Data
     metrics: Mapping[str, AnyMetric]
     intervals: Intervals | None  # for a group, of its samples alone
@@ -77,16 +78,6 @@ class Task:
     values: dict[str, Outcome] = field(init=False)
     jobs: dict[str, Job] = field(init=False)  # of the metrics that have a value and an interval
     rows: dict[str, Row] = field(init=False)
-
-    @property
-    def group(self) -> str | None:
-        """Name of the group; None for all samples."""
-        return None if self.subgroup is None else self.subgroup.name
-
-    @property
-    def grouping(self) -> str | None:
-        """Name of the grouping; None for all samples."""
-        return None if self.subgroup is None else self.subgroup.grouping
 
     def about(self, metric: str = "") -> Subject:
         """Return the subject of messages."""
@@ -251,7 +242,7 @@ def tasks_of(
     """
     intervals = specification.intervals
     whole = data if unweighted is None else unweighted
-    tasks = [Task(system, None, among, data, metrics, intervals)]
+    tasks = [Task(system, among, None, None, data, metrics, intervals)]
     of_groups = dict(metrics)
     if any(isinstance(ids, SharedTargets) for ids in specification.columns.values()):
         costs = (MinADCF, ActADCF)
@@ -266,8 +257,8 @@ def tasks_of(
                     refused[name] = error
         settings = None if intervals is None else intervals.on_rows(whole, rows)
         subset = None if specification.group_differences is None else Subset(whole, rows)
-        task = Task(system, subgroup, among, subgroup.data, of_group, settings, refused, subset)
-        tasks.append(task)
+        place = (subgroup.grouping, subgroup.name, subgroup.data)
+        tasks.append(Task(system, among, *place, of_group, settings, refused, subset))
     return tasks
 
 

@@ -19,12 +19,11 @@ from fastpsr.plotting.systems import as_mapping
 Table = (
     BootstrapResult | Sequence[BootstrapResult] | Evaluation | Sequence[Row] | Mapping[str, float]
 )
-#: Rows by metric.
-Bars = dict[str, Row]
+#: Rows by the place of their bars.
+Rows = Mapping[int, Row]
 
 _LABEL_WIDTH = 11.5  # characters per inch of the axis that fit without overlap
 _UNITS = {"nats": "Nats", "bits": "Bits"}
-_SHARES = {"fraction": 1.0, "percent": 100.0}  # value of the whole
 
 
 @with_hints
@@ -83,18 +82,18 @@ def metric_bars(
         if name not in names:
             raise ArgumentError("metrics", f"must be among {', '.join(names)}, not {name!r}")
     names = names if metrics is None else list(metrics)
-    tables, label = _in_one_unit(tables, names)
-    width = 0.8 / len(tables)
-    for place, (system, table) in enumerate(tables.items()):
-        shift = (place - (len(tables) - 1) / 2.0) * width
-        rows = {k + shift: table[name] for k, name in enumerate(names) if name in table}
-        _draw_bars(canvas, system, rows, width)
-        points = 72.0 * width * canvas.width / len(names)
-        _draw_intervals(canvas, system, rows, capsize=0.2 * points)
+    rows_of: Mapping[str, Rows] = {
+        system: {place: table[name] for place, name in enumerate(names) if name in table}
+        for system, table in tables.items()
+    }
+    rows_of, label = _in_one_unit(rows_of)
+    width = 0.8 / len(rows_of)
+    for k, (system, rows) in enumerate(rows_of.items()):
+        _draw(canvas, system, rows, (k - (len(rows_of) - 1) / 2.0) * width, width, len(names))
     canvas.ax.axhline(0.0, color="0.2", linewidth=0.8)
     if reference is not None:
         canvas.guide("reference", [-0.5, len(names) - 0.5], [reference] * 2, linestyle="--")
-    _limit(canvas, tables, names, reference or 0.0)
+    _limit(canvas, rows_of, reference or 0.0)
     is_long = len(max(names, key=len, default="")) * len(names) > _LABEL_WIDTH * canvas.width
     tilt: dict[str, Any] = {"rotation": 30, "ha": "right"} if is_long else {}
     canvas.ax.set_xticks(range(len(names)), names, parse_math=False, **tilt)
@@ -102,10 +101,10 @@ def metric_bars(
     return canvas.finish("", label)
 
 
-def _tables(systems: Any) -> dict[str, Bars]:
+def _tables(systems: Any) -> dict[str, dict[str, Row]]:
     """Return rows by metric, for each system and group by name ("" for a single one)."""
     named = {"": systems} if _is_of_numbers(systems) else as_mapping(systems)
-    tables: dict[str, Bars] = {}
+    tables: dict[str, dict[str, Row]] = {}
     for name, table in named.items():
         argument = f"systems[{name!r}]" if name else "systems"
         rows = _rows(argument, table)
@@ -151,75 +150,71 @@ def _is_of_numbers(table: Any) -> bool:
     )
 
 
-def _in_one_unit(tables: Mapping[str, Bars], names: Sequence[str]) -> tuple[dict[str, Bars], str]:
+def _in_one_unit(rows_of: Mapping[str, Rows]) -> tuple[dict[str, Rows], str]:
     """Return values with fractions and percentages in the same unit, and the label of the axis."""
-    units = {table[name].unit for table in tables.values() for name in names if name in table}
-    unit, label = "fraction", _UNITS.get(" ".join(sorted(units)), "Value")
-    if units and units <= set(_SHARES):
-        unit, label = "percent", "Percent"
+    units = {row.unit for rows in rows_of.values() for row in rows.values()}
+    label, factors = _UNITS.get(" ".join(sorted(units)), "Value"), {"percent": 0.01}
+    if units and units <= {"fraction", "percent"}:
+        label, factors = "Percent", {"fraction": 100.0}
     elif "percent" in units:
         label = "Value (percentages as fractions)"
-    converted = {
-        system: {name: _converted(row, unit) for name, row in table.items()}
-        for system, table in tables.items()
-    }
-    return converted, label
+
+    def converted(row: Row) -> Row:
+        factor = factors.get(row.unit, 1.0)
+        low, high = (None if end is None else factor * end for end in (row.low, row.high))
+        return replace(row, value=factor * row.value, low=low, high=high)
+
+    return {
+        system: {place: converted(row) for place, row in rows.items()}
+        for system, rows in rows_of.items()
+    }, label
 
 
-def _converted(row: Row, unit: str) -> Row:
-    """Return a fraction or percentage in the unit, and other values unchanged."""
-    if row.unit not in _SHARES:
-        return row
-    factor = _SHARES[unit] / _SHARES[row.unit]
-    low, high = (None if end is None else factor * end for end in (row.low, row.high))
-    return replace(row, value=factor * row.value, low=low, high=high, unit=unit)
+def _draw(
+    canvas: Canvas, system: str, rows: Rows, shift: float, width: float, n_places: int
+) -> None:
+    """Draw the finite values with their finite intervals, and note the others.
 
-
-def _draw_bars(canvas: Canvas, system: str, rows: Mapping[float, Row], width: float) -> None:
-    """Draw the finite values, and note the others."""
+    An interval may exclude its value.
+    """
     style = canvas.style(system, width=width)
     if style.get("linestyle") == "-.":  # the colors repeat: add stripes
         style |= {"hatch": "////", "edgecolor": "white", "linewidth": 0.0, "linestyle": "-"}
         style |= canvas.options
-    finite = {x: row.value for x, row in rows.items() if np.isfinite(row.value)}
+    finite = {place + shift: row.value for place, row in rows.items() if np.isfinite(row.value)}
     if finite:
         canvas.ax.bar(list(finite), list(finite.values()), **style)
-    for row in rows.values():
-        if np.isnan(row.value):
-            canvas.note(system, f"{row.metric} is undefined")
-        elif np.isinf(row.value):
+    capsize = 0.2 * 72.0 * width * canvas.width / n_places
+    for place, row in rows.items():
+        if not np.isfinite(row.value):
             what = "infinite" if row.value > 0.0 else "minus infinity"
-            canvas.note(system, f"{row.metric} is {what}")
-
-
-def _draw_intervals(canvas: Canvas, system: str, rows: Mapping[float, Row], capsize: float) -> None:
-    """Draw the finite intervals of finite values; an interval may exclude its value."""
-    for x, row in rows.items():
-        if not np.isfinite(row.value) or row.low is None or row.high is None:
+            canvas.note(system, f"{row.metric} is {'undefined' if np.isnan(row.value) else what}")
+            continue
+        if row.low is None or row.high is None:
             continue
         half = (row.high - row.low) / 2.0
         if np.isinf(half):
             canvas.note(system, f"the interval of {row.metric} is infinite and not drawn")
         elif half >= 0.0:
-            canvas.ax.errorbar(x, row.low + half, half, fmt="none", ecolor="0.15", elinewidth=1.2,
-                               capsize=capsize, capthick=1.2)  # fmt: skip
+            canvas.ax.errorbar(place + shift, row.low + half, half, fmt="none", ecolor="0.15",
+                               elinewidth=1.2, capsize=capsize, capthick=1.2)  # fmt: skip
 
 
-def _limit(canvas: Canvas, tables: Mapping[str, Bars], names: Sequence[str], least: float) -> None:
+def _limit(canvas: Canvas, rows_of: Mapping[str, Rows], least: float) -> None:
     """Limit the axis to the bars of most systems, by metric, and note which bars exceed it."""
-    end = least
-    for name in names:
-        rows = [table[name] for table in tables.values() if name in table]
-        ends = [
-            max(row.value, row.high if row.high is not None and np.isfinite(row.high) else -np.inf)
-            for row in rows
-            if np.isfinite(row.value)
-        ]
-        end = max(end, common_end(ends))
+    finite = [
+        (system, place, row)
+        for system, rows in rows_of.items()
+        for place, row in rows.items()
+        if np.isfinite(row.value)
+    ]
+    ends: dict[int, list[float]] = {}
+    for _, place, row in finite:
+        high = row.high if row.high is not None and np.isfinite(row.high) else row.value
+        ends.setdefault(place, []).append(max(row.value, high))
     bottom, top = canvas.ax.get_ylim()
-    end = 1.05 * end or top
-    for system, table in tables.items():
-        for row in map(table.get, names):
-            if row is not None and np.isfinite(row.value) and row.value > end:
-                canvas.note(system, f"{row.metric} is {row.value:.3g}, beyond the axes")
+    end = 1.05 * max([least, *map(common_end, ends.values())]) or top
+    for system, _, row in finite:
+        if row.value > end:
+            canvas.note(system, f"{row.metric} is {row.value:.3g}, beyond the axes")
     canvas.ax.set_ylim(min(bottom, 1.05 * least), end)

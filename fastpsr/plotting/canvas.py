@@ -1,7 +1,7 @@
 """Common parts of all figures: axes, colors, bands, limits, legends and notes."""
 
 import textwrap
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -22,6 +22,8 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#00
 PRIOR = "Prior log-odds of a target (natural logarithm)"
 LLR = "LLR (natural logarithm)"
 GRAY = "0.45"
+#: Lines of the series of a system, in the key.
+LINES: tuple[Any, ...] = ("-", "--", (0.0, (1.0, 1.5)))
 _SECOND = {"-": "--", "-.": ":"}  # line of the second series, by that of the first
 _LEGEND_WIDTH = 15  # characters of a legend to an inch of the figure
 _NOTE_WIDTH = 17  # characters of a note
@@ -216,6 +218,11 @@ class Canvas:
     def key(self, name: str, **style: Any) -> None:
         """Add an entry to the legend."""
         self.guide(name, [], [], **style)
+
+    def key_series(self, names: Iterable[str]) -> None:
+        """Add the series that systems have to the legend, by their lines."""
+        for name, line in zip(names, LINES, strict=False):
+            self.key(name, linestyle=line)
 
     def finish(self, x_label: str, y_label: str) -> Axes:
         """Label the axes, and add the notes below, and the legend of the figure."""

@@ -141,8 +141,7 @@ def _draw(
                 canvas.draw(name, curve, _PRIORS, attrgetter(attribute), look)
             else:
                 canvas.note(name, why_not)
-    for key, line in zip(series, ("-", "--"), strict=True):
-        canvas.key(key, linestyle=line)
+    canvas.key_series(series)
 
 
 def _guide(canvas: Canvas, results: Mapping[str, Any], key: str, attribute: str) -> None:

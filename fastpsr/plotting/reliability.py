@@ -204,10 +204,10 @@ def reliability_bins(
     >>> [float(bar.get_height()) for bar in ax.containers[0]]
     [0.0, 0.5, 1.0]
     """
-    named = as_mapping(systems)
-    ece = _checked(ece, named)
-    single = len(named) == 1
+    single = not isinstance(systems, Mapping) or len(systems) == 1
     canvas = Canvas(ax, kwargs, Rectangle if single else Line2D)
+    named: dict[str, Predictions] = canvas.results(systems, Predictions)
+    ece = _checked(ece, named)
     for name, value in named.items():
         try:
             (bins,) = ece.total(value)
@@ -228,16 +228,13 @@ def reliability_bins(
     return _finished(canvas, on, "class 1", zorder=3.0)
 
 
-def _checked(ece: ECE | None, systems: Mapping[str, Any]) -> ECE:
+def _checked(ece: ECE | None, systems: Mapping[str, Predictions]) -> ECE:
     """Return the ECE to draw, by default the one that suits the systems."""
     if ece is not None and not isinstance(ece, ECE):
         raise ArgumentError("ece", f"must be an ECE, not {type(ece).__name__}")
     if ece is not None and ece.on == "classwise":
         raise ArgumentError("ece", "must not be classwise: draw each class separately")
     for value in systems.values():
-        if not isinstance(value, Predictions):
-            raise ArgumentError("systems", f"must be Predictions, or a mapping of names to these, "
-                             f"not {type(value).__name__}")  # fmt: skip
         value.require_posteriors("reliability diagrams")
         if value.y_true is None:
             raise ArgumentError("systems", "must be labeled predictions")

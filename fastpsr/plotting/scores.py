@@ -1,6 +1,6 @@
 """Scores: histograms, Tippett plots, and the maps of calibrators."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,10 @@ from fastpsr.curves import PavSteps, ScoreHistogram, TippettCurves
 from fastpsr.data import Predictions, ScoreKind
 from fastpsr.errors import ArgumentError
 from fastpsr.options import with_hints
-from fastpsr.plotting.canvas import COLORS, LLR, Bands, Canvas, Systems, common_end, second
+from fastpsr.plotting.canvas import COLORS, LINES, LLR, Bands, Canvas, Systems, common_end, second
 from fastpsr.plotting.systems import Spoof, spoofed_apart
 
 _CLASSES = ("targets", "non-targets", "spoofed trials")
-_SPOOFED = (0.0, (1.0, 1.5))  # line of spoofed trials
 _FAR = 1e4  # beyond the axes
 
 
@@ -64,25 +63,21 @@ def score_histogram(
     [[0.0, 0.25, 0.25], [0.25, 0.25, 0.0]]
     """
     canvas = Canvas(ax, kwargs, StepPatch)
-    named, spoofed = spoofed_apart(systems, spoof)
-    has_one = len(named) == 1 and not (ax is not None and ax.patches)
-    histograms = canvas.results(named, ScoreHistogram, _histogram)
-    x_label = _score_label(counts.are_llrs for counts in histograms.values())
+    x_label, series_of = _series(canvas, systems, spoof, ScoreHistogram, _histogram)
+    has_one = len(canvas.systems) == 1 and not (ax is not None and ax.patches)
     spans: dict[str, tuple[float, float]] = {}
     tops: dict[str, float] = {}
-    for name, counts in histograms.items():
-        series = [(counts, 1), (counts, 0)]
-        series += [(_histogram(spoofed[name]), 0)] if name in spoofed else []
+    for name, series in series_of.items():
         looks = _looks(canvas, name, by_color=has_one, fill=False, linewidth=1.3)
-        for (part, k), look in zip(series, looks, strict=False):
-            if part.totals[k]:
-                canvas.ax.stairs(part.densities[k], part.edges, **look)
-                tops[name] = max(tops.get(name, 0.0), float(part.densities[k].max()))
-        edges = np.concatenate([part.edges for part, _ in series])
+        for (counts, k), look in zip(series, looks, strict=False):
+            if counts.totals[k]:
+                canvas.ax.stairs(counts.densities[k], counts.edges, **look)
+                tops[name] = max(tops.get(name, 0.0), float(counts.densities[k].max()))
+        edges = np.concatenate([counts.edges for counts, _ in series])
         spans[name] = float(edges.min()), float(edges.max())
-        _note_missing(canvas, name, counts)
+        _note_missing(canvas, name, series[0][0])
     if not has_one:
-        _key_classes(canvas, with_spoofs=bool(spoofed))
+        _key_classes(canvas, series_of)
     canvas.limit_scores(spans)
     canvas.limit_heights(1.05 * common_end(tops.values()), tops, "the density")
     return canvas.finish(x_label, "Density of each class")
@@ -92,6 +87,21 @@ def _histogram(predictions: Predictions) -> ScoreHistogram:
     """Return a histogram whose number of bins follows from the size of the smaller class."""
     smallest = min((n for n in predictions.class_sizes if n), default=0)
     return curves.score_histogram(predictions, round(min(max(4.0 * smallest ** (1 / 3), 10), 200)))
+
+
+def _series(
+    canvas: Canvas, systems: Any, spoof: Spoof, kind: Any, make: Callable[[Predictions], Any]
+) -> tuple[str, dict[str, list[tuple[Any, int]]]]:
+    """Return the label of the axis of scores, and results with the class to draw of each.
+
+    These are targets and non-targets, then spoofed trials, of each system by name.
+    """
+    named, spoofed = spoofed_apart(systems, spoof)
+    results = canvas.results(named, kind, make)
+    series = {name: [(result, 1), (result, 0)] for name, result in results.items()}
+    for name in spoofed.keys() & series.keys():
+        series[name].append((make(spoofed[name]), 0))
+    return _score_label(result.are_llrs for result in results.values()), series
 
 
 def _score_label(are_llrs: Iterable[bool]) -> str:
@@ -107,7 +117,7 @@ def _looks(
 ) -> list[dict[str, Any]]:
     """Return keywords for targets, non-targets and spoofed trials of a system."""
     style = canvas.style(name, **defaults)
-    looks = [style, second(style), {**second(style), "linestyle": _SPOOFED}]
+    looks = [style, second(style), {**second(style), "linestyle": LINES[2]}]
     if by_color:
         for look, color, label in zip(looks, COLORS, _CLASSES, strict=False):
             look |= {"color": color, "label": label} | canvas.options
@@ -115,11 +125,8 @@ def _looks(
     return looks
 
 
-def _key_classes(canvas: Canvas, *, with_spoofs: bool) -> None:
-    canvas.key("targets", linestyle="-")
-    canvas.key("non-targets", linestyle="--")
-    if with_spoofs:
-        canvas.key("spoofed trials", linestyle=_SPOOFED)
+def _key_classes(canvas: Canvas, series_of: Mapping[str, Sequence[Any]]) -> None:
+    canvas.key_series(_CLASSES[: max(map(len, series_of.values()), default=2)])
 
 
 def _note_missing(canvas: Canvas, name: str, counts: ScoreHistogram) -> None:
@@ -180,19 +187,14 @@ def tippett(
     [[-2.0, 1.0], [0.5, 0.5], [0.5, 0.0]]
     """
     canvas = Canvas(ax, kwargs)
-    named, spoofed = spoofed_apart(systems, spoof)
-    curves_of = canvas.results(named, TippettCurves, curves.tippett)
-    x_label = _score_label(result.are_llrs for result in curves_of.values())
+    x_label, series_of = _series(canvas, systems, spoof, TippettCurves, curves.tippett)
     spans: dict[str, tuple[float, float]] = {}
-    for name, result in curves_of.items():
-        series = [
-            (result.target_scores, result.p_target), (result.nontarget_scores, result.p_nontarget)
-        ]  # fmt: skip
-        if name in spoofed:
-            of_spoofs = curves.tippett(spoofed[name])
-            series.append((of_spoofs.nontarget_scores, of_spoofs.p_nontarget))
-        looks = _looks(canvas, name, drawstyle="steps-pre")
-        for (scores, shares), look, what in zip(series, looks, _CLASSES, strict=False):
+    for name, series in series_of.items():
+        looks, together = _looks(canvas, name, drawstyle="steps-pre"), np.empty(0)
+        for (curve, k), look, what in zip(series, looks, _CLASSES, strict=False):
+            scores, shares = curve.nontarget_scores, curve.p_nontarget
+            if k == 1:
+                scores, shares = curve.target_scores, curve.p_target
             is_finite = np.isfinite(scores)
             low = 1.0 - shares[scores > -np.inf].max(initial=0.0)
             high = shares[scores == np.inf].max(initial=0.0)
@@ -200,14 +202,14 @@ def tippett(
             x, y = scores[is_finite], shares[is_finite]  # after the last score it steps down
             last = [] if not x.size else [high]
             canvas.ax.plot(np.append(x, x[-1:]), np.append(y, last), **look)
-        together = np.concatenate([scores for scores, _ in series])
+            together = np.append(together, scores)
         finite = together[np.isfinite(together)]
         if finite.size:
             spans[name] = float(finite.min()), float(finite.max())
         if together.min() == together.max():
             canvas.note(name, "all scores are equal")
     canvas.limit_scores(spans)
-    _key_classes(canvas, with_spoofs=bool(spoofed))
+    _key_classes(canvas, series_of)
     if x_label == LLR:
         across = canvas.ax.get_xaxis_transform()
         canvas.guide("zero", [0.0, 0.0], [0.0, 1.0], transform=across, color="0.8", label="_zero")

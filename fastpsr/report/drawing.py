@@ -3,7 +3,7 @@
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 
 from fastpsr import curves, plotting
 from fastpsr.bootstrap import Band, band
+from fastpsr.data import Predictions
 from fastpsr.evaluation import Row
-from fastpsr.evaluation.fusion_gains import WITHOUT
 from fastpsr.evaluation.task import Progress
 from fastpsr.metrics import ActDCF
 from fastpsr.plotting.canvas import take_notes
@@ -53,8 +53,7 @@ class _Chart:
     """A figure that overlays systems.
 
     `of` lists the data that it draws: "llrs" (two classes), "ranks" (raw scores of two classes) or
-    "classes" (more than two classes). If the report has intervals, `curve` has bands. `takes` names
-    an option whose value comes from the report.
+    "classes" (more than two classes). If the report has intervals, `curve` has bands.
     """
 
     title: str
@@ -63,7 +62,7 @@ class _Chart:
     of: tuple[str, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
     curve: Callable[..., Any] | None = None
-    takes: str = ""
+    takes_spoof: bool = False
 
 
 #: In the order in which they are shown.
@@ -72,7 +71,7 @@ _CHARTS = (
         "Detection error trade-off",
         "Miss rate against false-alarm rate as the threshold varies, on probit axes. Curves closer "
         "to the lower left corner are better.",
-        plotting.det, ("llrs", "ranks"), curve=curves.roc, takes="operating_points",
+        plotting.det, ("llrs", "ranks"), curve=curves.roc,
     ),
     _Chart(
         "Receiver operating characteristic",
@@ -85,13 +84,7 @@ _CHARTS = (
         "Error rate of decisions at each prior, with costs of 1, divided by the error rate of the "
         "better constant decision. Solid: at the Bayes threshold of the prior; dashed: at the best "
         "threshold. Calibration could remove the gap between the two.",
-        plotting.bayes_error, ("llrs",), curve=curves.bayes_error,
-    ),
-    _Chart(
-        "Normalized Bayes error",
-        "Lowest error rate of decisions at each prior, with costs of 1, divided by the error rate "
-        "of the better constant decision. Calibrated scores could reach it.",
-        plotting.bayes_error, ("ranks",), curve=curves.bayes_error,
+        plotting.bayes_error, ("llrs", "ranks"), curve=curves.bayes_error,
     ),
     _Chart(
         "Empirical cross-entropy",
@@ -109,24 +102,19 @@ _CHARTS = (
     _Chart(
         "Score histogram",
         "Distribution of the scores of each class. The less the classes overlap, the better.",
-        plotting.score_histogram, ("llrs", "ranks"), takes="spoof",
+        plotting.score_histogram, ("llrs", "ranks"), takes_spoof=True,
     ),
     _Chart(
         "Tippett plot",
         "Share of the trials of each class whose LLR is at least the value on the horizontal axis. "
         "Targets with LLRs below 0 and non-targets with LLRs above 0 are misleading evidence.",
-        plotting.tippett, ("llrs",), takes="spoof",
+        plotting.tippett, ("llrs",), takes_spoof=True,
     ),
     _Chart(
         "PAV map",
-        "LLR after the best monotone map (PAV) against the LLR before it. Calibrated LLRs follow "
+        "LLR after the best monotone map (PAV) against the score before it. Calibrated LLRs follow "
         "the identity line.",
-        plotting.pav_map, ("llrs",), curve=curves.pav_steps,
-    ),
-    _Chart(
-        "PAV map",
-        "LLR that the best monotone map (PAV) assigns to each score.",
-        plotting.pav_map, ("ranks",), curve=curves.pav_steps,
+        plotting.pav_map, ("llrs", "ranks"), curve=curves.pav_steps,
     ),
     _Chart(
         "Reliability of the confidence",
@@ -172,8 +160,7 @@ def figures(report: Report, progress: Progress | None = None) -> list[Drawing]:
     """Return the figures of a report; `progress` is called before each is drawn."""
     begin: Progress = (lambda *step: None) if progress is None else progress
     plans = chain(
-        _bars(report), _gains(report), _bars_by_condition(report), _overlays(report, begin),
-        _classes(report),
+        _bars(report), _bars_by_condition(report), _overlays(report, begin), _classes(report),
     )  # fmt: skip
     return [_drawn(plan, f"fastpsr {number}", begin) for number, plan in enumerate(plans)]
 
@@ -244,24 +231,6 @@ def _bars(report: Report) -> Iterator[_Plan]:
     return _plans("Normalized metrics", caption, systems, draw)
 
 
-def _gains(report: Report) -> Iterator[_Plan]:
-    """Plan the differences between a fusion and the fusions without one of its parts."""
-    rows_of: dict[str, list[Row]] = {}
-    for pair in report.evaluation.differences if report.fusion is not None else ():
-        other = pair.b.system or ""
-        if other.startswith(WITHOUT):
-            row = Row(pair.metric, pair.value, pair.low, pair.high, unit=pair.a.unit)
-            rows_of.setdefault(other.removeprefix(WITHOUT), []).append(row)
-    names = shorten([*rows_of])
-    caption = (
-        "Metric of the complete fusion minus the metric of the fusion without one system, or "
-        "without the quality measures. This part improves the fusion where the value is below 0 "
-        "and its error bar does not reach 0."
-    )
-    systems = {names[name]: rows for name, rows in rows_of.items()}
-    return _plans("Gains of the fusion", caption, systems, plotting.metric_bars)
-
-
 def _bars_by_condition(report: Report) -> Iterator[_Plan]:
     """Plan the most telling metrics by condition."""
     names = shorten(report.systems)
@@ -291,21 +260,25 @@ def _draw_by_condition(
 
 def _plans(
     title: str, caption: str, systems: Mapping[str, Any], draw: Callable[..., Axes],
-    what: str = "systems",
+    what: str = "systems", **options: Mapping[str, Any],
 ) -> Iterator[_Plan]:  # fmt: skip
-    """Plan figures of systems by name, without empty ones."""
+    """Plan figures of systems by name, without empty ones, of as many as can be told apart.
+
+    `options` have a value for each system by name, or for some.
+    """
     names = [name for name, value in systems.items() if len(value)]
-    for numbers, part in _parts(names, what):
-        drawn = {name: systems[name] for name in part}
-        yield _Plan(f"{title}{numbers}", caption, part, partial(draw, drawn))
-
-
-def _parts(names: list[str], what: str = "systems") -> Iterator[tuple[str, list[str]]]:
-    """Yield parts of the names that a figure can distinguish, each with a suffix of its title."""
     for first in range(0, len(names), _MOST_SYSTEMS):
         part = names[first : first + _MOST_SYSTEMS]
+        drawn, *of_part = (
+            {name: values[name] for name in part if name in values}
+            for values in (systems, *options.values())
+        )
         numbers = f", {what} {first + 1} to {first + len(part)}"
-        yield "" if len(names) <= _MOST_SYSTEMS else numbers, part
+        some = {name: values for name, values in zip(options, of_part, strict=True) if values}
+        yield _Plan(
+            title if len(names) <= _MOST_SYSTEMS else f"{title}{numbers}",
+            caption, part, partial(draw, drawn, **some),
+        )  # fmt: skip
 
 
 # Curves
@@ -316,44 +289,42 @@ def _overlays(report: Report, begin: Progress) -> Iterator[_Plan]:
     if not report.drawn:
         return
     names, intervals = shorten(report.systems), report.evaluation.intervals
-    n_classes = next(iter(report.drawn.values())).n_classes
+    systems = {names[name]: samples for name, samples in report.drawn.items()}
+    n_classes = next(iter(systems.values())).n_classes
     what = "classes" if n_classes > 2 else "ranks" if report.is_raw else "llrs"
-    band_of = cache(partial(_band, report, begin))  # some charts are of the same curve
+    bands_of = cache(partial(_bands, report, begin, systems))  # some charts are of the same curve
     for chart in (chart for chart in _CHARTS if what in chart.of):
-        usual, words = {**chart.options}, chart.caption
-        if chart.takes == "operating_points" and report.operating_points:
-            usual["operating_points"], marks = _operating_points(report)
-            words += marks
-        for numbers, part in _parts([*report.drawn]):
-            options, caption = {**usual}, words
-            if chart.takes == "spoof" and report.spoof:
-                masks = {names[name]: report.spoof[name] for name in part if name in report.spoof}
-                options["spoof"] = masks
-                caption += " Spoofed trials are separate from the non-targets."
-            bands = {names[name]: band_of(chart.curve, options.get("on"), name) for name in part}
-            bands = {name: area for name, area in bands.items() if area is not None}
-            if bands and intervals is not None:
-                options["band"] = bands
-                caption += (
-                    f" The shaded areas are pointwise {100.0 * intervals.confidence_level:g} % "
-                    f"bands from {intervals.n_resamples:,} replicates, resampling "
-                    f"{intervals.drawn}."
-                )
-            elif options.get("band") == "consistency":
-                caption += (
-                    " At each posterior, the shaded area holds 95 % of the curves of calibrated "
-                    "posteriors with independent samples."
-                )
-            systems = {names[name]: report.drawn[name] for name in part}
-            draw = partial(chart.draw, systems, **options)
-            yield _Plan(f"{chart.title}{numbers}", caption, list(systems), draw)
+        caption, draw = chart.caption, partial(chart.draw, **chart.options)
+        of_conditions: Iterable[_Plan] = ()
         if chart.draw is plotting.det:
-            yield from _det_by_condition(report, words, partial(chart.draw, **usual))
+            points, marks = _operating_points(report)
+            caption, draw = caption + marks, partial(draw, operating_points=points)
+            of_conditions = _det_by_condition(report, caption, draw)
+        options: dict[str, Any] = {}
+        if chart.takes_spoof and report.spoof:
+            options["spoof"] = {names[name]: mask for name, mask in report.spoof.items()}
+            caption += " Spoofed trials are separate from the non-targets."
+        bands = bands_of(chart.curve, chart.options.get("on"))
+        if bands and intervals is not None:
+            options["band"] = bands
+            caption += (
+                f" The shaded areas are pointwise {100.0 * intervals.confidence_level:g} % "
+                f"bands from {intervals.n_resamples:,} replicates, resampling {intervals.drawn}."
+            )
+        elif "band" in chart.options:
+            caption += (
+                " At each posterior, the shaded area holds 95 % of the curves of calibrated "
+                "posteriors with independent samples."
+            )
+        yield from _plans(chart.title, caption, systems, draw, **options)
+        yield from of_conditions
 
 
 def _operating_points(report: Report) -> tuple[list[Any], str]:
     """Return the operating points that DET curves mark, and a sentence of the caption."""
     points: list[Any] = [*report.operating_points]
+    if not points:
+        return points, ""
     words = " Hollow markers: lowest cost at any threshold"
     if not report.is_raw:
         points += [ActDCF(least.p_target, least.c_miss, least.c_fa) for least in points]
@@ -361,24 +332,26 @@ def _operating_points(report: Report) -> tuple[list[Any], str]:
     return points, f"{words}."
 
 
-def _band(
-    report: Report, begin: Progress, curve: Callable[..., Any] | None, on: Any, name: str
-) -> Band | None:
-    """Return the band of a curve of a system, None if there is none."""
-    intervals = report.evaluation.intervals
+def _bands(
+    report: Report,
+    begin: Progress,
+    systems: Mapping[str, Predictions],
+    curve: Callable[..., Any] | None,
+    on: Any,
+) -> dict[str, Band]:
+    """Return the bands of a curve by system, of those that have one."""
+    intervals, bands = report.evaluation.intervals, dict[str, Band]()
     if intervals is None or curve is None:
-        return None
-    samples = report.drawn[name]
-    if on is not None:
-        samples = events_of({name: samples}, on, None)[name]
-    with suppress(ValueError), warnings.catch_warnings():  # the figure says why
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return band(
-            curve, samples, n_resamples=intervals.n_resamples,
-            confidence_level=intervals.confidence_level, resampling=intervals.resampling,
-            seed=intervals.seed, progress=partial(begin, f"band of {name}, replicates"),
-        )  # fmt: skip
-    return None
+        return bands
+    for name, samples in events_of(systems, on, None).items() if on else systems.items():
+        with suppress(ValueError), warnings.catch_warnings():  # the figure says why
+            warnings.simplefilter("ignore", RuntimeWarning)
+            bands[name] = band(
+                curve, samples, n_resamples=intervals.n_resamples,
+                confidence_level=intervals.confidence_level, resampling=intervals.resampling,
+                seed=intervals.seed, progress=partial(begin, f"band of {name}, replicates"),
+            )  # fmt: skip
+    return bands
 
 
 def _det_by_condition(report: Report, caption: str, draw: Callable[..., Axes]) -> Iterator[_Plan]:

@@ -9,8 +9,8 @@ from typing import Any
 
 from fastpsr import __version__
 from fastpsr.calibration import LinearFusion
-from fastpsr.evaluation import Difference, Evaluation, Row
-from fastpsr.evaluation.grid import Cell, Grid, number
+from fastpsr.evaluation import Difference, Evaluation
+from fastpsr.evaluation.grid import Cell, Grid, number, pivot
 from fastpsr.evaluation.layout import (
     POOLED,
     grid_of_differences,
@@ -37,33 +37,29 @@ def overview(report: Report) -> list[Grid]:
         metrics = [name for role in _OTHER_ROLES if (name := report.metric_of(role))]
     if len(report.results) < 2 or not metrics:
         return []
+    cells = [
+        (result, metric, Cell(number(row.value, row.unit), row.value))
+        for result in report.results
+        for metric in metrics
+        if (row := result.row(metric)) is not None
+    ]
     several = len(report.systems) > 1
     if several and report.has_conditions:
-        grids = [_by_condition(report, metric) for metric in metrics]
+        column, short = by_column([result.condition for result in report.results])
+        grids = []
+        for metric in metrics:
+            of_metric = [
+                ((Cell(result.system),), short[result.condition], cell)
+                for result, name, cell in cells
+                if name == metric
+            ]
+            caption = f"{metric} by {column or 'condition'}"
+            grids.append(pivot(["system"], of_metric, caption=caption))
     else:
         first = "system" if several else "condition"
-        lines = [
-            [Cell(getattr(result, first)), *(_overview_cell(result.row(name)) for name in metrics)]
-            for result in report.results
-        ]
-        grids = [Grid([first, *metrics], lines, caption=f"By {first}")]
+        lines = [((Cell(getattr(result, first)),), metric, cell) for result, metric, cell in cells]
+        grids = [pivot([first], lines, caption=f"By {first}")]
     return [_with_best(grid) for grid in grids] if several else grids
-
-
-def _by_condition(report: Report, metric: str) -> Grid:
-    rows = {(result.system, result.condition): result.row(metric) for result in report.results}
-    conditions = list(dict.fromkeys(result.condition for result in report.results))
-    column, short = by_column(conditions)
-    lines = [
-        [Cell(name), *(_overview_cell(rows.get((name, key))) for key in conditions)]
-        for name in report.systems
-    ]
-    caption = f"{metric} by {column or 'condition'}"
-    return Grid(["system", *(short[condition] for condition in conditions)], lines, caption=caption)
-
-
-def _overview_cell(row: Row | None) -> Cell:
-    return Cell("") if row is None else Cell(number(row.value, row.unit), row.value)
 
 
 def _with_best(grid: Grid) -> Grid:
