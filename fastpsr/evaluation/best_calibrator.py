@@ -1,7 +1,6 @@
 """The calibrator that would save most of a score, among calibrators with a fast fit."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Self
@@ -80,18 +79,13 @@ def savings_of_others(loss: CalibrationLoss, data: Data) -> dict[str, float]:
         for name in names
         if NAMED[name].suits(data) and name != _name_of(loss)
     }
-    functions = [partial(_in_silence, other.value_on, data) for other in others.values()]
+    functions = [partial(without_warnings()(other.value_on), data) for other in others.values()]
     savings = dict(zip(others, outcomes(functions, data), strict=True))
     return {
         name: saving.result
         for name, saving in savings.items()
         if saving.error is None and not math.isnan(saving.result)
     }
-
-
-def _in_silence(function: Callable[[Data], float], data: Data) -> float:
-    with without_warnings():
-        return function(data)
 
 
 def _name_of(loss: CalibrationLoss) -> str:

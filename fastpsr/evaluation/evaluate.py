@@ -471,11 +471,11 @@ def _intervals(
     Values and differences of systems are drawn once where a scheme draws alike for both. The rows
     have the same draws with and without differences.
     """
-    drawn = [task for task in tasks if task.jobs and task.can_be_drawn()]
+    drawn = [task for task in tasks if task.drawn and task.can_be_drawn()]
     rows: dict[Any, Estimand] = {
         (task, name): Estimand.of(task.about(name), task.own_job(name))
         for task in drawn
-        for name in task.jobs
+        for name in task.drawn
     }
     differences = _estimands(pairs, rows)
     groups = {task.group for task in drawn}
@@ -500,14 +500,14 @@ def _estimands(
     """
     estimands: dict[Any, Estimand] = {}
     for a, b in pairs:
-        for name in a.jobs:
+        for name in a.drawn:
             if (a, name) not in rows or (b, name) not in rows:
                 continue
             subject = Subject("", a.group or "", name, f"{a.system} - {b.system}")
             if a.group != b.group:
                 groups = f"{a.group or POOLED} - {b.group or POOLED}"
                 subject = Subject(a.among, "", name, groups)
-            terms = (a.jobs[name], 1.0), (b.jobs[name], -1.0)
+            terms = (a.drawn[name], 1.0), (b.drawn[name], -1.0)
             difference = Estimand(subject, terms, _family(a, b, name), is_paired)
             if not math.isnan(difference.value):  # as inf - inf is
                 estimands[a, b, name] = difference

@@ -84,15 +84,13 @@ def named_metrics(
         raise ArgumentError("metrics", rule)
     if not metrics:
         raise ArgumentError("metrics", "must not be empty")
+    named: dict[str, AnyMetric] = {}
     if isinstance(metrics, Mapping):
-        for name in metrics:
+        for name, metric in metrics.items():
             if not isinstance(name, str):
                 raise ArgumentError("metrics", f"must have names that are strings, not {name!r}")
-        return {
-            name: named_metric(metric, n_classes, kind, **options)[1]
-            for name, metric in metrics.items()
-        }
-    named: dict[str, AnyMetric] = {}
+            _, named[name] = named_metric(metric, n_classes, kind, **options)
+        return named
     for metric in metrics:
         for name, of_name in metrics_named(metric, n_classes, kind, **options).items():
             if name in named:

@@ -144,11 +144,6 @@ class Group:
         """Number of classes."""
         return len(self.class_sizes)
 
-    @property
-    def place(self) -> str:
-        """Name of the system and group."""
-        return ", ".join(name for name in (self.system, self.group) if name) or "all samples"
-
     def __str__(self) -> str:
         priors = ", ".join(f"{prior:.4g}" for prior in self.priors[:4])
         more = ", ..." if self.n_classes > 4 else ""

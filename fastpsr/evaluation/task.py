@@ -16,7 +16,7 @@ from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.values import Job, as_number
 from fastpsr.calibration import TrainOnTest
 from fastpsr.calibration.pav import PAV
-from fastpsr.counts import Outcome, find_facts, outcomes
+from fastpsr.counts import find_facts, outcomes
 from fastpsr.counts.groups import groups_of
 from fastpsr.counts.scores import count_infinite_losses
 from fastpsr.data import Data, Kind, PartitionedPredictions, Predictions, SharedTargets
@@ -75,8 +75,9 @@ class Task:
     not_drawn: AbstractSet[str] = frozenset()  # metrics whose intervals would take long
 
     described: Group = field(init=False)
-    values: dict[str, Outcome] = field(init=False)
-    jobs: dict[str, Job] = field(init=False)  # of the metrics that have a value and an interval
+    jobs: dict[str, Job] = field(init=False)  # of all metrics, with their values
+    errors: dict[str, ValueError] = field(default_factory=dict)  # why metrics have no value
+    drawn: dict[str, Job] = field(default_factory=dict)  # of those with a value and an interval
     rows: dict[str, Row] = field(init=False)
 
     def about(self, metric: str = "") -> Subject:
@@ -89,38 +90,35 @@ class Task:
 
     def compute(self, progress: Progress | None) -> None:
         """Compute the values, and prepare their replicates; warn of suspicious data."""
-        jobs = {
-            name: Job(metric, self.data, self.subset)
-            for name, metric in self.metrics.items()
-            if self.intervals is not None and self.has_interval(name)
-        }
+        self.jobs = {name: Job(m, self.data, self.subset) for name, m in self.metrics.items()}
+        with_interval = [name for name in self.jobs if self.intervals and self.has_interval(name)]
         functions: list[Callable[[], Any]] = [self._describe, self._suspicions, self._savings]
-        functions += [partial(self._value, name, progress) for name in self.metrics]
-        functions += [job.prepare for job in jobs.values()]
+        functions += [partial(self._value, name, progress) for name in self.jobs]
+        functions += [self.jobs[name].prepare for name in with_interval]
         with warnings_about(Subject(self.among)) if self.among else nullcontext():
-            answers = outcomes(functions, self.data)
-            self.described, suspected, savings = (answer.get() for answer in answers[:3])
+            answers = iter(outcomes(functions, self.data))
+            self.described, suspected, savings = (next(answers).get() for _ in range(3))
             for warning in suspected:
                 warn(warning)
-        answers, prepared = answers[3 : 3 + len(self.metrics)], answers[3 + len(self.metrics) :]
-        self.values = dict(zip(self.metrics, answers, strict=True))
+        for name, job in self.jobs.items():
+            answer = next(answers)
+            if answer.error is None:
+                job.value = float(answer.result)
+            else:
+                self.errors[name] = answer.error
         self._refuse_groups_of_one_class()
-        numbers = {name: float(o.result) for name, o in self.values.items() if o.error is None}
-        self.jobs = {}
-        for (name, job), outcome in zip(jobs.items(), prepared, strict=True):
-            if not math.isnan(numbers.get(name, math.nan)):
-                outcome.get()
-                job.value = numbers[name]
-                self.jobs[name] = job
+        for name, answer in zip(with_interval, answers, strict=True):
+            if not math.isnan(self.jobs[name].value):
+                answer.get()
+                self.drawn[name] = self.jobs[name]
         loss = self.metrics.get(self._compared_loss)
         if isinstance(loss, LossOfTable):
-            own = numbers.get(self._compared_loss, math.nan)
-            best = BestCalibrator.of(loss, own, savings)
+            best = BestCalibrator.of(loss, self.jobs[self._compared_loss].value, savings)
             self.described = replace(self.described, best_calibrator=best)
 
     def own_job(self, name: str) -> Job:
         """Return the prepared job of a metric of these samples alone."""
-        job = self.jobs[name]
+        job = self.drawn[name]
         return job if job.subset is None else replace(job, subset=None)
 
     def _describe(self) -> Group:
@@ -181,9 +179,9 @@ class Task:
         shared = f"{{{self.grouping!r}: fp.SharedTargets(ids)}}"
         remedy = f"to give all targets to each group, pass by={shared}" if empty == 1 else ""
         error = ArgumentError("by", rule, name=self.group, remedy=remedy)
-        for name, outcome in self.values.items():
-            if outcome.error is not None or not np.isfinite(outcome.result):
-                self.values[name] = Outcome(None, error)
+        for name, job in self.jobs.items():
+            if not math.isfinite(job.value):
+                self.errors[name], job.value = error, math.nan
 
     def can_be_drawn(self) -> bool:
         """Return whether a group has enough units to resample; warn if not."""
@@ -202,10 +200,9 @@ class Task:
         self.rows = {name: self._row(name, results.get((self, name))) for name in self.metrics}
 
     def _row(self, name: str, result: BootstrapResult | None) -> Row:
-        metric, value, error = self.metrics[name], math.nan, self.values[name].error
+        metric, value, error = self.metrics[name], self.jobs[name].value, self.errors.get(name)
         state, n_infinite = "not computed", self.described.n_infinite
         if error is None:
-            value = float(self.values[name].result)
             state, error = _explain(metric, value, n_infinite, self.data.kind)
         note = f"{state}: {error}" if state else str(getattr(metric, "meaning", ""))
         if _is_of_infinite(metric, value, n_infinite):
