@@ -360,19 +360,17 @@ def calibration_map(
         raise ArgumentError("low", f"must be below high, not {low} to {high}")
     canvas = Canvas(ax, kwargs)
     calibrators: dict[str, Calibrator] = canvas.results(systems, Calibrator)
-    kinds = {getattr(calibrator, "domain_", "nothing") for calibrator in calibrators.values()}
-    if "nothing" in kinds:
-        raise ArgumentError("systems", "must be fitted", remedy="call fit(predictions)")
-    if len(kinds) > 1:
-        raise ArgumentError("systems", "must all be fitted to data of one kind: they share an axis")
-    kind, x_label, y_label = _AXES[kinds.pop()]
-    x = np.linspace(low, high, 2_001)
-    for name, calibrator in calibrators.items():
-        if np.size(getattr(calibrator, "bias_", (0, 1))) > 2:
-            raise ArgumentError("systems", "must be fitted to two classes")
-        y = calibrator.transform(Predictions.of(kind, None, x)).scores
+    first, *_ = calibrators.values()
+    kind, x_label, y_label = _AXES[getattr(first, "domain_", "raw scores")]
+    x = Predictions.of(kind, None, np.linspace(low, high, 2_001))
+    try:
+        maps = {name: calibrator.transform(x).scores for name, calibrator in calibrators.items()}
+    except ValueError as error:
+        rule = f"must be fitted to two classes, and all to data of one kind: {error}"
+        raise ArgumentError("systems", rule) from None
+    for name, y in maps.items():
         finite = np.isfinite(y)
-        canvas.ax.plot(x[finite], y[finite], **canvas.style(name))
+        canvas.ax.plot(x.scores[finite], y[finite], **canvas.style(name))
         if not finite.all():
             canvas.note(name, "the calibrator maps some scores to infinity, beyond the axes")
     if x_label != "Score":
