@@ -12,6 +12,7 @@ from fastpsr.calibration import ByCondition, LinearFusion, Quality, Training, cr
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.fusion import Systems, systems_by_name
 from fastpsr.calibration.training import refitted_training
+from fastpsr.checks import check_instance
 from fastpsr.data import By, Data
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation.evaluate import as_steps, evaluate_systems
@@ -170,9 +171,7 @@ def cross_fitted_rows(
 def _check_fusion(fusion: Any, by: Any, *, refits: bool) -> None:
     """Raise unless it is a fusion, and conditions go with it."""
     of_all = fusion.calibrator if isinstance(fusion, ByCondition) else fusion
-    if not isinstance(of_all, LinearFusion):
-        rule = f"must be a LinearFusion, or ByCondition of one, not {fusion!r}"
-        raise ArgumentError("fusion", rule)
+    check_instance("fusion", of_all, LinearFusion, "a LinearFusion, or ByCondition of one")
     if (by is not None) != isinstance(fusion, ByCondition):
         rule = "must be given with ByCondition(LinearFusion()), and only then"
         raise ArgumentError("by", rule)

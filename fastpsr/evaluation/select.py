@@ -11,6 +11,7 @@ from fastpsr.bootstrap.intervals import Method, percentile
 from fastpsr.bootstrap.settings import Intervals, Progress, as_progress
 from fastpsr.calibration import ByCondition, CrossFit, LinearFusion
 from fastpsr.calibration.base import Calibrator, FitTransform, as_calibrator
+from fastpsr.checks import check_instance
 from fastpsr.data import By, Data, Floats, Kind, Part, Predictions, Transform, check_data, mapped
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation.grid import Cell, Grid, ShownAsGrid
@@ -280,8 +281,7 @@ def select(
     rule = Log() if rule is None else rule
     check_rule(rule)
     train = CrossFit() if train is None else train
-    if not isinstance(train, CrossFit):
-        raise ArgumentError("train", f"must be a CrossFit, not {train!r}")
+    check_instance("train", train, CrossFit, "a CrossFit")
     method: Method = "percentile" if n_resamples else "auto"
     settings = Intervals.if_any(n_resamples, confidence_level, method, resampling, seed)
     report = as_progress(progress)
@@ -337,10 +337,7 @@ def _compared(
         raise ArgumentError(
             "candidates", f"must be a dict of name to calibrator, or to None, not {candidates!r}"
         )
-    are_by_condition = [isinstance(each, ByCondition) for each in candidates.values()]
-    if by is None and any(are_by_condition):
-        raise ArgumentError("by", 'must be given for ByCondition, such as {"gender": ids}')
-    if by is not None and not any(are_by_condition):
+    if by is not None and not any(isinstance(each, ByCondition) for each in candidates.values()):
         rule = "is for candidates by condition, but there are none"
         raise ArgumentError("by", rule, remedy="pass ByCondition(calibrator) among them")
     compared: dict[str, Calibrator] = {}

@@ -79,9 +79,8 @@ def named_metrics(
         return default_metrics(n_classes, kind, **options)
     if isinstance(metrics, str) or callable(metrics):
         metrics = [metrics]
-    if not isinstance(metrics, Mapping | Sequence):
-        rule = f"must be a metric, or a dict or a list of them, not {metrics!r}"
-        raise ArgumentError("metrics", rule)
+    words = "a metric, or a dict or a list of them"
+    checks.check_instance("metrics", metrics, (Mapping, Sequence), words)
     if not metrics:
         raise ArgumentError("metrics", "must not be empty")
     named: dict[str, AnyMetric] = {}

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from fastpsr.bootstrap import Band
+from fastpsr.checks import check_instance
 from fastpsr.data import Floats, Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.plotting.systems import as_mapping, check_system
@@ -71,8 +72,7 @@ class Canvas:
     def __init__(
         self, ax: Axes | None, options: Mapping[str, Any], artist: type[Any] = Line2D
     ) -> None:
-        if ax is not None and not isinstance(ax, Axes):
-            raise ArgumentError("ax", f"must be matplotlib Axes or None, not {type(ax).__name__}")
+        check_instance("ax", ax, (Axes, type(None)), "matplotlib Axes or None")
         self.options: dict[str, Any] = normalize_kwargs(dict(options), artist)
         self.systems: dict[str, Any] = {}
         self.bands: dict[str, Band] = {}
@@ -105,7 +105,7 @@ class Canvas:
         make: Callable[[Predictions], Result] | None = None,
         *,
         band: Bands = None,
-        class_: int | None = None,
+        class_: int | str | None = None,
         calibrated: bool = False,
         problem: Callable[[Result], str] = lambda result: "",
     ) -> dict[str, Result]:
@@ -120,7 +120,7 @@ class Canvas:
             Computes a result from binary predictions; without it, predictions are refused.
         band : Band, or mapping of names to Band, optional
             Bands of the curve that `make` returns.
-        class_ : int, optional
+        class_ : int or str, optional
             Class against the rest that predictions are taken as.
         calibrated : bool
             Whether raw scores are refused.

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from fastpsr import curves
+from fastpsr.checks import check_instance
 from fastpsr.curves import PrecisionRecall, Roc
 from fastpsr.data import Floats, Predictions
 from fastpsr.errors import ArgumentError
@@ -78,8 +79,7 @@ def det(
     [[1.0, 0.0], [0.5, 0.0], [0.5, 0.5], [0.0, 0.5], [0.0, 1.0]]
     """
     for point in operating_points:
-        if not isinstance(point, OperatingPoint):
-            raise ArgumentError("operating_points", f"must be MinDCF or ActDCF, not {point!r}")
+        check_instance("operating_points", point, (MinDCF, ActDCF), "MinDCF or ActDCF")
     canvas = Canvas(ax, kwargs)
     rates = canvas.results(systems, Roc, curves.roc, band=band, class_=class_, problem=_all_equal)
     is_new = _set_probit_axes(canvas.ax)

@@ -230,8 +230,7 @@ def reliability_bins(
 
 def _checked(ece: ECE | None, systems: Mapping[str, Predictions]) -> ECE:
     """Return the ECE to draw, by default the one that suits the systems."""
-    if ece is not None and not isinstance(ece, ECE):
-        raise ArgumentError("ece", f"must be an ECE, not {type(ece).__name__}")
+    checks.check_instance("ece", ece, (ECE, type(None)), "an ECE")
     if ece is not None and ece.on == "classwise":
         raise ArgumentError("ece", "must not be classwise: draw each class separately")
     for value in systems.values():

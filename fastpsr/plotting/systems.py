@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr.counts.bins import Events
-from fastpsr.data import Predictions
+from fastpsr.counts.decisions import SPOOFED, kinds_of
+from fastpsr.data import Part, Predictions
 from fastpsr.data.one_class import one_against_rest
 from fastpsr.errors import ArgumentError
 from fastpsr.options import CALL_TO_MAKE
@@ -110,14 +110,10 @@ def spoofed_apart(systems: Any, spoof: Spoof) -> tuple[dict[str, Any], dict[str,
         data, called = named.get(name), f"spoof[{name!r}]" if name else "spoof"
         if not isinstance(data, Predictions) or data.y_true is None:
             raise ArgumentError(called, "must belong to a system of labeled Predictions")
-        is_spoof = np.asarray(mask)
-        if is_spoof.shape != (len(data),) or is_spoof.dtype != np.bool_:
-            raise ArgumentError(called, f"must be bool, of shape ({len(data)},), not "
-                                f"{is_spoof.dtype}, of shape {is_spoof.shape}")  # fmt: skip
-        is_target = np.asarray(data.labels) == 1
-        if (is_spoof & is_target).any():
-            at = int(np.flatnonzero(is_spoof & is_target)[0])
-            raise ArgumentError(called, f"must be False for targets, but is True at index {at}")
-        if is_spoof.any():
-            named[name], spoofed[name] = data[~is_spoof], data[is_target | is_spoof]
+        try:
+            kinds = kinds_of(Part.whole(data), mask)
+        except ArgumentError as error:
+            raise error.renamed(called) from None
+        if (kinds == SPOOFED).any():
+            named[name], spoofed[name] = data[kinds != SPOOFED], data[kinds >= SPOOFED]
     return named, spoofed

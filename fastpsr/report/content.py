@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from fastpsr.caching import cached_property
 from fastpsr.calibration import LinearFusion
+from fastpsr.checks import check_instance
 from fastpsr.data import Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation import BestCalibrator, Evaluation, Row
@@ -110,12 +111,9 @@ class Report:
             if name not in self.systems:
                 systems = ", ".join(self.systems)
                 raise ArgumentError("predictions", f"must be of {systems}, not of {name!r}")
-            if not isinstance(samples, Predictions):
-                raise ValueError(
-                    f"predictions[{name!r}] must be Predictions, not {type(samples).__name__}"
-                )
+            check_instance(f"predictions[{name!r}]", samples, Predictions, "Predictions")
             if samples.y_true is None:
-                raise ValueError(f"predictions[{name!r}] must be labeled")
+                raise ArgumentError(f"predictions[{name!r}]", "must be labeled")
             are_binary.add(samples.n_classes == 2)
         if len(are_binary) > 1:
             raise ArgumentError("predictions", "must all be binary or none")
