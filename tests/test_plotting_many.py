@@ -86,7 +86,8 @@ SPOOF = (Y == 0) & (RNG.random(600) < 0.4)
 
 def test_spoofed_trials_are_apart_from_non_targets():
     masks = (Y == 1, (Y == 0) & ~SPOOF, SPOOF)
-    ax = draw("tippett", {"A": GOOD, "B": GOOD}, spoof={"A": SPOOF})
+    named = fp.Predictions.from_llrs(Y, GOOD.llrs, columns={"attack": SPOOF})
+    ax = draw("tippett", {"A": named, "B": GOOD}, spoof={"A": "attack"})
     assert len(lines_of(ax)) == 5
     for line, mask in zip(lines_of(ax), masks, strict=False):
         np.testing.assert_array_equal(np.unique(line.get_xdata()), np.unique(GOOD.llrs[mask]))

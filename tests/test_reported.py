@@ -131,14 +131,6 @@ def test_a_metric_needs_no_list():
         fp.evaluate(data, 3)
 
 
-def test_the_remedy_for_conditions_without_targets_works():
-    data, room = normal(10, 1.0), np.repeat(["x", "y", "all"], [5, 5, 10])
-    note = fp.evaluate(data, "AUC", by={"room": room}).row((None, "room=x", "AUC")).note
-    assert note.endswith("pass by={'room': fp.SharedTargets(ids)}")
-    shared = fp.evaluate(data, "AUC", by={"room": fp.SharedTargets(room)})
-    assert np.isfinite(shared[None, "room=x", "AUC"])
-
-
 def test_a_prompt_shows_no_long_arrays():
     data = normal(100, 1.0)
     chosen = fp.select(data, {"none": None})

@@ -28,18 +28,18 @@ class Choices:
 
     Attributes
     ----------
-    naive : ndarray of float64, shape (R,)
-        Expected loss of the priors as posteriors.
     expected : ndarray of float64, shape (C, R)
         Expected loss of each calibrator, cross-fitted.
+    scores : ndarray of float64, shape (C, R)
+        The same, divided by the expected loss of the priors as posteriors.
     winners : ndarray of int64, shape (R, F)
         The calibrator that is chosen for each fold by losses on the others.
     nested : ndarray of float64, shape (R,)
         Normalized score of what is chosen for each fold on that fold.
     """
 
-    naive: Floats
     expected: Floats
+    scores: Floats
     winners: NDArray[np.int64]
     nested: Floats
 
@@ -74,13 +74,7 @@ class Choices:
         winners = np.where(np.isnan(without), np.inf, without).argmin(axis=0)
         replicates, places = np.indices(winners.shape)
         nested = means(losses[winners, replicates, places].sum(axis=1), class_weights)
-        return cls(naive, expected, winners, nested / naive)
-
-    @property
-    def scores(self) -> Floats:
-        """Normalized scores of the calibrators, (C, R)."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return np.asarray(self.expected / self.naive)
+        return cls(expected, expected / naive, winners, nested / naive)
 
     def differences(self, best: int) -> Floats:
         """Return scores minus the scores of a calibrator, (C, R); 0 for equal infinite scores."""
@@ -122,7 +116,6 @@ class _TableOfLosses(Statistic[tuple[Any, FoldLosses], Floats]):
     def total(self, data: Data) -> tuple[Any, FoldLosses]:
         calibrator = self.calibrator
         try:
-            calibrator.check_accepts(data)
             losses = calibrator.losses_of_folds(self.rule, self.folds, data)
             calibrator.look_at(data)
         except ArgumentError as error:
@@ -172,7 +165,7 @@ def nested_choices(
     with in_silence():
         losses = draw_replicates(jobs, units, n, intervals.seed, jointly=True, progress=progress)
         replicates = choices(losses)
-    n_undefined = n - replicates.naive.size
+    n_undefined = n - replicates.nested.size
     if n_undefined > n - 2:
         raise ValueError(f"calibrators cannot be fitted to {n_undefined:,} of {n:,} "
                          "replicates: there are too few samples of some class")  # fmt: skip

@@ -295,7 +295,7 @@ def select(
     ends, nested_ends, n_undefined = np.full((len(names), 2), np.nan), (np.nan, np.nan), 0
     alike = [names[best]]
     if replicates is not None:
-        n_undefined = n_resamples - replicates.naive.size
+        n_undefined = n_resamples - replicates.nested.size
         ends = _simultaneous_ends(differences, replicates.differences(best), confidence_level)
         alike = [name for name, (low, high) in zip(names, ends, strict=True) if low <= 0.0 <= high]
         nested_ends = percentile(replicates.nested, confidence_level)

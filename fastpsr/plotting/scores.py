@@ -30,8 +30,9 @@ def score_histogram(
     ----------
     systems : ScoreHistogram, Predictions, or mapping of names to these
         Results of :func:`fastpsr.score_histogram`, or binary predictions.
-    spoof : array-like of bool, shape (N,), or mapping of names to these, optional
-        Which trials are spoofed; they are drawn separately from the non-targets, dotted.
+    spoof : array-like of bool, shape (N,), or str, or mapping of names to these, optional
+        Which trials are spoofed, or the name of such a column; they are drawn separately from the
+        non-targets, dotted.
     ax : Axes, optional
         By default a new figure's.
     **kwargs
@@ -159,8 +160,9 @@ def tippett(
     ----------
     systems : TippettCurves, Predictions, or mapping of names to these
         Results of :func:`fastpsr.tippett`, or binary predictions.
-    spoof : array-like of bool, shape (N,), or mapping of names to these, optional
-        Which trials are spoofed; they are drawn separately from the non-targets, dotted.
+    spoof : array-like of bool, shape (N,), or str, or mapping of names to these, optional
+        Which trials are spoofed, or the name of such a column; they are drawn separately from the
+        non-targets, dotted.
     ax : Axes, optional
         By default a new figure's.
     **kwargs

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from fastpsr.counts.bins import Events
 from fastpsr.counts.decisions import SPOOFED, kinds_of
 from fastpsr.data import Part, Predictions
-from fastpsr.data.one_class import one_against_rest
+from fastpsr.data.one_class import class_number, one_against_rest
 from fastpsr.errors import ArgumentError
 from fastpsr.options import CALL_TO_MAKE
 
@@ -81,25 +81,25 @@ def events_of(systems: Mapping[str, Any], on: On, classes: Sequence[int] | None)
             events[system] = value  # the check of systems refuses missing labels
             continue
         value.require_posteriors("figures of posteriors")
-        if on == "confidence":
-            posteriors, came_true = Events(on)(value)
-            events[system] = _binary(value, posteriors, came_true)
-            continue
-        for k in range(value.n_classes) if classes is None else classes:
-            if not 0 <= k < value.n_classes:
-                rule = f"must be from 0 to {value.n_classes - 1}, not {k}"
-                raise ArgumentError("classes", rule)
-            name = f"{system}, class {k}" if system else f"class {k}"
-            events[name] = _binary(value, value.posteriors[:, k], value.labels == k)
+        kinds: dict[str, Any] = {system: on}
+        if on == "class":
+            named = [*range(value.n_classes)] if classes is None else classes
+            kinds = {f"{system}, class {k}".removeprefix(", "): _number(value, k) for k in named}
+        for name, kind in kinds.items():
+            posteriors, came_true = Events(kind)(value)
+            weights = value.balanced_weights()  # at the given priors
+            events[name] = Predictions.from_posteriors(
+                came_true, posteriors, sample_weight=weights if weights.size else None
+            )
     return events
 
 
-def _binary(value: Predictions, posteriors: Any, came_true: Any) -> Predictions:
-    """Return predictions of whether an event occurred, with weights at the given priors."""
-    weights = value.balanced_weights()
-    return Predictions.from_posteriors(
-        came_true, posteriors, sample_weight=weights if weights.size else None
-    )
+def _number(predictions: Predictions, class_: int) -> int:
+    """Return the number of one of the `classes`."""
+    try:
+        return class_number(predictions, class_)
+    except ArgumentError as error:
+        raise error.renamed("classes") from None
 
 
 def spoofed_apart(systems: Any, spoof: Spoof) -> tuple[dict[str, Any], dict[str, Predictions]]:
