@@ -19,7 +19,7 @@ from fastpsr.calibration.pav import PAV
 from fastpsr.calibration.training import Training
 from fastpsr.counts import begin, side_by_side, takes_predictions
 from fastpsr.counts.sums import ScoreTotals, summed_losses
-from fastpsr.data import Data, Predictions
+from fastpsr.data import Data
 from fastpsr.errors import ArgumentError, Subject
 from fastpsr.evaluation.grid import Cell, Grid, ShownAsGrid, with_interval
 from fastpsr.interval_rule import OF_MEANS, IntervalRule
@@ -201,8 +201,6 @@ def decompose(
             f"must be given for {predictions.n_classes} classes: PAV is for two; pass "
             "fp.DirectionPreserving() or fp.TemperatureScaling()",
         )
-    if isinstance(predictions, Predictions):
-        _ = predictions.labels  # raises if there are none
     intervals = Intervals.if_any(n_resamples, confidence_level, method, resampling, seed)
     report = as_progress(progress)
     settings = (

@@ -32,7 +32,7 @@ from fastpsr.evaluation.specification import (
     named_metrics,
 )
 from fastpsr.evaluation.table import Difference, Evaluation
-from fastpsr.evaluation.task import Progress, Task, tasks_of
+from fastpsr.evaluation.task import Progress, Task, no_progress, tasks_of
 from fastpsr.metrics.defaults import LossOfTable
 from fastpsr.options import with_hints
 
@@ -247,7 +247,7 @@ def as_steps(progress: bool | Progress | None) -> Progress:
 def evaluate_systems(
     systems: Mapping[Any, Data],
     specification: Specification,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     *,
     unweighted: Mapping[Any, Data] | None = None,
     always_named: bool = False,
@@ -303,7 +303,7 @@ def _evaluated(
     of_systems: Sequence[Sequence[Task]],
     pairs: Sequence[_Pair],
     specification: Specification,
-    progress: Progress | None,
+    progress: Progress,
 ) -> Evaluation:
     """Return the table of the tasks of each system, and the differences of pairs of tasks."""
     intervals = specification.intervals
@@ -464,7 +464,7 @@ def _intervals(
     tasks: Sequence[Task],
     pairs: Sequence[_Pair],
     intervals: Intervals,
-    progress: Progress | None,
+    progress: Progress,
 ) -> dict[Any, BootstrapResult]:
     """Return results by (task, metric), and of differences by (task, task, metric).
 
@@ -517,7 +517,7 @@ def _estimands(
 def _results(
     estimands: Mapping[Any, Estimand],
     intervals: Intervals,
-    progress: Progress | None,
+    progress: Progress,
     about: Subject,
     *,
     jointly: bool,
@@ -529,11 +529,10 @@ def _results(
     drawn = about if about.metric else replace(about, metric="replicates")
 
     def report(done: int, total: int) -> None:
-        if progress is not None:
-            if total:
-                progress(str(drawn), done, total)
-            if done == total:
-                progress(str(replace(about, metric="intervals")), 0, len(estimands))
+        if total:
+            progress(str(drawn), done, total)
+        if done == total:
+            progress(str(replace(about, metric="intervals")), 0, len(estimands))
 
     results = intervals_of(list(estimands.values()), intervals, jointly=jointly, progress=report)
     return dict(zip(estimands, results, strict=True))

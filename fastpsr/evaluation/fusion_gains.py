@@ -18,7 +18,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.evaluation.evaluate import as_steps, evaluate_systems
 from fastpsr.evaluation.specification import Metrics, Specification
 from fastpsr.evaluation.table import Evaluation
-from fastpsr.evaluation.task import Progress
+from fastpsr.evaluation.task import Progress, no_progress
 from fastpsr.metrics import EER, ActDCF, BayesRisk, Cllr, CrossEntropy, Metric, MinCllr, MinDCF
 from fastpsr.metrics.defaults import default_metrics
 from fastpsr.options import with_hints
@@ -135,7 +135,7 @@ def cross_fitted_rows(
     systems: Systems,
     fusion: LinearFusion | ByCondition,
     train: Training | None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     *,
     by: By | None = None,
     refits: bool = False,
@@ -162,8 +162,7 @@ def cross_fitted_rows(
     fusions = _fusions_by_row(named, fusion)
     rows: dict[str, Any] = {}
     for row, (of_row, inputs) in fusions.items():
-        if progress is not None:
-            progress("cross-fitting", len(rows), len(fusions))
+        progress("cross-fitting", len(rows), len(fusions))
         rows[row] = inputs if of_row is None else fused(row, of_row, inputs)
     return rows
 

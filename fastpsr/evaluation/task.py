@@ -55,7 +55,14 @@ class NoIntervalsWarning(ResultWarning):
         self.error = without_frames(error)
 
 
+#: Called with the name of a step, the amount done, and the total amount.
 Progress = Callable[[str, int, int], object]
+
+
+def no_progress(step: str, done: int, total: int) -> None:
+    """Ignore the steps of a computation."""
+
+
 _ROLES = ("EER", "minDCF", "actDCF", "Cllr", "minCllr", "NCE")
 
 
@@ -88,7 +95,7 @@ class Task:
         """Return whether a metric has an interval in this table."""
         return name not in self.not_drawn and getattr(self.metrics[name], "has_interval", True)
 
-    def compute(self, progress: Progress | None) -> None:
+    def compute(self, progress: Progress) -> None:
         """Compute the values, and prepare their replicates; warn of suspicious data."""
         self.jobs = {name: Job(m, self.data, self.subset) for name, m in self.metrics.items()}
         with_interval = [name for name in self.jobs if self.intervals and self.has_interval(name)]
@@ -149,10 +156,9 @@ class Task:
         loss = self.metrics.get(self._compared_loss)
         return savings_of_others(loss, self.data) if isinstance(loss, LossOfTable) else {}
 
-    def _value(self, name: str, progress: Progress | None) -> Any:
+    def _value(self, name: str, progress: Progress) -> Any:
         """Return the value of a metric."""
-        if progress is not None:
-            progress(str(self.about(name)), [*self.metrics].index(name), len(self.metrics))
+        progress(str(self.about(name)), [*self.metrics].index(name), len(self.metrics))
         if name in self.refused:
             raise self.refused[name]
         metric = self.metrics[name]

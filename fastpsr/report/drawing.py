@@ -20,7 +20,7 @@ from fastpsr import curves, plotting
 from fastpsr.bootstrap import Band, band
 from fastpsr.data import Predictions
 from fastpsr.evaluation import Row
-from fastpsr.evaluation.task import Progress
+from fastpsr.evaluation.task import Progress, no_progress
 from fastpsr.metrics import ActDCF
 from fastpsr.plotting.canvas import take_notes
 from fastpsr.plotting.systems import events_of
@@ -158,7 +158,7 @@ class Drawing:
 
 def figures(report: Report, progress: Progress | None = None) -> list[Drawing]:
     """Return the figures of a report; `progress` is called before each is drawn."""
-    begin: Progress = (lambda *step: None) if progress is None else progress
+    begin = progress or no_progress
     plans = chain(
         _bars(report), _bars_by_condition(report), _overlays(report, begin), _classes(report),
     )  # fmt: skip
@@ -262,7 +262,7 @@ def _plans(
     title: str, caption: str, systems: Mapping[str, Any], draw: Callable[..., Axes],
     what: str = "systems", **options: Mapping[str, Any],
 ) -> Iterator[_Plan]:  # fmt: skip
-    """Plan figures of systems by name, without empty ones, of as many as can be told apart.
+    """Plan figures of systems by name, without empty ones, each of as many as can be distinguished.
 
     `options` have a value for each system by name, or for some.
     """

@@ -4,7 +4,7 @@ import math
 import platform
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import Any
 
 from fastpsr import __version__
@@ -23,7 +23,7 @@ from fastpsr.report.names import by_column
 _MOST_COLUMNS = 6  # of numbers in a table: as many as fit on a printed page
 _ROLES = ("EER", "minDCF", "actDCF", "Cllr")  # of the overview: all better where lower
 _OTHER_ROLES = ("EER", "minCllr", "NCE")  # if only the EER is present
-_LIBRARIES = ("numpy", "scipy", "numba", "polars", "matplotlib")
+_LIBRARIES = ("numpy", "scipy", "numba", "matplotlib")
 
 
 def overview(report: Report) -> list[Grid]:
@@ -145,11 +145,7 @@ def facts(report: Report) -> dict[str, Any]:
     if intervals is not None:
         facts["seed"] = intervals.seed
     facts |= {"fastpsr": __version__, "Python": platform.python_version()}
-    for name in _LIBRARIES:
-        try:
-            facts[name] = version(name)
-        except PackageNotFoundError:
-            continue
+    facts |= {name: version(name) for name in _LIBRARIES}
     return facts | {"platform": f"{platform.system()} {platform.machine()}"}
 
 
