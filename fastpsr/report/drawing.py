@@ -269,16 +269,15 @@ def _plans(
     names = [name for name, value in systems.items() if len(value)]
     for first in range(0, len(names), _MOST_SYSTEMS):
         part = names[first : first + _MOST_SYSTEMS]
-        drawn, *of_part = (
-            {name: values[name] for name in part if name in values}
-            for values in (systems, *options.values())
-        )
+        drawn = {name: systems[name] for name in part}
+        of_part = {
+            option: {name: values[name] for name in part if name in values}
+            for option, values in options.items()
+            if not values.keys().isdisjoint(part)
+        }
         numbers = f", {what} {first + 1} to {first + len(part)}"
-        some = {name: values for name, values in zip(options, of_part, strict=True) if values}
-        yield _Plan(
-            title if len(names) <= _MOST_SYSTEMS else f"{title}{numbers}",
-            caption, part, partial(draw, drawn, **some),
-        )  # fmt: skip
+        shown = title if len(names) <= _MOST_SYSTEMS else f"{title}{numbers}"
+        yield _Plan(shown, caption, part, partial(draw, drawn, **of_part))
 
 
 # Curves
