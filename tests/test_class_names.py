@@ -121,3 +121,31 @@ def test_expected_cost_takes_labels():
     with_reject = np.column_stack([ERRORS, np.full(3, 0.2)])
     cost = fp.expected_cost(Y, decisions, with_reject)
     assert fp.expected_cost(WORDS, decisions, with_reject, classes=NAMES) == cost
+
+
+def test_tables_and_figures_show_names():
+    import matplotlib.pyplot as plt
+
+    one = fp.evaluate(DATA, [fp.CrossEntropy()])
+    for k, name in enumerate(NAMES):
+        assert f"{DATA.priors[k]:.4g} {name}" in str(one)
+    axes = fp.plotting.reliability(DATA, on="class", classes=["cat", 2], band=None)
+    labels = [text.get_text() for text in axes.figure.legends[0].get_texts()]
+    assert [label.split(" (")[0] for label in labels[:2]] == ["cat", "eel"]
+    plt.close(axes.figure)
+    words = np.array(["benign", "malignant"])[(Y == 0) * 1]
+    binary = fp.Predictions.from_posteriors(words, Q[:, 0], classes=["benign", "malignant"])
+    table = str(fp.evaluate({"a": binary, "b": binary[:]}, [fp.CrossEntropy()]))
+    assert "malignant" in table
+    assert "targets" not in table
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [("from_posteriors", ("positives", "negatives")), ("from_llrs", ("targets", "non-targets"))],
+)
+def test_classes_without_names_are_positives_where_data_are_not_trials(make, words):
+    scores = Q[:, 0] if make == "from_posteriors" else RNG.normal(size=300)
+    data = getattr(fp.Predictions, make)(Y == 0, scores)
+    table = str(fp.evaluate({"a": data, "b": data[:]}, [fp.CrossEntropy()]))
+    assert all(f"\n{word}  " in table for word in words)

@@ -127,6 +127,10 @@ class LabeledData(Remembering, ABC):
         rows = [("kind", self.kind), ("classes", self.n_classes), ("priors", priors)]
         return table(type(self).__name__, ("attribute", "value"), [*rows, *self._shown()])
 
+    def class_label(self, class_: int) -> str:
+        """Return the label of a class, or "class 1"."""
+        return f"class {class_}" if self.class_names is None else self.class_names[class_]
+
     def class_name(self, class_: int) -> str:
         """Return a class in words, by its label or its number."""
         label = class_ if self.class_names is None else repr(self.class_names[class_])

@@ -127,7 +127,8 @@ def _sizes(evaluation: "Evaluation") -> tuple[list[str], list[list[Cell]]]:
     groups = evaluation.groups
     header, sizes = ["samples"], [[group.n_samples] for group in groups]
     if all(group.n_classes == 2 for group in groups):
-        header = ["targets", "non-targets"]
+        words = {group.class_words for group in groups}
+        header = [*reversed(words.pop() if len(words) == 1 else ("class 0", "class 1"))]
         sizes = [[*reversed(group.class_sizes)] for group in groups]
     return header, [[Cell(f"{n:,}", n) for n in counts] for counts in sizes]
 

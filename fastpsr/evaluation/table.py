@@ -128,6 +128,8 @@ class Group:
     best_calibrator : BestCalibrator or None
         The calibrator that would save most, and how much, if the default metrics were computed of
         all samples.
+    class_names : tuple of str or None
+        Labels of the classes, if the predictions have any.
     """
 
     system: str | None
@@ -138,14 +140,25 @@ class Group:
     priors: tuple[float, ...]
     n_infinite: int
     best_calibrator: BestCalibrator | None = None
+    class_names: tuple[str, ...] | None = None
 
     @property
     def n_classes(self) -> int:
         """Number of classes."""
         return len(self.class_sizes)
 
+    @property
+    def class_words(self) -> tuple[str, ...]:
+        """Words for the samples of each of two classes."""
+        if self.class_names is not None:
+            return self.class_names
+        is_of_posteriors = self.kind == "posteriors"
+        return ("negatives", "positives") if is_of_posteriors else ("non-targets", "targets")
+
     def __str__(self) -> str:
-        priors = ", ".join(f"{prior:.4g}" for prior in self.priors[:4])
+        names = self.class_names or ("",) * self.n_classes
+        shown = [f"{p:.4g} {name}".rstrip() for p, name in zip(self.priors, names, strict=True)]
+        priors = ", ".join(shown[:4])
         more = ", ..." if self.n_classes > 4 else ""
         line = f"{self.n_samples:,} samples, {self.n_classes} classes, priors {priors}{more}"
         if self.n_infinite:

@@ -140,6 +140,7 @@ class Task:
             tuple(int(n) for n in data.class_sizes),
             tuple(float(prior) for prior in data.priors),
             0 if data.kind == "raw scores" else count_infinite_losses(data),
+            class_names=data.class_names,
         )
 
     def _suspicions(self) -> Sequence[SuspicionWarning]:
@@ -179,8 +180,8 @@ class Task:
             return
         empty = sizes.index(0)
         rule = (
-            f"has no samples of class {empty}: group by a column whose values have samples of "
-            "both classes"
+            f"has no samples of {self.data.class_name(empty)}: group by a column whose values have "
+            "samples of both classes"
         )
         shared = f"{{{self.grouping!r}: fp.SharedTargets(ids)}}"
         remedy = f"to give all targets to each group, pass by={shared}" if empty == 1 else ""

@@ -35,7 +35,7 @@ def det(
     *,
     operating_points: Sequence[OperatingPoint] = (),
     band: Bands = None,
-    class_: int | None = None,
+    class_: int | str | None = None,
     ax: Axes | None = None,
     **kwargs: Any,
 ) -> Axes:
@@ -50,7 +50,7 @@ def det(
         decisions with the LLRs (``ActDCF``, filled markers; needs predictions).
     band : Band, or mapping of names to Band, optional
         Results of ``fp.band(fp.roc, predictions)``, drawn as shaded areas.
-    class_ : int, optional
+    class_ : int or str, optional
         The class to draw against the rest; needed for predictions of more than two classes.
     ax : Axes, optional
         By default a new figure's. The axes get probit scales; their limits are rates.
@@ -239,7 +239,7 @@ def roc(
     *,
     hull: bool = False,
     band: Bands = None,
-    class_: int | None = None,
+    class_: int | str | None = None,
     ax: Axes | None = None,
     **kwargs: Any,
 ) -> Axes:
@@ -253,7 +253,7 @@ def roc(
         Whether to add the convex hull, dashed.
     band : Band, or mapping of names to Band, optional
         Results of ``fp.band(fp.roc, predictions)``, drawn as shaded areas.
-    class_ : int, optional
+    class_ : int or str, optional
         The class to draw against the rest; needed for predictions of more than two classes.
     ax : Axes, optional
         By default a new figure's.
@@ -327,7 +327,7 @@ def precision_recall(
     systems: Systems[PrecisionRecall],
     *,
     band: Bands = None,
-    class_: int | None = None,
+    class_: int | str | None = None,
     ax: Axes | None = None,
     **kwargs: Any,
 ) -> Axes:
@@ -339,7 +339,7 @@ def precision_recall(
         Results of :func:`fastpsr.precision_recall`, or labeled predictions.
     band : Band, or mapping of names to Band, optional
         Results of ``fp.band(fp.precision_recall, predictions)``, drawn as shaded areas.
-    class_ : int, optional
+    class_ : int or str, optional
         The class to draw against the rest; needed for predictions of more than two classes.
     ax : Axes, optional
         By default a new figure's.

@@ -31,7 +31,7 @@ def reliability(
     systems: Systems[PavSteps],
     *,
     on: On | None = None,
-    classes: Sequence[int] | None = None,
+    classes: Sequence[int | str] | None = None,
     band: Literal["confidence", "consistency"] | Bands = "confidence",
     n_resamples: int = 200,
     confidence_level: float = 0.95,
@@ -50,7 +50,7 @@ def reliability(
         "class" draws the posterior of class 1, or one curve for each of more than two classes;
         "confidence" draws the largest posterior against the frequency with which the most probable
         class is the true class. By default "class" for two classes, else "confidence".
-    classes : sequence of int, optional
+    classes : sequence of int or str, optional
         Which classes to draw for ``on="class"``; by default all.
     band : {"confidence", "consistency"}, Band, mapping of names to Band, or None
         "confidence" draws a bootstrap band, with Clopper-Pearson intervals at steps of a single

@@ -225,7 +225,7 @@ def pav_map(
     systems: Systems[PavSteps],
     *,
     band: Bands = None,
-    class_: int | None = None,
+    class_: int | str | None = None,
     ax: Axes | None = None,
     **kwargs: Any,
 ) -> Axes:
@@ -238,7 +238,7 @@ def pav_map(
         their log-odds minus the log-odds of the prior.
     band : Band, or mapping of names to Band, optional
         Results of ``fp.band(fp.pav_steps, predictions)``, drawn as shaded areas.
-    class_ : int, optional
+    class_ : int or str, optional
         The class to draw against the rest; needed for predictions of more than two classes.
     ax : Axes, optional
         By default a new figure's.

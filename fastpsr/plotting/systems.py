@@ -68,7 +68,9 @@ def is_multiclass(value: Any) -> bool:
     return isinstance(value, Predictions) and value.n_classes > 2
 
 
-def events_of(systems: Mapping[str, Any], on: On, classes: Sequence[int] | None) -> dict[str, Any]:
+def events_of(
+    systems: Mapping[str, Any], on: On, classes: Sequence[int | str] | None
+) -> dict[str, Any]:
     """Return systems by name, with more than two classes converted to predictions of events.
 
     An event is "the sample belongs to class k", for each of the `classes`, or "the most probable
@@ -83,8 +85,9 @@ def events_of(systems: Mapping[str, Any], on: On, classes: Sequence[int] | None)
         value.require_posteriors("figures of posteriors")
         kinds: dict[str, Any] = {system: on}
         if on == "class":
-            named = [*range(value.n_classes)] if classes is None else classes
-            kinds = {f"{system}, class {k}".removeprefix(", "): _number(value, k) for k in named}
+            chosen = range(value.n_classes) if classes is None else classes
+            numbers = [_number(value, class_) for class_ in chosen]
+            kinds = {f"{system}, {value.class_label(k)}".removeprefix(", "): k for k in numbers}
         for name, kind in kinds.items():
             posteriors, came_true = Events(kind)(value)
             weights = value.balanced_weights()  # at the given priors
@@ -94,7 +97,7 @@ def events_of(systems: Mapping[str, Any], on: On, classes: Sequence[int] | None)
     return events
 
 
-def _number(predictions: Predictions, class_: int) -> int:
+def _number(predictions: Predictions, class_: int | str) -> int:
     """Return the number of one of the `classes`."""
     try:
         return class_number(predictions, class_)

@@ -386,6 +386,6 @@ def _classes(report: Report) -> Iterator[_Plan]:
         classes = sorted(by_size.tolist())
         for first in range(0, len(classes), _MOST_CURVES):
             subset = classes[first : first + _MOST_CURVES]
-            title = f"Reliability of {names[system]}, classes {', '.join(map(str, subset))}"
+            title = f"Reliability of {names[system]}, {', '.join(map(samples.class_label, subset))}"
             draw = partial(plotting.reliability, samples, on="class", classes=subset, band=None)
-            yield _Plan(title, caption, [f"class {k}" for k in subset], draw)
+            yield _Plan(title, caption, [samples.class_label(k) for k in subset], draw)
