@@ -1,4 +1,4 @@
-"""Names of files, and atomic writing."""
+"""Names of files and their endings, and atomic writing."""
 
 import errno
 import glob
@@ -10,6 +10,34 @@ from pathlib import Path
 
 STDIN = Path("/dev/stdin")  # its name here, also where there is no such file
 _LONGEST_ENDING = 16  # longer file extensions are unknown, and may not fit in a temporary name
+#: Endings of tables that are read, those that are written, and how messages list the former.
+PARQUET, TEXT = (".parquet", ".pq"), (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+WRITTEN = (".npz", ".csv", ".parquet")
+LISTED = ".npz, .npy, .csv, .tsv or .parquet"
+
+
+def ending_of(path: Path) -> str:
+    """Return the ending of a file in small letters, with that before .gz.
+
+    Examples
+    --------
+    >>> ending_of(Path("a.b.CSV")), ending_of(Path("a.tsv.gz"))
+    ('.csv', '.tsv.gz')
+    """
+    ending = path.suffix.lower()
+    return path.with_suffix("").suffix.lower() + ending if ending == ".gz" else ending
+
+
+def is_table(path: Path) -> bool:
+    """Whether a file is a table of scores, judged by its ending; trials may have the same."""
+    return ending_of(path) in (".npz", ".npy", *PARQUET, *TEXT)
+
+
+def check_written_ending(path: Path) -> None:
+    """Raise unless a table can be written to a file with this ending."""
+    if ending_of(path) not in WRITTEN:
+        *endings, last = WRITTEN
+        raise ValueError(f"{path} must end in {', '.join(endings)} or {last} to be written")
 
 
 def check_names(names: Iterable[str]) -> None:
@@ -25,10 +53,9 @@ def check_names(names: Iterable[str]) -> None:
 def files_of(path: str) -> list[str]:
     """Return the files that a path, a folder of Parquet files or a pattern means, in order."""
     if os.path.isdir(path):
-        path = os.path.join(glob.escape(path), "**", "*.parquet")
-    elif os.path.exists(path):
-        return [path]
-    return sorted(glob.glob(path, recursive=True))
+        names = glob.glob(os.path.join(glob.escape(path), "**", "*.*"), recursive=True)
+        return sorted(name for name in names if ending_of(Path(name)) in PARQUET)
+    return [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
 
 
 def can_be_read_again(path: Path) -> bool:

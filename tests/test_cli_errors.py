@@ -133,7 +133,7 @@ USAGE = {
     "calibrate s.npz --save o --folds 3": "--folds is for cross-fitting: --output without --apply",
     "calibrate s.npz --output o.npz --allow extra": "--allow extra is for trials",
     "compare": "FILE must name two systems or more, not none",
-    "compare s.npz b": "b must end in .npz, .npy, .csv or .parquet to be a table",
+    "compare s.npz b": "b must end in .npz, .npy, .csv, .tsv or .parquet to be a table",
     "compare --key key --scores a": "--scores must name two systems or more, not a alone",
     "evaluate --columns x=a": "--columns of several systems need one FILE without a name",
     "evaluate s.npz --output o.txt": "--output must end in .csv, .json, .md, .tex or .html, as o.t",

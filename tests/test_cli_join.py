@@ -172,7 +172,7 @@ def test_patterns_and_folders_give_the_table_of_memory(path, options, monkeypatc
     ("arguments", "words"),
     [
         ("none/*.parquet", "No file fits the pattern: none/*.parquet"),
-        ("empty", "empty: there are no files *.parquet in this folder"),
+        ("empty", "empty: there are no files *.parquet or *.pq in this folder"),
         ("*", "must mean Parquet files alone"),
         ("parts --columns nope", "parts has no column 'nope'; it has target, llr"),
         ("parts --labels nope", "parts has no column 'nope'"),

@@ -58,14 +58,20 @@ def test_endings(ending):
         gzip.compress(content) if ending.lower().endswith("gz") else content
     )
     assert columns_of(f"t.{ending}") == COLUMNS
-    shown = succeed("evaluate", f"t.{ending}", "--columns", "q", "--metrics", "AUC")
+    options = (f"t.{ending}", "--columns", "q")
+    shown = succeed("evaluate", *options, "--metrics", "AUC")
     assert "scores: q; labels: label; weights: none" in shown
+    succeed("calibrate", *options, "--save", "map.json")
+    succeed("calibrate", "--load", "map.json", "--apply", *options, "--output", "o.CSV")
+    assert polars.read_csv("o.CSV")["site"].to_list() == COLUMNS[2]
 
 
 def test_endings_of_arrays_in_capital_letters():
     polars.read_csv(PLAIN.encode()).write_parquet("t.parquet")
-    Path("t.parquet").rename("t.PARQUET")
-    assert columns_of("t.PARQUET") == COLUMNS
+    Path("parts").mkdir()
+    Path("t.parquet").rename("parts/t.PARQUET")
+    assert columns_of("parts/t.PARQUET") == COLUMNS
+    assert fp.read_table("parts", columns="q").compute().y_true.tolist() == COLUMNS[0]
 
 
 def test_sep_decides_where_several_separators_fit():

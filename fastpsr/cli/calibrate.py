@@ -12,12 +12,13 @@ import fastpsr as fp
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.options.conditions import CalibratorByOptions
 from fastpsr.cli.options.declaration import option
-from fastpsr.cli.options.files import check_files, check_written_ending, from_stdin, write_fitted
+from fastpsr.cli.options.files import check_files, from_stdin, write_fitted
 from fastpsr.cli.options.measures import FOLDS, CalibratorOptions
 from fastpsr.cli.options.sources import OF_TRIALS, ScoresAre, given, refuse
 from fastpsr.cli.options.training import TrainingOptions
 from fastpsr.cli.show import console, warnings_as_lines
 from fastpsr.cli.wording import worded
+from fastpsr.files import LISTED, check_written_ending, is_table
 
 if TYPE_CHECKING:
     from fastpsr.cli.score_files import LabeledScores, Source
@@ -36,7 +37,7 @@ class _Files:
     apply: Path | None = option(
         "File of other scores to calibrate, of the same kind as the training scores; by "
         "default the training scores are calibrated by cross-fitting. With --load, a file that "
-        "ends in .npz, .npy, .csv or .parquet is read as a table unless --format is given.",
+        f"ends in {LISTED} (text also with .gz) is read as a table unless --format is given.",
         type=Path | None,
         parse=from_stdin,
     )
@@ -120,8 +121,6 @@ def _apply_saved(
     context: typer.Context, options: TrainingOptions, files: _Files, load: Path
 ) -> None:
     """Calibrate the scores of --apply by a saved calibrator."""
-    from fastpsr.tables import is_table
-
     path = files.apply
     if path is None:
         raise ValueError("--load needs --apply with the scores to calibrate")

@@ -11,6 +11,7 @@ from fastpsr.cli.options.evaluation import EvaluationOptions
 from fastpsr.cli.options.files import arrays_beside, check_files, named_files
 from fastpsr.cli.options.measures import parse_priors
 from fastpsr.cli.options.sources import Scores, kinds_by_name, refuse
+from fastpsr.files import LISTED, PARQUET, ending_of, is_table
 
 #: Options that raw scores have no use for.
 _OF_LOSSES = ("--calibrator", "--floor", "--folds", "--costs")
@@ -18,8 +19,8 @@ Files = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="FILE",
-        help="Table of scores with labels: .npz, .npy, .csv, .tsv or .parquet, a folder of Parquet "
-        "files, or a pattern of these in quotes; for differences several, or NAME=FILE. After "
+        help=f"Table of scores with labels: {LISTED} (text also with .gz), a folder of "
+        "Parquet files, or a pattern of these in quotes; for differences several, or NAME=FILE. After "
         "--scores: score files of further systems.",
     ),
 ]
@@ -80,8 +81,6 @@ def _paths(
     options: EvaluationOptions, named: Sequence[Path], scores: Sequence[Path] | None
 ) -> tuple[Mapping[Path, str | None], bool]:
     """Return the files of systems with their names, and whether they are of trials."""
-    from fastpsr.tables import is_table
-
     of_trials = bool(options.trials.key) or scores is not None
     if options.differences.pairs is None:
         return (options.trials.systems(named) if of_trials else dict.fromkeys(named)), of_trials
@@ -134,8 +133,6 @@ def _check_metrics(options: EvaluationOptions, kinds: Sequence[str], *, of_trial
 
 def _check_tables(options: EvaluationOptions, paths: Mapping[Path, str | None]) -> None:
     """Raise unless there is one table, or pairs: of tables, or of columns of one."""
-    from fastpsr.tables import is_table
-
     listed = ", ".join(f"{name}={path}" if name else f"{path}" for path, name in paths.items())
     if isinstance(options.columns, Mapping):
         if [*paths.values()] != [None]:
@@ -146,11 +143,11 @@ def _check_tables(options: EvaluationOptions, paths: Mapping[Path, str | None]) 
     elif options.differences.pairs is not None:
         for path in (path for path in paths if not is_table(path)):
             raise ValueError(
-                f"{path} must end in .npz, .npy, .csv or .parquet to be a table; score files of "
+                f"{path} must end in {LISTED} to be a table; score files of "
                 "trials need --key KEY, for which one that holds labels will do"
             )
     elif len(paths) != 1:
-        quote = any(path.suffix == ".parquet" for path in paths)
+        quote = any(ending_of(path) in PARQUET for path in paths)
         raise ValueError(
             "give one table of scores with labels, or --key KEY --scores FILE ..."
             + f", not {listed}" * bool(paths)

@@ -13,6 +13,7 @@ from fastpsr.cli.options.files import check_files, named_files
 from fastpsr.cli.options.sources import TrialOptions
 from fastpsr.cli.show import print_line, steps
 from fastpsr.cli.wording import note_in_options, worded
+from fastpsr.files import PARQUET, ending_of
 
 
 @in_groups
@@ -44,7 +45,7 @@ def join(
     if None in systems.values() and len({*systems.values()}) > 1:
         bare = next(path for path, name in systems.items() if name is None)
         raise ValueError(f"--scores must name all files or none: {bare} needs a name, NAME={bare}")
-    if output.suffix not in (".parquet", ".pq"):
+    if ending_of(output) not in PARQUET:
         raise ValueError(f"--output must end in .parquet, as {output} does not")
     check_files(trials.inputs([*scores, *(files or [])]), [("--output", output)])
     paths: Any = [*systems] if None in systems.values() else {f"{n}": p for p, n in systems.items()}

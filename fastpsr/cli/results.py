@@ -14,7 +14,7 @@ from fastpsr.cli.options.files import Outputs, is_report
 from fastpsr.cli.show import Steps, console
 from fastpsr.evaluation import Evaluation
 from fastpsr.evaluation.layout import grid_of_one, remarks
-from fastpsr.files import can_be_read_again, write_text
+from fastpsr.files import can_be_read_again, ending_of, write_text
 from fastpsr.results import as_json
 from fastpsr.tables import parquet_files
 from fastpsr.version import __version__
@@ -57,7 +57,7 @@ def write_evaluation(
     for option, path in files:
         if path is None or is_report(path):
             continue
-        if option != "--json" and path.suffix != ".json":
+        if option != "--json" and ending_of(path) != ".json":
             evaluation.write(path)
             continue
         content = {"version": __version__, "scores_are": scores_are, **more}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fastpsr.bootstrap import IID, Resampling
 from fastpsr.bootstrap.schemes import names_of_ids
-from fastpsr.cli.options.files import check_written_ending, to_stdout
+from fastpsr.cli.options.files import to_stdout
 from fastpsr.cli.options.intervals import IntervalOptions, drawn_of_table
 from fastpsr.cli.options.measures import parse_priors
 from fastpsr.cli.options.sources import OF_POSTERIORS, TableOptions
@@ -19,7 +19,7 @@ from fastpsr.cli.show import console, print_line, print_suspicions
 from fastpsr.cli.wording import in_options
 from fastpsr.data import KINDS_OF_SCALES, Predictions
 from fastpsr.errors import ArgumentError, counted
-from fastpsr.files import whole_file
+from fastpsr.files import check_written_ending, ending_of, whole_file
 from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.tables import Table, open_table
 
@@ -282,8 +282,9 @@ def write_columns(path: Path, columns: dict[str, NDArray[Any]]) -> None:
     """Write arrays of equal length to .npz, .csv or .parquet, atomically."""
     check_written_ending(path)
     with whole_file(path) as part:
-        if path.suffix == ".npz":
-            np.savez(part, **columns)  # type: ignore[arg-type]
+        if ending_of(path) == ".npz":
+            with part.open("wb") as file:
+                np.savez(file, **columns)  # type: ignore[arg-type]
             return
         import polars
 
@@ -294,4 +295,4 @@ def write_columns(path: Path, columns: dict[str, NDArray[Any]]) -> None:
             else:
                 flat.update({f"{name}_{k}": values[:, k] for k in range(values.shape[1])})
         frame = polars.DataFrame(flat)
-        frame.write_csv(part) if path.suffix == ".csv" else frame.write_parquet(part)
+        frame.write_csv(part) if ending_of(path) == ".csv" else frame.write_parquet(part)

@@ -222,7 +222,7 @@ def _tables(rows: Sequence[Sequence[str]], n_names: int, width: int) -> list[str
 
 def write(evaluation: "Evaluation", path: str | os.PathLike[str]) -> None:
     """Write an evaluation in the format that the ending of the path names."""
-    make = _BY_ENDING.get(Path(path).suffix)
+    make = _BY_ENDING.get(Path(path).suffix.lower())
     if make is None:
         *endings, last = _BY_ENDING
         rule = f"must end in {', '.join(endings)} or {last}, not {os.fspath(path)!r}"

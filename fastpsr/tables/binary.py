@@ -12,16 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError
+from fastpsr.files import PARQUET, ending_of, files_of
 from fastpsr.files import check_names as check_file_names
-from fastpsr.files import files_of
 from fastpsr.frames import check_column_names
 from fastpsr.optional import polars
-from fastpsr.tables.sample import ending_of
 
 if TYPE_CHECKING:
     from polars import LazyFrame, Schema
-
-_PARQUET = (".parquet", ".pq")
 
 
 def wrong(path: object, rule: str) -> ArgumentError:
@@ -88,16 +85,16 @@ def whole_parquet(path: Path) -> Iterator[None]:
 def parquet_files(path: Path) -> list[str]:
     """Return the Parquet files that a path, a folder or a pattern means; none for other tables."""
     if path.exists() and not path.is_dir():
-        return [str(path)] if ending_of(path) in _PARQUET else []
+        return [str(path)] if ending_of(path) in PARQUET else []
     if not path.is_dir() and not glob.has_magic(str(path)):
         return []
     files = files_of(str(path))
     check_file_names(files)
     if not files and path.is_dir():
-        raise wrong(f"{path}:", "there are no files *.parquet in this folder")
+        raise wrong(f"{path}:", "there are no files *.parquet or *.pq in this folder")
     if not files:
         raise FileNotFoundError(2, "No file fits the pattern", str(path))
-    others = [name for name in files if ending_of(Path(name)) not in _PARQUET]
+    others = [name for name in files if ending_of(Path(name)) not in PARQUET]
     if others:
         raise wrong(path, f"must mean Parquet files alone, but {others[0]} is none")
     return files

@@ -9,25 +9,17 @@ from numpy.typing import NDArray
 
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
+from fastpsr.files import LISTED, TEXT, ending_of, is_table
 from fastpsr.frames import check_column_names
 from fastpsr.optional import polars
 from fastpsr.tables.binary import load_npy, open_npz, open_parquet, parquet_files, wrong
 from fastpsr.tables.dialect import SEPARATORS, Dialect
-from fastpsr.tables.sample import ending_of, look
+from fastpsr.tables.sample import look
 from fastpsr.tables.table import OpenTable, is_number
 from fastpsr.tables.text import TextFile, first_too_large
 
 if TYPE_CHECKING:
     from polars import Series
-
-_ENDINGS = (".npz", ".npy", ".csv", ".parquet", ".pq")
-#: Those of tables in text; some may also be those of files of trials.
-_TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
-
-
-def is_table(path: Path) -> bool:
-    """Whether a file is a table, judged by its extension; one that files of trials have is none."""
-    return ending_of(path) in _ENDINGS
 
 
 def open_table(path: Path, separator: str | None = None) -> OpenTable:
@@ -38,12 +30,12 @@ def open_table(path: Path, separator: str | None = None) -> OpenTable:
     files, ending = parquet_files(path), ending_of(path)
     if separator is not None:
         checks.check_choice("sep", separator, tuple(SEPARATORS))
-        if files or ending not in _TEXT:
+        if files or ending not in TEXT:
             raise ArgumentError("sep", f"is for text, not for {path}")
     if files:
         return _open_parquet(path, files)
-    if ending not in (*_ENDINGS, *_TEXT):
-        raise wrong(path, "must end in .npz, .npy, .csv, .tsv or .parquet to be a table")
+    if not is_table(path):
+        raise wrong(path, f"must end in {LISTED} to be a table")
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     if ending == ".npy":  # labels and weights are in files of their own

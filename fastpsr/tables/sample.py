@@ -93,18 +93,6 @@ def look(path: Path) -> Sample:
     return Sample("text", packed, first, tuple(numbers), content)
 
 
-def ending_of(path: Path) -> str:
-    """Return the ending of a file in small letters, with that before .gz.
-
-    Examples
-    --------
-    >>> ending_of(Path("a.b.CSV")), ending_of(Path("a.tsv.gz"))
-    ('.csv', '.tsv.gz')
-    """
-    ending = path.suffix.lower()
-    return path.with_suffix("").suffix.lower() + ending if ending == ".gz" else ending
-
-
 def estimated_lines(path: Path) -> float:
     """Return about how many lines a text file has, by its size; 0 for a pipe or a binary file."""
     if not can_be_read_again(path):

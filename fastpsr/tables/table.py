@@ -15,9 +15,9 @@ from fastpsr.data.columns import Columns
 from fastpsr.data.parquet import ParquetFiles
 from fastpsr.data.tables import ColumnRoles
 from fastpsr.errors import ArgumentError, counted, shorten
+from fastpsr.files import ending_of
 from fastpsr.frames import require_class_order
 from fastpsr.ids import SPEAKER_COLUMNS
-from fastpsr.tables.sample import ending_of
 from fastpsr.tables.text import TextFile
 
 #: Usual names of columns of labels and of weights.

@@ -16,7 +16,7 @@ import typer
 
 from fastpsr.cli.options.declaration import option
 from fastpsr.cli.show import console
-from fastpsr.files import STDIN, check_place
+from fastpsr.files import STDIN, check_place, ending_of
 
 #: Options with files that are written.
 Outputs = Sequence[tuple[str, Path | None]]
@@ -34,7 +34,7 @@ _REPORT, _TABLES = ".html", (".csv", ".json", ".md", ".tex")
 def _parse_tables(name: str, paths: Sequence[Path] | None) -> Outputs:
     """Return files of tables and reports with the option; raise for other endings."""
     for path in paths or []:
-        if path.suffix not in (*_TABLES, _REPORT):
+        if ending_of(path) not in (*_TABLES, _REPORT):
             hint = "; --json - writes to standard output" * (str(path) == "-")
             raise ValueError(
                 f"{name} must end in {', '.join(_TABLES)} or {_REPORT}, as {path} does not{hint}"
@@ -44,7 +44,7 @@ def _parse_tables(name: str, paths: Sequence[Path] | None) -> Outputs:
 
 def is_report(path: Path) -> bool:
     """Whether a file is a report, judged by its ending."""
-    return path.suffix == _REPORT
+    return ending_of(path) == _REPORT
 
 
 _HELP = (
@@ -106,12 +106,6 @@ def check_files(inputs: Sequence[Path | None], outputs: Outputs = ()) -> None:
     for path in inputs:
         if not (path is None or path == STDIN or path.exists() or glob.has_magic(str(path))):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-
-
-def check_written_ending(path: Path) -> None:
-    """Raise unless a table can be written to a file with this extension."""
-    if path.suffix not in (".npz", ".csv", ".parquet"):
-        raise ValueError(f"{path} must end in .npz, .csv or .parquet to be written")
 
 
 @contextmanager

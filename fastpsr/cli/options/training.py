@@ -12,6 +12,7 @@ from fastpsr.cli.options.declaration import TABLES, option, words_of
 from fastpsr.cli.options.files import arrays_beside
 from fastpsr.cli.options.intervals import IntervalOptions
 from fastpsr.cli.options.sources import KindOfScores, TableOptions, TrialOptions, kinds_by_name
+from fastpsr.files import is_table
 
 if TYPE_CHECKING:
     from fastpsr.cli.score_files import Source
@@ -47,8 +48,6 @@ class TrainingOptions:
 
         A file that is no table is that of --scores.
         """
-        from fastpsr.tables import is_table
-
         file = self.file
         if file is None and not self.of_trials:
             raise ValueError("give a table of scores with labels, or --key and --scores")
