@@ -60,23 +60,11 @@ def test_tables(calibrator, scores_are, n_classes, ending, column):
             np.testing.assert_array_equal(columns["y_true"], labels)
 
 
-def test_weights_are_kept():
-    y, z, w = data()
-    write("train.npz", y_true=y, z=z, weight=w)
-    run = ["calibrate", "train.npz", "--scores-are", "logits", "--output", "a.npz"]
-    succeed(*run, "--apply", "train.npz")
-    predictions = fp.Predictions.from_logits(y, z, sample_weight=w)
-    expected = fp.DirectionPreserving().fit(predictions).transform(predictions)
-    columns = read("a.npz")
-    np.testing.assert_array_equal(columns["sample_weight"], w)
-    np.testing.assert_array_equal(columns["log_odds"], expected.log_odds)
-
-
 def test_infinite_scores_are_read_and_counted():
     Path("s.csv").write_text("label,llr\n0,-inf\n1, 0.5\n0,-1\n1,Infinity\n", "utf-8")
     run = ["calibrate", "s.csv", "--scores-are", "llr", "--calibrator", "pav", "--apply", "s.csv"]
     out = succeed(*run, "--output", "o.csv")
-    assert "o.csv: 4 rows of y_true, llr (natural logarithms); scores that are -inf: 2, " in out
+    assert "o.csv: 4 rows of label, llr (natural logarithms); scores that are -inf: 2, " in out
     assert polars.read_csv("o.csv")["llr"].to_list() == [-np.inf, np.inf, -np.inf, np.inf]
 
 
@@ -251,16 +239,64 @@ def test_tables_by_condition(trials, conditions):
     assert polars.read_csv("o.csv")["llr"].to_list() == pytest.approx(expected.tolist())
 
 
+# Columns beside the scores
+
+OF_SCORES = ("--columns", "z", "--scores-are", "logits")
+
+
+@pytest.mark.parametrize("source", ["csv", "parquet"])
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
-def test_other_columns_of_a_table_are_kept(ending):
+def test_other_columns_come_out_as_they_went_in(source, ending):
+    y, z, w = data()
+    frame = polars.DataFrame({
+        "id": [f"{k:03d}" for k in range(y.size)],
+        "label": np.array(["no", "yes"])[y],
+        "z": z[:, 1] - z[:, 0],
+        "weight": w,
+        "note": [None if k % 7 else "a, b" for k in range(y.size)],
+        "file": [None if k % 5 else k + 0.25 for k in range(y.size)],
+    })  # fmt: skip
+    frame.write_csv("t.csv", separator=";", decimal_comma=True)
+    frame.write_parquet("t.parquet")
+    classes = ("--classes", "no,yes", "--output", f"o.{ending}")
+    shown = succeed("calibrate", f"t.{source}", *OF_SCORES, *classes)
+    assert "240 rows of label, log_odds, weight (natural logarithms), and of 3 other" in shown
+    predictions = fp.Predictions.from_logits(y, frame["z"], sample_weight=w)
+    calibrated = fp.cross_fit(fp.DirectionPreserving(), predictions).log_odds
+    expected = frame.rename({"z": "log_odds"}).with_columns(log_odds=calibrated)
+    if ending == "npz":
+        columns = read("o.npz")
+        assert columns["note"].tolist() == frame["note"].fill_null("").to_list()
+        np.testing.assert_array_equal(columns["file"], frame["file"].to_numpy())
+    elif ending == "csv":
+        assert polars.read_csv("o.csv", schema_overrides={"id": polars.String}).equals(expected)
+    else:
+        assert polars.read_parquet("o.parquet").equals(expected)
+
+
+def test_arrays_of_another_length_are_no_columns():
     y, z, _ = data()
-    sites = np.array(["a", "b", "c"])[np.arange(y.size) % 3]
-    write("t.csv", y=y, z=z[:, 1] - z[:, 0], site=sites)
-    options = ("--labels", "y", "--columns", "z", "--scores-are", "logits")
-    succeed("calibrate", "t.csv", *options, "--output", f"o.{ending}")
-    columns = read(f"o.{ending}")
-    assert list(columns["site"]) == list(sites)
-    write("t.csv", y=y, z=z[:, 1] - z[:, 0], log_odds=z[:, 0])
+    z, more = z[:, 1] - z[:, 0], np.zeros((y.size, 2))
+    write("t.npz", y_true=y, z=z, more=more, scale=np.array(2.0), other=y[:7])
+    succeed("calibrate", "t.npz", *OF_SCORES, "--output", "o.csv")
+    assert polars.read_csv("o.csv").columns == ["y_true", "log_odds", "more_0", "more_1"]
+    assert [*fp.read_table("t.npz", columns="z", kind="logits").columns] == ["more"]
+
+
+@pytest.mark.parametrize(("n_classes", "name"), [(2, "log_odds"), (3, "log_posterior_0")])
+def test_other_columns_have_other_names_than_calibrated_scores(n_classes, name):
+    y, z, _ = data(n_classes)
+    write("t.csv", y_true=y, z=z, **{name: y})
+    columns = ",".join(f"z_{k}" for k in range(n_classes))
+    run = [
+        "calibrate",
+        "t.csv",
+        "--columns",
+        columns,
+        "--scores-are",
+        "logits",
+        "--output",
+        "o.npz",
+    ]
     files = {"t.csv": Path("t.csv").read_bytes()}
-    arguments = ["calibrate", "t.csv", *options, "--output", "o.csv"]
-    check_refusal(files, arguments, ["must not be named log_odds"])
+    check_refusal(files, run, [f"t.csv: a column beside the scores must not be named {name}, as"])

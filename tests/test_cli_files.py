@@ -171,7 +171,7 @@ def test_the_longest_names(name):
 
 CAL = ("calibrate", "s.npz")
 WRITERS = {  # what to run, and what writes
-    ".npz": (["simulate", "classes", "o.npz"], "numpy.savez"),
+    ".npz": (["simulate", "classes", "o.npz"], "fastpsr.cli.score_files.write_npz"),
     ".csv": (["simulate", "classes", "o.csv"], "polars.DataFrame.write_csv"),
     ".parquet": ([*CAL, "--output", "o.parquet"], "polars.DataFrame.write_parquet"),
     "--save": ([*CAL, "--save", "o.json"], "pathlib.Path.write_text"),

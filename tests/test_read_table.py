@@ -218,7 +218,7 @@ CSV = b"label,a,b\n0,0.25,0.75\n1,0.5,0.5\n"
 INVALID = {
     "ending": ("s.txt", CSV, {}, "path", None, ".npz, .npy, .csv, .tsv or .parquet"),
     "text": ("s.npz", CSV, {}, "path", None, ".npz"),
-    "cut": ("s.npy", b"\x93NUMPY", {}, "path", None, ".npy"),
+    "cut": ("s.npy", b"\x93NUMPY", {"labels": "s.npy"}, "path", None, ".npy"),
     "Parquet": ("s.parquet", CSV, {}, "path", None, "Parquet"),
     "empty": ("s.csv", b"", {}, "path", None, "empty"),
     "no rows": ("s.csv", b"label,a\n", {}, "path", None, "no rows"),

@@ -7,7 +7,7 @@ import polars
 import pytest
 
 import fastpsr as fp
-from tests.commands import succeed
+from tests.commands import fastpsr, succeed
 
 PLAIN = "label,q,site\n0,0.25,a\n1,0.75,b\n0,0.5,a\n1,0.125,b\n"
 COLUMNS = ([0, 1, 0, 1], [0.25, 0.75, 0.5, 0.125], ["a", "b", "a", "b"])
@@ -103,7 +103,34 @@ def test_lines_of_errors_count_comments():
         fp.read_table("t.csv")
 
 
-def test_ids_with_commas_stay_as_they_are():
-    Path("t.csv").write_text("label;q;site\n0;0,25;1,5\n1;0,5;2,5\n")
+def test_decimal_commas_of_other_columns():
+    """All numbers of a table have one decimal mark, conditions as well."""
+    Path("t.csv").write_text("label;q;site\n0;0,25;1,5\n1;0,5;2,5\n1;0,75;2,50\n0;0,5;1,5\n")
     data = fp.read_table("t.csv", columns="q")
-    assert data.columns["site"].tolist() == ["1,5", "2,5"]
+    assert data.columns["site"].tolist() == ["1.5", "2.5", "2.50", "1.5"]
+    shown = succeed("evaluate", "t.csv", "--columns", "q", "--by", "site:2", "--metrics", "NBS")
+    assert "site=[-inf, 2.5)" in shown
+
+
+def test_points_beside_decimal_commas():
+    """They are versions or the like where a comma cannot be between thousands."""
+    rows = [f"{k % 2};0,{k % 8}25;{k % 9},125;1.{k % 2}\n" for k in range(600)]
+    Path("t.csv").write_text("label;q;r;version\n" + "".join(rows))
+    data = fp.read_table("t.csv", columns="q")
+    assert data.posteriors[:, 1].tolist() == [float(f"0.{k % 8}25") for k in range(600)]
+    assert {*data.columns["version"]} == {"1.0", "1.1"}
+    rows[:599] = [f"{k % 2};0;{k % 9 + 1},125;1\n" for k in range(599)]
+    Path("t.csv").write_text("label;q;r;version\n" + "".join(rows))
+    with pytest.raises(fp.ArgumentError, match=r"r\[0\] is 1,125, and another number is 1\.1"):
+        fp.read_table("t.csv", columns="r", kind="llrs")
+
+
+def test_empty_cells_of_columns_that_are_not_used():
+    Path("t.csv").write_text("label,q,site,\n0,0.25,a,\n1,0.5,,\n")
+    data = fp.read_table("t.csv", columns="q")
+    assert data.columns["site"].tolist() == ["a", None]
+    assert data.columns[""].tolist() == [None, None]
+    with pytest.raises(fp.ArgumentError, match="must have an id for each sample"):
+        fp.evaluate(data, by="site")
+    outcome = fastpsr("evaluate", "t.csv", "--columns", "q", "--by", "site")
+    assert "site must be written in every row, but is empty in row 1 (line 3)" in outcome.err

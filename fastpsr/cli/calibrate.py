@@ -95,7 +95,8 @@ def calibrate(
     if files.apply is not None:  # read it before fitting
         with worded(by=f"{files.apply}: --by"):
             applied = source.read_others(files.apply, training.predictions)
-    source.check_ending(applied or training, files.output)
+    if files.output is not None:
+        source.check_output(applied or training, files.output)
     with warnings_as_lines(), worded(predictions="scores (--scores-are)"):
         fitted = untrained.fit(training.predictions, *_by(training))
         if columns:
@@ -139,7 +140,8 @@ def _apply_saved(
     source = options.source(of_trials=of_trials, conditions=columns, scale=scale)
     with worded(by=f"{path}: conditions of {load}", predictions="scores (--scores-are)"):
         applied = source.read_others(path, None)
-        source.check_ending(applied, files.output)
+        assert files.output is not None
+        source.check_output(applied, files.output)
         if columns:
             console.print(str(fitted), soft_wrap=True)
         with warnings_as_lines():

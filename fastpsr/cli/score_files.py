@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,11 @@ from fastpsr.errors import ArgumentError, counted
 from fastpsr.files import check_written_ending, ending_of, whole_file
 from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.tables import Table, open_table
+from fastpsr.tables.binary import write_npz
 
 if TYPE_CHECKING:  # which loads trials
+    from polars import Series
+
     from fastpsr.trials import TrialSet
 
 
@@ -72,7 +76,6 @@ class TableReader:
     conditions: Sequence[str] = ()
     priors: str | None = None
     floor: float | None = None
-    keeps_all: bool = False  # columns
     drops_nan: bool = False
 
     def read(
@@ -96,37 +99,36 @@ class TableReader:
             more = "; score files of trials follow --scores" * is_other
             raise ValueError(f"{in_options(error)}{more}") from None
         drawn = IID() if self.drawn is None else drawn_of_table(self.drawn.resample, opened)
+        ids = tuple(names_of_ids(drawn).values())
         kinds: Any = {name: KINDS_OF_SCALES.get(scales[name], scales[name]) for name in columns}
         tables = opened.choose(
             kinds,
             columns,
             self.tables.labels,
             self.tables.weights,
-            {"ids": tuple(names_of_ids(drawn).values()), "by": self.conditions},
+            {"ids": ids, "by": self.conditions},
             in_parts=in_parts,
-            keeps_all=self.keeps_all,
             nan="drop" if self.drops_nan else "error",
         )
+        of_scores: Any = {"classes": self.tables.classes, "normalize": self.normalize}
         systems = {}
         for name, table in tables.items():
-            print_line(f"{prefix.format(name)}{table.notes}; taken as {scales[name]}")
+            scale = scales[name]
+            print_line(f"{prefix.format(name)}{table.notes}; taken as {scale}")
             if labeled:
                 table.require_labels()
-            systems[name] = self._scores(table, scales[name], drawn)
+            floor = (self.floor or 0.0) if scale in OF_POSTERIORS else 0.0
+            priors = parse_priors(self.priors, scale)
+            raw = replace(table, kind="raw scores")
+            systems[name] = LabeledScores(
+                table.predictions(priors, floor=floor, **of_scores),
+                raw=partial(raw.predictions, None, **of_scores),
+                resampling=drawn,
+                groups=(ids[0], ids[1]) if len(ids) == 2 else None,
+                by=[*table.others["by"]] or None,
+                table=table,
+            )
         return systems
-
-    def _scores(self, table: Table, scale: str, drawn: Resampling) -> LabeledScores:
-        of_scores: dict[str, Any] = {"classes": self.tables.classes, "normalize": self.normalize}
-        floor = (self.floor or 0.0) if scale in OF_POSTERIORS else 0.0
-        ids = table.others["ids"]
-        return LabeledScores(
-            table.predictions(parse_priors(self.priors, scale), floor=floor, **of_scores),
-            raw=lambda: replace(table, kind="raw scores").predictions(None, **of_scores),
-            resampling=drawn,
-            groups=(ids[0], ids[1]) if len(ids) == 2 else None,
-            by=[*table.others["by"]] or None,
-            table=table,
-        )
 
 
 def scores_of(
@@ -213,7 +215,6 @@ class Source:
             options.trials.normalize,
             self.drawn,
             self.conditions,
-            keeps_all=True,
             drops_nan="nan" in options.trials.allow,
         )
         systems = reader.read(
@@ -222,19 +223,29 @@ class Source:
         )  # fmt: skip
         return systems[""]
 
-    def check_ending(self, scores: LabeledScores, path: Path | None) -> None:
-        """Raise if the ending of --output implies another format than that of trials."""
+    def check_output(self, scores: LabeledScores, path: Path) -> None:
+        """Raise if calibrated scores cannot be written: in another format, or beside a namesake."""
         if scores.trials is not None:
             from fastpsr.cli.trial_files import format_of
 
             format_of(self.options.trials, scores.trials, path)
+        if scores.table is None:
+            return
+        name, n_classes = _name_of(scores.predictions), scores.predictions.n_classes
+        names = {name, *(f"{name}_{k}" for k in range(n_classes) if n_classes > 2)}
+        for column in scores.table.beside_scores:
+            if column in names:
+                raise ValueError(
+                    f"{scores.table.path}: a column beside the scores must not be named {column}, "
+                    "as calibrated scores are: rename it"
+                )
 
     def write(self, scores: LabeledScores, calibrated: Predictions, path: Path) -> None:
         """Write calibrated scores, for trials in the format that was read, and print so."""
         with to_stdout(path) as target:
-            if scores.trials is None:
-                content = _write_table(calibrated, target)
-            else:
+            if scores.table is not None:
+                content = _write_table(scores.table, calibrated, target)
+            elif scores.trials is not None:
                 from fastpsr.cli.trial_files import format_of
                 from fastpsr.trials import write_scores
 
@@ -243,56 +254,72 @@ class Source:
                 alone = isinstance(self.options.trials.key, Mapping) and not self.options.scores
                 order = "; first those of targets" * alone
                 content = f"{len(llrs):,} trials with LLRs (natural logarithms){order}"
-        console.print(f"{path}: {content}{_infinite(calibrated)}")
+        numbers = {word: int((calibrated.scores == float(word)).sum()) for word in ("-inf", "inf")}
+        if any(numbers.values()):
+            content += "; " + ", ".join(f"scores that are {w}: {n:,}" for w, n in numbers.items())
+        console.print(f"{path}: {content}")
 
 
-def _write_table(result: Predictions, path: Path) -> str:
-    """Write labels, log-odds, LLRs or a logarithm per class, and the other columns of the table."""
-    columns: dict[str, NDArray[Any]] = {}
-    if result.y_true is not None:
-        columns["y_true"] = result.y_true
-    if result.n_classes == 2:
-        columns["llr" if result.kind == "likelihoods" else "log_odds"] = result.scores
-    else:
-        name = "log_likelihood" if result.kind == "likelihoods" else "log_posterior"
-        columns[name] = result.scores
-    if result.weights.size:
-        columns["sample_weight"] = np.asarray(result.weights)
-    names = ", ".join(columns)
-    for name in result.columns:
-        if name in columns:
-            raise ValueError(f"a column of the table must not be named {name}, which is written")
-        values = np.asarray(result.columns[name])
-        columns[name] = values.astype(str) if values.dtype == object else values
+def _name_of(scores: Predictions) -> str:
+    """Return the name of calibrated scores, made of scores or calibrated themselves."""
+    is_posterior = scores.kind == "posteriors"
+    if scores.n_classes == 2:
+        return "log_odds" if is_posterior else "llr"
+    return "log_posterior" if is_posterior else "log_likelihood"
+
+
+def _write_table(table: Table, calibrated: Predictions, path: Path) -> str:
+    """Write a table with calibrated scores in place of the scores; return the message."""
+    name, source, columns = _name_of(calibrated), table.source, dict[str, Any]()
+    labels, weights = table.labels, table.weights
+    if source.names is None:  # arrays in files of their own
+        labels, weights = labels and "y_true", weights and "sample_weight"
+        own = {labels: calibrated.y_true, name: calibrated.scores, weights: calibrated.weights}
+        columns = {column: values for column, values in own.items() if column is not None}
+    for column in source.of_length(source.names or (), len(calibrated)):
+        if column in table.scores:
+            columns[name] = calibrated.scores
+        else:
+            columns[column] = source.written(column, as_text=ending_of(path) == ".csv")
     write_columns(path, columns)
-    others = f", and of {counted(len(result.columns), 'other column')}" if result.columns else ""
-    return f"{len(result):,} rows of {names} (natural logarithms){others}"
+    listed = [column for column in (labels, name, weights) if column is not None]
+    n_others = len(columns) - len(listed)
+    others = f", and of {counted(n_others, 'other column')}" if n_others else ""
+    return f"{len(calibrated):,} rows of {', '.join(listed)} (natural logarithms){others}"
 
 
-def _infinite(calibrated: Predictions) -> str:
-    """Return a message about infinite scores, or "" if there are none."""
-    scores = calibrated.scores
-    counts = {word: np.count_nonzero(scores == float(word)) for word in ("-inf", "inf")}
-    if not any(counts.values()):
-        return ""
-    return "; " + ", ".join(f"scores that are {word}: {n:,}" for word, n in counts.items())
+def write_columns(path: Path, columns: Mapping[str, Any]) -> None:
+    """Write arrays and series of equal length to .npz, .csv or .parquet, atomically.
 
+    A column per class of arrays (N, K) is written to the latter two.
+    """
+    import polars as pl
 
-def write_columns(path: Path, columns: dict[str, NDArray[Any]]) -> None:
-    """Write arrays of equal length to .npz, .csv or .parquet, atomically."""
     check_written_ending(path)
+    ending = ending_of(path)
     with whole_file(path) as part:
-        if ending_of(path) == ".npz":
-            with part.open("wb") as file:
-                np.savez(file, **columns)  # type: ignore[arg-type]
-            return
-        import polars
+        try:
+            if ending == ".npz":
+                write_npz(part, {name: _as_array(column) for name, column in columns.items()})
+                return
+            frame = pl.DataFrame([s for name, c in columns.items() for s in _series(name, c)])
+            frame.write_csv(part) if ending == ".csv" else frame.write_parquet(part)
+        except pl.exceptions.PolarsError as error:  # such as of columns of lists
+            raise ValueError(f"{path} cannot be written: {error}") from None
 
-        flat: dict[str, NDArray[Any]] = {}
-        for name, values in columns.items():
-            if values.ndim == 1:
-                flat[name] = values
-            else:
-                flat.update({f"{name}_{k}": values[:, k] for k in range(values.shape[1])})
-        frame = polars.DataFrame(flat)
-        frame.write_csv(part) if ending_of(path) == ".csv" else frame.write_parquet(part)
+
+def _as_array(column: Any) -> NDArray[Any]:
+    """Return a column as an array, text as NumPy's strings."""
+    array = np.asarray(column)
+    if array.dtype != object:
+        return array
+    return np.asarray(column.cast(str).fill_null("").to_list(), np.str_)
+
+
+def _series(name: str, column: Any) -> "list[Series]":
+    """Return a column as a series, an array (N, K) as K of them."""
+    import polars as pl
+
+    if np.ndim(column) < 2:
+        return [pl.Series(name, column)]
+    return [pl.Series(f"{name}_{k}", column[:, k]) for k in range(column.shape[1])]

@@ -3,7 +3,7 @@
 import glob
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +39,22 @@ def open_npz(path: Path) -> tuple[list[str], Callable[[str], NDArray[Any]]]:
     return names, lambda name: _loaded(path, ".npz", name, lambda archive: archive[name])
 
 
+def lengths_of(path: Path) -> dict[str, int]:
+    """Return the number of rows of each array of a .npz file, -1 of a single number."""
+    lengths = {}
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.namelist():
+            with archive.open(member) as file:
+                is_first = np.lib.format.read_magic(file) == (1, 0)
+                read = (
+                    np.lib.format.read_array_header_1_0
+                    if is_first
+                    else np.lib.format.read_array_header_2_0
+                )
+                lengths[member.removesuffix(".npy")] = (*read(file)[0], -1)[0]
+    return lengths
+
+
 def _loaded(
     path: Path, ending: str, what: str, read: Callable[[Any], Any], *, is_archive: bool = True
 ) -> Any:
@@ -55,6 +71,14 @@ def _loaded(
         ) from None
     other, its_ending = ("a single array", ".npy") if is_archive else ("an archive", ".npz")
     raise wrong(path, f"holds {other}: its name must end in {its_ending}")
+
+
+def write_npz(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays as `numpy.savez` does, whatever their names are."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
 
 
 def open_parquet(path: Path, files: list[str]) -> tuple["LazyFrame", "Schema"]:

@@ -1,19 +1,49 @@
-"""How a text table is written: the separator of its columns, comments, blanks, decimal marks."""
+"""How a text table is written: its separator, header, comments, and blanks after separators."""
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from fastpsr.errors import ArgumentError
 from fastpsr.tables.sample import Sample
 from fastpsr.tables.table import LABELS
-from fastpsr.tables.text import fields_of, may_be_comment
+from fastpsr.tables.text import TextFile, fields_of, may_be_comment
+from fastpsr.tables.words import is_number
 
 #: What may be between columns; of several that are in a header of no known kind, the first.
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
-_DECIMAL = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
+_FOR_SPREADSHEETS = re.compile('"?sep=(.*?)"?', re.IGNORECASE)
+
+
+def detect(path: Path, sample: Sample, separator: str | None = None) -> TextFile:
+    """Find how a table is written; raise if several separators fit as well.
+
+    A separator fits if all lines have as many columns, more than one; the more of these hold
+    numbers, the better, and then one with a usual name of labels. If none does, it is that of the
+    header, and errors name the line.
+    """
+    line = _FOR_SPREADSHEETS.fullmatch(sample.lines[0])
+    if line and len(sample.lines) > 1:
+        separator = separator or line[1]
+        sample = replace(sample, lines=sample.lines[1:], numbers=sample.numbers[1:])
+        if separator not in SEPARATORS:
+            rule = f"must have {' or '.join(SEPARATORS.values())} between its columns"
+            raise ArgumentError("path", f"{rule}, but line 1 is {line[0]!r}", name=str(path))
+    tables = [_read(path, sample, each) for each in separator or SEPARATORS]
+    ranks = [(n_numbers, not {*LABELS}.isdisjoint(file.columns)) for file, n_numbers in tables]
+    files = [file for file, _ in tables]
+    if not max(ranks)[0]:
+        return next((file for file in files if len(file.columns) > 1), files[0])
+    fitting = [file for file, rank in zip(files, ranks, strict=True) if rank == max(ranks)]
+    if len(fitting) > 1:
+        choices = " or ".join(
+            f"{SEPARATORS[file.separator]} ({' | '.join(file.columns)})" for file in fitting
+        )
+        rule = f"the columns may be apart by {choices}"
+        raise ArgumentError("path", rule, pass_={"sep": ...}, name=f"{path}:")
+    return fitting[0]
 
 
 class _Row(NamedTuple):
@@ -21,93 +51,35 @@ class _Row(NamedTuple):
     cells: list[str]
 
 
-@dataclass(frozen=True)
-class Dialect:
-    """How a text table is written.
+def _read(path: Path, sample: Sample, separator: str) -> tuple[TextFile, int]:
+    """Return the table that a separator makes, and how many of its columns hold numbers.
 
-    Attributes
-    ----------
-    separator : str
-    names : tuple of str
-        Names of the columns.
-    sample : Sample
-        The beginning of the file, from its header on and without comments.
-    rows : list of list of str
-        The cells of the lines below the header.
-    has_blanks : bool
-        Whether a blank follows each separator, which belongs to no cell.
-    decimal : str
-        The first number with a decimal point, as it is written; "" if there is none.
+    These are 0 unless there are columns, as many in all lines.
     """
+    header, *below = rows = _without_comments([*_rows(sample.lines, separator)])
+    lines = tuple(sample.lines[row.place] for row in rows)
+    numbers = tuple(sample.numbers[row.place] for row in rows)
+    n_separators = lines[0].count(separator)
+    file = TextFile(
+        path,
+        replace(sample, lines=lines, numbers=numbers),
+        tuple(name.strip() for name in header.cells),
+        separator,
+        has_header=True,
+        is_table=True,
+        skips_blanks=0 < n_separators == lines[0].count(f"{separator} "),
+    )
+    cells = [row.cells for row in below[: max(len(below) - 1, 1)]]  # the last may go on in quotes
+    if len(file.columns) < 2 or {*map(len, cells)} != {len(file.columns)}:
+        return file, 0
+    return file, sum(_hold_numbers(column, separator) for column in zip(*cells, strict=True))
 
-    separator: str
-    names: tuple[str, ...]
-    sample: Sample
-    rows: Sequence[Sequence[str]]
-    has_blanks: bool
-    decimal: str
 
-    @classmethod
-    def detect(cls, path: Path, sample: Sample, separator: str | None = None) -> "Dialect":
-        """Find the dialect of a table; raise if several separators fit as well.
-
-        A separator fits if all lines have as many columns, more than one; the more of these hold
-        numbers, the better, and then one with a usual name of labels. If none does, it is that of
-        the header, and errors name the line.
-        """
-        first = sample.lines[0]
-        if first.startswith("sep=") and len(sample.lines) > 1:  # a line for spreadsheets
-            separator = separator or first.removeprefix("sep=")
-            sample = replace(sample, lines=sample.lines[1:], numbers=sample.numbers[1:])
-            if separator not in SEPARATORS:
-                rule = f"must have {' or '.join(SEPARATORS.values())} between its columns"
-                raise ArgumentError("path", f"{rule}, but line 1 is {first!r}", name=str(path))
-        if separator is not None:
-            return cls._of(sample, separator)
-        candidates = [cls._of(sample, separator) for separator in SEPARATORS]
-        if not any(each._n_numbers for each in candidates):
-            return next((each for each in candidates if len(each.names) > 1), candidates[0])
-        ranks = [(each._n_numbers, not {*LABELS}.isdisjoint(each.names)) for each in candidates]
-        best = max(ranks)
-        fitting = [each for each, rank in zip(candidates, ranks, strict=True) if rank == best]
-        if len(fitting) > 1:
-            choices = " or ".join(
-                f"{SEPARATORS[each.separator]} ({' | '.join(each.names)})" for each in fitting
-            )
-            rule = f"the columns may be apart by {choices}"
-            raise ArgumentError("path", rule, pass_={"sep": ...}, name=f"{path}:")
-        return fitting[0]
-
-    @classmethod
-    def _of(cls, sample: Sample, separator: str) -> "Dialect":
-        rows = _without_comments([*_rows(sample.lines, separator)])
-        lines = tuple(sample.lines[row.place] for row in rows)
-        numbers = tuple(sample.numbers[row.place] for row in rows)
-        header, *below = (row.cells for row in rows)
-        decimals = (cell.strip() for row in below for cell in row if _DECIMAL.fullmatch(cell))
-        n_separators = lines[0].count(separator)
-        return cls(
-            separator,
-            tuple(name.strip() for name in header),
-            replace(sample, lines=lines, numbers=numbers),
-            below,
-            has_blanks=0 < n_separators == lines[0].count(f"{separator} "),
-            decimal=next(decimals, ""),
-        )
-
-    @property
-    def _n_numbers(self) -> int:
-        """Number of columns of numbers; 0 unless there are columns, as many in all lines."""
-        rows = self.rows[: max(len(self.rows) - 1, 1)]  # the last one may go on in quotes
-        if len(self.names) < 2 or any(len(row) != len(self.names) for row in rows):
-            return 0
-        return sum(map(self._holds_numbers, zip(*rows, strict=True)))
-
-    def _holds_numbers(self, cells: Sequence[str]) -> bool:
-        words = [cell.strip() for cell in cells if cell.strip()]
-        if self.separator != ",":
-            words = [word.replace(",", ".", 1) for word in words]
-        return bool(words) and all(map(_is_number, words))
+def _hold_numbers(cells: Sequence[str], separator: str) -> bool:
+    words = [cell.strip() for cell in cells if cell.strip()]
+    if separator != ",":
+        words = [word.replace(",", ".", 1) for word in words]
+    return bool(words) and all(map(is_number, words))
 
 
 def _rows(lines: Sequence[str], separator: str) -> Iterator[_Row]:
@@ -123,7 +95,7 @@ def _without_comments(rows: Sequence[_Row]) -> Sequence[_Row]:
     """Return the rows from the header on that are not comments.
 
     A line with # that has as many columns as the header is none. Right above the first line without
-    # it is the header itself, if that line holds numbers.
+    it is the header itself, if that line holds numbers.
     """
     places = [place for place, row in enumerate(rows) if not may_be_comment(row.cells)]
     if not places:
@@ -133,7 +105,7 @@ def _without_comments(rows: Sequence[_Row]) -> Sequence[_Row]:
 
     def is_below_another(place: int) -> bool:
         is_like = place > 0 and len(rows[place - 1].cells) == n_columns
-        return is_like and any(map(_is_number, rows[place].cells))
+        return is_like and any(map(is_number, rows[place].cells))
 
     while is_below_another(header):
         header -= 1
@@ -142,11 +114,3 @@ def _without_comments(rows: Sequence[_Row]) -> Sequence[_Row]:
         for place, row in enumerate(rows[header:])
         if place == 0 or not may_be_comment(row.cells) or len(row.cells) == n_columns
     ]
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True

@@ -1,8 +1,7 @@
 """Tables: which of their columns are what, and the predictions of these."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,11 +18,12 @@ from fastpsr.files import ending_of
 from fastpsr.frames import require_class_order
 from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.tables.text import TextFile
+from fastpsr.tables.words import as_ids, as_numbers, as_typed, is_number
 
 #: Usual names of columns of labels and of weights.
 LABELS = ("y_true", "label", "labels", "target", "targets")
 WEIGHTS = ("sample_weight", "weight", "weights")
-#: ColumnRoles of the ids of trials, beside those of speakers.
+#: Columns of the ids of trials, beside those of speakers.
 _ID_COLUMNS = ("enroll", "test")
 _OF_ONE_COLUMN = ("llrs", "log10 llrs", "raw scores")
 _TEXT_BYTES = 100  # per id that is text: a string, and its number
@@ -44,12 +44,10 @@ class Table:
         Labels and weights are None where there are none.
     others : dict of str to tuple of str
         Names of further columns, by what they are for.
-    files : tuple of str
-        Parquet files that are read part by part; empty for a table in memory.
-    values : dict of str to ndarray
-        What is in memory: "scores", and "labels" and "weights" where there are some.
     columns : tuple of str
         Names of those of the predictions; they are read when they are accessed.
+    files : tuple of str
+        Parquet files that are read part by part; empty for a table in memory.
     n_bytes : int
         About what a file would take in memory that is read part by part because it is too large.
     """
@@ -60,9 +58,8 @@ class Table:
     labels: str | None
     weights: str | None
     others: dict[str, tuple[str, ...]]
-    files: tuple[str, ...]
-    values: dict[str, NDArray[Any]]
     columns: tuple[str, ...]
+    files: tuple[str, ...]
     n_bytes: int
 
     def __repr__(self) -> str:
@@ -77,6 +74,11 @@ class Table:
     def _shown(self) -> tuple[str, ...]:
         """What messages call the scores."""
         return (self.path.name,) if self.source.names is None else self.scores
+
+    @property
+    def beside_scores(self) -> tuple[str, ...]:
+        """Names of the columns that are no scores."""
+        return tuple(name for name in self.source.names or () if name not in self.scores)
 
     @property
     def notes(self) -> str:
@@ -103,32 +105,24 @@ class Table:
         floor: float = 0.0,
     ) -> Predictions | PartitionedPredictions:
         """Return the predictions; the arguments are those of :meth:`Predictions.of`."""
-        name = f"{self.path}: scores"
+        name, source = f"{self.path}: scores", self.source
         require_class_order("columns", self._shown, classes, takes_names=True, name=name)
         options: dict[str, Any] = {"priors": priors, "normalize": normalize, "floor": floor}
-        scores = self.values.get("scores")
-        if self.kind in _OF_ONE_COLUMN:
-            n_columns = len(self.scores) if scores is None or scores.ndim < 2 else scores.shape[1]
-            if n_columns > 1:
-                kind = self.kind.removesuffix(" scores").removesuffix("s").replace(" ", "-")
-                raise ArgumentError(
-                    "columns",
-                    f"must be one column, not {n_columns} ({', '.join(self._shown)}); say which "
-                    "with columns=...",
-                    name=f"{self.path}: {kind} scores",
-                )
-        if scores is None:
+        if self.files:
             return self._in_parts(classes, options)
-        labels = self.values.get("labels")
+        scores = source.scores(self.scores)
+        labels = None if self.labels is None else source.values(self.labels)
+        weights = None if self.weights is None else source.values(self.weights)
         try:
             predictions = Predictions.of(
-                self.kind, labels, scores, sample_weight=self.values.get("weights"),
+                self.kind, labels, scores, sample_weight=weights,
                 classes=_like_labels(classes, labels), **options,
             )  # fmt: skip
         except ArgumentError as error:
             raise self._named(error) from None
-        columns = _NamedColumns(self.columns, self.source.ids)
-        return predictions.with_columns(Columns(columns)) if columns else predictions
+        names = source.of_length(self.columns, len(predictions))
+        columns = Columns(_NamedColumns(names, source.ids))
+        return predictions.with_columns(columns) if names else predictions
 
     def _in_parts(
         self, classes: ArrayLike | None, options: dict[str, Any]
@@ -143,29 +137,28 @@ class Table:
 
     def _named(self, error: ArgumentError) -> ArgumentError:
         """Return an error of the values with the file and the names of the columns."""
-        many = len(self._shown) > 1
+        many, argument = len(self._shown) > 1, error.argument
         names = {
             "scores": "scores" if many else self._shown[0],
             "y_true": self.labels,
             "sample_weight": self.weights,
         }
-        name = names.get(error.argument) or error.argument
+        name = names.get(argument) or argument
         problem = error.renamed(name, self._shown if many else ()).problem
-        problem += self.source.line_of(error.index)
-        if error.value == "nan" and error.argument != "y_true":
-            problem += "; an empty cell is nan: write a number there, or remove the row"
-        elif error.argument == "scores" and self.kind == "posteriors":
-            problem += "; other kinds of scores need kind=..., other columns columns=..."
-        if error.argument == "y_true" and error.rule.startswith(_NOT_CLASS_NUMBERS):
-            if error.value == "nan":
-                problem += "; an empty cell is nan: write a label there, or remove the row"
-            else:
-                is_word = error.rule.startswith(_NOT_CLASS_NUMBERS[0])
-                problem += f"; {'labels in words' if is_word else 'other labels'} need classes=..."
-        rule = problem.removeprefix(f"{name} ")
+        problem += "" if error.index is None else self.source.line_of(error.index)
+        remedy = ""
+        if error.value == "nan":
+            what = "label" if argument == "y_true" else "number"
+            remedy = f"an empty cell is nan: write a {what} there, or remove the row"
+        elif argument == "scores" and self.kind == "posteriors":
+            remedy = "other kinds of scores need kind=..., other columns columns=..."
+        elif argument == "y_true" and error.rule.startswith(_NOT_CLASS_NUMBERS):
+            is_word = error.rule.startswith(_NOT_CLASS_NUMBERS[0])
+            remedy = f"{'labels in words' if is_word else 'other labels'} need classes=..."
+        rule = f"{problem}; {remedy}" if remedy else problem
         pass_ = {"nan": "drop"} if error.value == "nan" else {}
-        name = f"{self.path}: {name}"
-        return ArgumentError(error.argument, rule, error.index, pass_=pass_, name=name)
+        rule, name = rule.removeprefix(f"{name} "), f"{self.path}: {name}"
+        return ArgumentError(argument, rule, error.index, pass_=pass_, name=name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,38 +171,136 @@ class OpenTable:
     names : sequence of str or None
         Names of the columns; None where each is a file of its own.
     load : callable
-        Returns the values of a column.
+        Returns a column as it is in the file, an array or a series.
     files : tuple of str
         Parquet files.
     count : callable
         Returns the number of rows of Parquet files.
     texts : frozenset of str
         Names of the columns of Parquet files that hold no numbers.
-    as_written : callable, optional
-        Returns the text of a column of ids, None where it is empty; by default its values, which
-        have a type.
+    lengths : mapping of str to int
+        Numbers of rows of arrays, which may differ.
+    text : TextFile or None
+        The file of columns that are text.
+    unclear : mapping of str to ArgumentError
+        Columns of this file whose numbers are unclear.
+    rows : ndarray or None
+        Rows that are not left out.
+    n_left_out : int
     """
 
     path: Path
     names: Sequence[str] | None
-    load: Callable[[str], NDArray[Any]]
+    load: Callable[[str], Any]
     files: tuple[str, ...] = ()
     count: Callable[[], int] = lambda: 0
     texts: frozenset[str] = frozenset()
-    as_written: Callable[[str], NDArray[Any]] | None = None
+    lengths: Mapping[str, int] = field(default_factory=dict)
     text: TextFile | None = None
+    unclear: Mapping[str, ArgumentError] = field(default_factory=dict)
     rows: NDArray[np.int64] | None = None
     n_left_out: int = 0
+    _values: dict[str, NDArray[Any]] = field(default_factory=dict, init=False)
 
-    def line_of(self, row: int | None) -> str:
+    def __repr__(self) -> str:
+        return f"<OpenTable: {self.path}; {shorten(', '.join(self.names or ['one column']))}>"
+
+    # Columns
+
+    def column(self, name: str) -> Any:
+        """Return a column as it is in the file, an array or a series."""
+        column = self.load(name)
+        return column if self.rows is None else column[self.rows]
+
+    def values(self, name: str) -> NDArray[Any]:
+        """Return a column as an array; text as numbers or booleans, where all words are such."""
+        if name not in self._values:
+            if name in self.unclear:
+                raise self.unclear[name]
+            column = self.column(name)
+            values = as_numbers(self.text, column) if self.text else _as_array(column)
+            self._values[name] = values
+        return self._values[name]
+
+    def ids(self, name: str) -> NDArray[Any]:
+        """Return a column as an array; text as it is written, None where it is empty."""
+        column = self.column(name)
+        return _as_array(as_ids(column) if self.text else column)
+
+    def written(self, name: str, *, as_text: bool) -> Any:
+        """Return a column as it is in the file; numbers in text as such, unless text is written."""
+        column = self.column(name)
+        return as_typed(column) if self.text and not as_text else column
+
+    def scores(self, names: Sequence[str]) -> NDArray[Any]:
+        """Return columns of numbers side by side."""
+        parts = [self._numbers(name) for name in names]
+        if len({part.shape for part in parts}) > 1:
+            shapes = ", ".join(f"{n} {p.shape}" for n, p in zip(names, parts, strict=True))
+            rule = f"must have scores of one length, not {shapes}"
+            raise ArgumentError("columns", rule, name=str(self.path))
+        return parts[0] if len(parts) == 1 else np.column_stack(parts)
+
+    def _numbers(self, name: str) -> NDArray[Any]:
+        """Return a column of numbers; raise if it has no rows or contains text."""
+        values = self.values(name)
+        if values.size == 0:
+            raise ArgumentError("path", "has no rows", name=str(self.path))
+        if values.dtype.kind in "OUS":
+            words = [(row, str(word)) for row, word in enumerate(values) if not is_number(word)]
+            row, word = min(
+                words or [(0, values[0])], key=lambda item: is_number(item[1].replace(",", "."))
+            )
+            where = f"row {row}{self.line_of(row)}"
+            raise self._not_numbers(f"column {name!r} holds {word!r} in {where}", row)
+        return values
+
+    def _not_numbers(self, problem: str, row: int | None = None) -> ArgumentError:
+        """Return the error of a column of text, which names those of numbers."""
+        usual = (*LABELS, *WEIGHTS)
+        names = [n for n in self.names or () if n not in usual and not self._is_text(n)]
+        those = f"; numbers are in {', '.join(names)}" * bool(names)
+        rule = f"must be numbers, but {problem}; name the columns of scores with columns=...{those}"
+        return ArgumentError("columns", rule, row, name=f"{self.path}: scores")
+
+    def _is_text(self, name: str) -> bool:
+        try:
+            return name in self.texts if self.files else self.values(name).dtype.kind in "OUS"
+        except ArgumentError:  # numbers that are too large
+            return True
+
+    def line_of(self, row: int) -> str:
         """Return the line of a text file in which a row is, in brackets."""
-        if self.text is None or row is None:
+        if self.text is None:
             return ""
         in_file = row if self.rows is None else int(self.rows[row])
         return f" (line {self.text.line_of(in_file)})"
 
-    def __repr__(self) -> str:
-        return f"<OpenTable: {self.path}; {shorten(', '.join(self.names or ['one column']))}>"
+    def of_length(self, names: Iterable[str], n_rows: int) -> tuple[str, ...]:
+        """Return the names of columns with so many rows, those left out not counted."""
+        n_rows += self.n_left_out
+        return tuple(name for name in names if self.lengths.get(name, n_rows) == n_rows)
+
+    def _without_nan(self, names: Sequence[str]) -> "OpenTable":
+        """Return the rows in which no column of `names` is nan or empty."""
+        are_nan = [_is_nan(self.values(name)) for name in names]
+        if len({mask.size for mask in are_nan}) > 1:  # which is an error of its own
+            return self
+        rows = np.flatnonzero(~np.logical_or.reduce(are_nan))
+        if not rows.size and are_nan[0].size:
+            raise ArgumentError("path", "must have a row without nan", name=str(self.path))
+        return replace(self, rows=rows, n_left_out=are_nan[0].size - rows.size)
+
+    def _require_ids(self, name: str) -> None:
+        """Raise if a cell of text is empty."""
+        empty = [] if self.text is None else np.flatnonzero(_is_nan(self.ids(name))).tolist()
+        if empty:
+            row = empty[0]
+            rule = f"must be written in every row, but is empty in row {row}{self.line_of(row)}"
+            more = "write a word there, such as none, or remove the row"
+            raise ArgumentError("path", f"{rule}: {more}", row, name=f"{self.path}: {name}")
+
+    # Their choice
 
     def choose(
         self,
@@ -220,14 +311,12 @@ class OpenTable:
         others: Mapping[str, Sequence[str]],
         *,
         in_parts: bool | None = None,
-        keeps_all: bool = False,
         nan: Literal["error", "drop"] = "error",
     ) -> dict[str, Table]:
         """Return tables of the scores of systems by name, which share the other columns.
 
         Labels, weights, columns of scores and `nan` are as `fastpsr.read_table` says. `others` are
-        named by arguments, which errors name; without any, or if it `keeps_all`, the predictions
-        have all columns.
+        named by arguments, which errors name; without any, the predictions have all columns.
         """
         label = self._find("labels", labels, LABELS)
         weight = self._find("weights", weights, WEIGHTS)
@@ -235,62 +324,31 @@ class OpenTable:
             argument: tuple(self._known(argument, name) for name in names)
             for argument, names in others.items()
         }
-        more = {name: None for names in known.values() for name in names}
-        chosen = {
-            name: self._scores(kinds[name], each, label, weight, tuple(more))
-            for name, each in columns.items()
+        ids = tuple(dict.fromkeys(sum(known.values(), ())))
+        scores = {
+            name: self._scores(kinds[name], chosen, label, weight, ids)
+            for name, chosen in columns.items()
         }
-        n_columns = sum(map(len, chosen.values())) + 1 + (weight is not None)
-        n_bytes = 0 if in_parts is not None else self._size(n_columns, {*more})
-        files = self.files if self._are_parts(n_bytes, in_parts) else ()
-        if not files and (len(self.files) > 1 or self.path.is_dir()):
-            rule = "must be one file, not several or a folder"
-            raise ArgumentError("path", rule, name=str(self.path))
+        all_scores = tuple(dict.fromkeys(sum(scores.values(), ())))
+        roles = (*(name for name in (label, weight) if name is not None), *all_scores)
+        files, n_bytes = self._parts(in_parts, len(roles), {*ids})
         source = self
-        if nan == "drop":
-            if files:
+        if files:
+            if nan == "drop":
                 rule = "is for tables in memory, and this one is read part by part"
                 raise ArgumentError("nan", rule, name=f"{self.path}: nan")
-            of_samples = [name for name in (label, weight) if name is not None]
-            source = self._without_nan([*of_samples, *sum(chosen.values(), ())])
-        of_all: dict[str, NDArray[Any]] = {}
-        if not files:
-            named = {"labels": label, "weights": weight}
-            of_all = {what: source.load(name) for what, name in named.items() if name is not None}
-            for name in more:  # an empty cell is an error before anything is computed
-                source.ids(name)
-        roles = {label, weight, *(name for names in chosen.values() for name in names)}
-        further = more if others and not keeps_all else dict.fromkeys(self.names or ())
-        no_roles = tuple(name for name in further if name not in roles)
-        tables = {}
-        for name, each in chosen.items():
-            values = of_all if files else of_all | {"scores": source._load_scores(each)}
-            table = Table(
-                source, kinds[name], each, label, weight, known, files, values,
-                no_roles, n_bytes * bool(files),
-            )  # fmt: skip
-            if files:
-                table.require_labels()
-                self._check_text(each)
-            tables[name] = table
-        return tables
-
-    def _without_nan(self, names: Sequence[str]) -> "OpenTable":
-        """Return the rows in which no column of `names` is nan or empty."""
-        are_nan = [_is_nan(self.load(name)) for name in names]
-        if len({mask.size for mask in are_nan}) > 1:  # which is an error of its own
-            return self
-        rows = np.flatnonzero(~np.logical_or.reduce(are_nan))
-        if not rows.size and are_nan[0].size:
-            raise ArgumentError("path", "must have a row without nan", name=str(self.path))
-        load, as_written = self.load, self.as_written
-        return replace(
-            self,
-            load=lambda name: _without_none(load(name)[rows]),
-            as_written=None if as_written is None else lambda name: as_written(name)[rows],
-            rows=rows,
-            n_left_out=are_nan[0].size - rows.size,
-        )
+            if texts := [name for name in all_scores if name in self.texts]:
+                raise self._not_numbers(f"column {texts[0]!r} is text")
+        else:
+            source = self._without_nan(roles) if nan == "drop" else self
+            for name in ids:  # raises before anything is computed
+                source._require_ids(name)
+        names = ids if others else self.names or ()
+        further = tuple(name for name in names if name not in roles)
+        return {
+            name: Table(source, kinds[name], own, label, weight, known, further, files, n_bytes)
+            for name, own in scores.items()
+        }
 
     def _find(self, argument: str, asked: str | None, usual: tuple[str, ...]) -> str | None:
         """Return the requested column, by default the first one with a usual name."""
@@ -329,99 +387,51 @@ class OpenTable:
             if not names or not all(isinstance(name, str) for name in names):
                 rule = f"must be names of one column or more, not {names!r}"
                 raise ArgumentError("columns", rule)
-            asked = tuple(self._known("columns", name) for name in names)
+            chosen = tuple(self._known("columns", name) for name in names)
             for what, name in (("labels", label), ("weights", weight)):
-                if name in asked:
+                if name in chosen:
                     rule = f"must not be the {what}, column {name!r}: name others with columns=..."
                     raise ArgumentError("columns", rule, name=f"{self.path}: scores")
-            return asked
-        if self.files and kind in _OF_ONE_COLUMN and "llr" in self.names:
-            return ("llr",)
-        if set(SPEAKER_COLUMNS) <= set(self.names):
-            others = (*others, *SPEAKER_COLUMNS, *_ID_COLUMNS)
-        chosen = tuple(name for name in self.names if name not in (label, weight, *others))
-        if not chosen:
-            rule = f"must have a column of scores besides {', '.join(self.names)}"
-            raise ArgumentError("columns", rule, name=str(self.path))
-        if ending_of(self.path) == ".npz" and len(chosen) > 1:
-            rule = f"must name one of the arrays of {self.path}: {', '.join(chosen)}"
-            raise ArgumentError("columns", rule)
+        elif self.files and kind in _OF_ONE_COLUMN and "llr" in self.names:
+            chosen = ("llr",)
+        else:
+            if set(SPEAKER_COLUMNS) <= set(self.names):
+                others = (*others, *SPEAKER_COLUMNS, *_ID_COLUMNS)
+            chosen = tuple(name for name in self.names if name not in (label, weight, *others))
+            if not chosen:
+                rule = f"must have a column of scores besides {', '.join(self.names)}"
+                raise ArgumentError("columns", rule, name=str(self.path))
+            if ending_of(self.path) == ".npz" and len(chosen) > 1:
+                rule = f"must name one of the arrays of {self.path}: {', '.join(chosen)}"
+                raise ArgumentError("columns", rule)
+        if kind in _OF_ONE_COLUMN and len(chosen) > 1:
+            kind_of_one = kind.removesuffix(" scores").removesuffix("s").replace(" ", "-")
+            rule = f"must be one column, not {len(chosen)} ({', '.join(chosen)})"
+            name = f"{self.path}: {kind_of_one} scores"
+            raise ArgumentError("columns", f"{rule}; say which with columns=...", name=name)
         return chosen
 
-    def _size(self, n_numbers: int, ids: AbstractSet[str]) -> int:
-        """Return about the bytes that an evaluation in memory takes; 0 for several files."""
-        if self.files != (str(self.path),):
-            return 0
-        n_texts = len(ids & self.texts)
-        n_bytes = (n_numbers + len(ids) - n_texts) * _WORK_BYTES + n_texts * _TEXT_BYTES
-        return self.count() * n_bytes
+    def _parts(
+        self, in_parts: bool | None, n_numbers: int, ids: set[str]
+    ) -> tuple[tuple[str, ...], int]:
+        """Return the files that are read part by part, by default several, or one too large.
 
-    def _are_parts(self, n_bytes: int, in_parts: bool | None) -> bool:
-        """Whether the table is read part by part, by default where it is large."""
+        The number is about the bytes that an evaluation of that one in memory takes, else 0.
+        """
         if in_parts and not self.files:
             raise ArgumentError("in_parts", f"is for Parquet files, not for {self.path}")
-        if in_parts is not None or not self.files:
-            return bool(in_parts)
-        return self.files != (str(self.path),) or n_bytes > memory_budget()
-
-    def ids(self, name: str) -> NDArray[Any]:
-        """Return a column of ids; raise if a cell of text is empty."""
-        if self.as_written is None:
-            return self.load(name)
-        column = self.as_written(name)
-        rows = [row for row, word in enumerate(column) if word is None]
-        if rows:
-            line = self.line_of(rows[0]).strip(" ()")
-            rule = f"must be written in every row, but is empty in {line}"
-            more = "write a word there, such as none, or remove the row"
-            raise ArgumentError("path", f"{rule}: {more}", rows[0], name=f"{self.path}: {name}")
-        return column
-
-    def _load_scores(self, names: tuple[str, ...]) -> NDArray[Any]:
-        parts = [self._numbers(name) for name in names]
-        if len({part.shape for part in parts}) > 1:
-            shapes = ", ".join(f"{n} {p.shape}" for n, p in zip(names, parts, strict=True))
-            rule = f"must have scores of one length, not {shapes}"
-            raise ArgumentError("columns", rule, name=str(self.path))
-        return parts[0] if len(parts) == 1 else np.column_stack(parts)
-
-    def _numbers(self, name: str) -> NDArray[Any]:
-        """Return a column of numbers; raise if it has no rows or contains text."""
-        column = self.load(name)
-        if column.size == 0:
-            raise ArgumentError("path", "has no rows", name=str(self.path))
-        if column.dtype.kind in "OUS":
-            words = [(row, word) for row, word in enumerate(column) if not is_number(word)]
-            wrong = [
-                (row, word) for row, word in words if not is_number(str(word).replace(",", "."))
-            ]
-            row, word = next(iter([*wrong, *words, (0, column[0])]))
-            where = f"row {row}{self.line_of(row)}"
-            raise self._not_numbers(f"column {name!r} holds {str(word)!r} in {where}", row)
-        return column
-
-    def _check_text(self, names: Sequence[str]) -> None:
-        """Raise if a column of Parquet files is text, before these are read."""
-        for name in names:
-            if name in self.texts:
-                raise self._not_numbers(f"column {name!r} is text")
-
-    def _not_numbers(self, problem: str, row: int | None = None) -> ArgumentError:
-        """Return the error of a column of text, which names those of numbers."""
-        numbers = [
-            name
-            for name in self.names or ()
-            if name not in (*LABELS, *WEIGHTS) and not self._is_text(name)
-        ]
-        those = f"; numbers are in {', '.join(numbers)}" * bool(numbers)
-        rule = f"must be numbers, but {problem}; name the columns of scores with columns=...{those}"
-        return ArgumentError("columns", rule, row, name=f"{self.path}: scores")
-
-    def _is_text(self, name: str) -> bool:
-        try:
-            return name in self.texts if self.files else self.load(name).dtype.kind in "OUS"
-        except ArgumentError:  # numbers that are too large
-            return True
+        n_bytes = 0
+        if in_parts is None and self.files == (str(self.path),):
+            n_texts = len(ids & self.texts)
+            n_numbers += len(ids) - n_texts
+            n_bytes = self.count() * (n_numbers * _WORK_BYTES + n_texts * _TEXT_BYTES)
+            in_parts = n_bytes > memory_budget()
+        if in_parts or in_parts is None:
+            return self.files, n_bytes
+        if len(self.files) > 1 or self.path.is_dir():
+            rule = "must be one file, not several or a folder"
+            raise ArgumentError("path", rule, name=str(self.path))
+        return (), 0
 
 
 class _NamedColumns(Mapping[str, NDArray[Any]]):
@@ -442,17 +452,16 @@ class _NamedColumns(Mapping[str, NDArray[Any]]):
         return len(self._names)
 
 
+def _as_array(column: Any) -> NDArray[Any]:
+    return column if isinstance(column, np.ndarray) else np.asarray(column.to_numpy())
+
+
 def _is_nan(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which rows hold nan, or None."""
-    is_nan: NDArray[np.bool_] = np.not_equal(values, values)
+    is_nan = np.asarray(values != values)
     if values.dtype == object:
-        is_nan = np.array([value is None or value != value for value in values], bool)
-    return np.asarray(is_nan.any(axis=1)) if is_nan.ndim > 1 else is_nan
-
-
-def _without_none(values: NDArray[Any]) -> NDArray[Any]:
-    """Return values, which are none of None, in an array of their type."""
-    return np.array(values.tolist()) if values.dtype == object and values.size else values
+        is_nan = is_nan | np.array([value is None for value in values], bool)
+    return is_nan if is_nan.ndim < 2 else np.asarray(is_nan.any(axis=1))
 
 
 def _like_labels(classes: Any, labels: NDArray[Any] | None) -> Any:
@@ -464,14 +473,3 @@ def _like_labels(classes: Any, labels: NDArray[Any] | None) -> Any:
         values: dict[str, Any] = {"true": True, "false": False}
         return [values.get(word.strip().lower(), word) for word in classes]
     return [float(word) if is_number(word) else word for word in classes]
-
-
-def is_number(word: object) -> bool:
-    """Whether a cell holds a number, or nothing."""
-    if word is None:  # an empty cell
-        return True
-    try:
-        float(str(word))
-    except ValueError:
-        return False
-    return True

@@ -1,6 +1,5 @@
 """Binary files of columns with names: Parquet and npz."""
 
-import zipfile
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.optional import polars
-from fastpsr.tables.binary import open_npz, open_parquet, whole_parquet
+from fastpsr.tables.binary import open_npz, open_parquet, whole_parquet, write_npz
 from fastpsr.tables.sample import Sample
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.formats.format import Format, check_scores, frame_of
@@ -83,11 +82,11 @@ class Npz(_NamedColumns):
         return frame.lazy()
 
     def write(self, path: Path, trials: TrialSet, scores: NDArray[np.float64]) -> None:
-        with zipfile.ZipFile(path, "w") as archive:  # as numpy.savez, whatever the names are
-            for name, column in self.columns(trials, scores).items():
-                array = column.strings().astype(np.str_) if isinstance(column, Coded) else column
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                    np.lib.format.write_array(file, array, allow_pickle=False)
+        columns = self.columns(trials, scores).items()
+        write_npz(
+            path,
+            {n: c.strings().astype(np.str_) if isinstance(c, Coded) else c for n, c in columns},
+        )
 
 
 class _Rows(NamedTuple):
