@@ -125,6 +125,12 @@ def test_points_beside_decimal_commas():
         fp.read_table("t.csv", columns="r", kind="llrs")
 
 
+def test_a_short_row_among_rows_with_marks_of_comments_is_an_error():
+    Path("t.csv").write_text("id,label,q\n#1,1,0.5\n#2,0,0.25\n#3,1\n")
+    with pytest.raises(fp.ArgumentError, match=r"t\.csv:4: there must be 3 columns"):
+        fp.read_table("t.csv", columns="q")
+
+
 def test_empty_cells_of_columns_that_are_not_used():
     Path("t.csv").write_text("label,q,site,\n0,0.25,a,\n1,0.5,,\n")
     data = fp.read_table("t.csv", columns="q")

@@ -67,6 +67,7 @@ def _read(path: Path, sample: Sample, separator: str) -> tuple[TextFile, int]:
         separator,
         has_header=True,
         is_table=True,
+        has_comments=True,
         skips_blanks=0 < n_separators == lines[0].count(f"{separator} "),
     )
     cells = [row.cells for row in below[: max(len(below) - 1, 1)]]  # the last may go on in quotes

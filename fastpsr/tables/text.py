@@ -5,7 +5,7 @@ import gzip
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from io import BytesIO, StringIO
 from itertools import islice
@@ -62,8 +62,9 @@ class TextFile:
     numbers : mapping of str to str
         Columns of numbers, and what messages call these.
     is_table : bool
-        Whether quotes have their meaning whatever the separator, and lines that begin with # are
-        comments if they have another number of columns.
+        Whether quotes have their meaning whatever the separator.
+    has_comments : bool
+        Whether lines that begin with # are comments if they have another number of columns.
     skips_blanks : bool
         Whether blanks after a separator belong to no cell.
     """
@@ -75,6 +76,7 @@ class TextFile:
     has_header: bool = False
     numbers: Mapping[str, str] = field(default_factory=dict)
     is_table: bool = False
+    has_comments: bool = False
     skips_blanks: bool = False
 
     @property
@@ -119,6 +121,8 @@ class TextFile:
         pl = polars()
         nothing = pl.DataFrame(schema=dict.fromkeys(self.columns, pl.String))
         words: DataFrame = pl.concat([nothing, *(self.frame(p, {}) for p in self.pieces())])
+        if self.has_comments and words[self.columns[0]].str.starts_with("#").any():
+            return replace(self, has_comments=False).words()  # all lines with # are rows
         return words.with_columns(pl.all().str.strip_chars(" ")) if self.skips_blanks else words
 
     def places(self, piece: Piece, rows: Sequence[int]) -> list[str]:
@@ -258,7 +262,7 @@ class TextFile:
         line = before + 1
         try:
             for words in rows:
-                is_comment = self.is_table and may_be_comment(words)
+                is_comment = self.has_comments and may_be_comment(words)
                 if words and not (is_comment and len(words) != len(self.columns)):
                     yield line, words
                 line = before + rows.line_num + 1
