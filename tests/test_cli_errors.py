@@ -31,7 +31,6 @@ TABLES = {  # the content of a table, its ending, and words of the message
     "other ending": (b"0 1", ".text", [".npz, .npy, .csv, .tsv or .parquet"]),
     "truncated .npz": (GOOD[:-200], ".npz", ["s.npz", "whole .npz"]),
     "truncated .parquet": (PARQUET[:-50], ".parquet", ["s.parquet", "Parquet"]),
-    "archive as .npy": (GOOD, ".npy", ["s.npy", "archive"]),
     "objects": (npz(score=np.array([None] * 40)), ".npz", ["s.npz"]),
     "labels alone": (packed(np.savez, label=Y), ".npz", ["s.npz", "column of scores"]),
     "no labels": (packed(np.savez, score=Q), ".npz", ["--labels"]),

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
@@ -19,9 +19,6 @@ from fastpsr.cli.options.training import TrainingOptions
 from fastpsr.cli.show import console, warnings_as_lines
 from fastpsr.cli.wording import worded
 from fastpsr.files import LISTED, check_written_ending, is_table
-
-if TYPE_CHECKING:
-    from fastpsr.cli.score_files import LabeledScores, Source
 
 #: Options that are of use with a saved calibrator.
 _WITH_LOAD = {
@@ -89,25 +86,25 @@ def calibrate(
     untrained = conditions.of(calibrator)
     files.check(options.inputs(), of_trials=options.of_trials)
     source = options.source(of_trials=options.of_trials, conditions=columns)
-    training, applied = source.read(options.path), None
+    training = written = source.read(options.path)
+    data = training.predictions
     with worded(predictions="scores"):
-        calibrator.check_classes(training.predictions.n_classes)
+        calibrator.check_classes(data.n_classes)
     if files.apply is not None:  # read it before fitting
         with worded(by=f"{files.apply}: --by"):
-            applied = source.read_others(files.apply, training.predictions)
-    if files.output is not None:
-        source.check_output(applied or training, files.output)
+            written = source.read_unlabeled(files.apply, data)
+    source.check_output(written, files.output)
     with warnings_as_lines(), worded(predictions="scores (--scores-are)"):
-        fitted = untrained.fit(training.predictions, *_by(training))
+        fitted = untrained.fit(*training.arguments)
         if columns:
             console.print(str(fitted), soft_wrap=True)
-        if applied is not None:
-            _transform(files, source, applied, fitted)
+        if files.apply is not None:
+            source.write(written, fitted.transform(*written.arguments), files.output)
         elif files.output is not None:
             crossed = fp.CrossFit(folds=chosen.folds or FOLDS, groups=training.groups)
-            calibrated = pooled = fp.cross_fit(calibrator, training.predictions, crossed)
+            calibrated = pooled = fp.cross_fit(calibrator, data, crossed)
             if training.by is not None:
-                calibrated = fp.cross_fit(untrained, training.predictions, crossed, by=training.by)
+                calibrated = fp.cross_fit(untrained, data, crossed, by=training.by)
                 values = [fp.CrossEntropy()(predictions) for predictions in (pooled, calibrated)]
                 text = "cross-fitted NCE: one calibrator for all {:.4f}, by condition {:.4f}"
                 console.print(text.format(*values))
@@ -129,34 +126,22 @@ def _apply_saved(
         raise ValueError(f"--load leaves nothing to train: {options.file} is one file too many")
     trained = {*given(context)} - _WITH_LOAD
     refuse(context, trained, "has no use with --load: the calibrator is trained")
-    of_trials = options.trials.format.format is not None or not is_table(path)
-    options.check(context, of_trials=of_trials)
-    files.check([], of_trials=of_trials)
     fitted = fp.load_calibrator(load)
     if isinstance(getattr(fitted, "pooled_", fitted), fp.LinearFusion):
         raise ValueError(f"{load} is a fusion of several systems: use fastpsr fuse --load")
+    of_trials = options.trials.format.format is not None or not is_table(path)
+    options.check(context, of_trials=of_trials)
+    files.check([], of_trials=of_trials)
     columns = fitted.columns_ if isinstance(fitted, fp.ByCondition) else ()
     scale = _scale_of(fitted, load, of_trials=of_trials)
     source = options.source(of_trials=of_trials, conditions=columns, scale=scale)
     with worded(by=f"{path}: conditions of {load}", predictions="scores (--scores-are)"):
-        applied = source.read_others(path, None)
-        assert files.output is not None
+        applied = source.read_unlabeled(path)
         source.check_output(applied, files.output)
         if columns:
             console.print(str(fitted), soft_wrap=True)
         with warnings_as_lines():
-            _transform(files, source, applied, fitted)
-
-
-def _by(scores: "LabeledScores") -> tuple[Any, ...]:
-    """Return the columns of conditions as a further argument, if there are any."""
-    return () if scores.by is None else (scores.by,)
-
-
-def _transform(files: _Files, source: "Source", scores: "LabeledScores", fitted: Any) -> None:
-    """Calibrate other scores, and write them."""
-    assert files.output is not None
-    source.write(scores, fitted.transform(scores.predictions, *_by(scores)), files.output)
+            source.write(applied, fitted.transform(*applied.arguments), files.output)
 
 
 def _maps(fitted: Any, scale: str, name: str = "") -> Iterator[str]:

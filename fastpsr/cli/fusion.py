@@ -70,7 +70,8 @@ def apply_fusion(options: FusionOptions, load: Path) -> None:
             TrialReader(options.trials), options, names, scales, conditions, labeled=False
         )
     _print_fusion(fitted)
-    systems_applied.write_fused(options, fitted)
+    fused = fitted.transform(systems_applied.fused, **systems_applied.conditions)
+    systems_applied.write(options.output, fused)
 
 
 def train_fusion(
@@ -109,9 +110,7 @@ def train_fusion(
                 console.print(_FIXED)
         options.drawn.print_caution(intervals, options.trials)
         kinds = ", ".join(dict.fromkeys(scales.values()))
-        write_evaluation(
-            evaluation, kinds, options.tables.files, inputs, fusion=_content_of_all(fitted)
-        )
+        write_evaluation(evaluation, kinds, options.tables.files, inputs, fusion=_content(fitted))
         for path in options.tables.reports:
             write_report(
                 path, evaluation, begin, read=lines, fusion=_of_all(fitted),
@@ -121,12 +120,11 @@ def train_fusion(
                 operating_points=options.metrics.detection or operating_points(2, "likelihoods"),
             )  # fmt: skip
     if others is not None:
-        others.write_fused(options, fitted)
+        others.write(options.output, fitted.transform(others.fused, **others.conditions))
     elif options.output is not None:
-        fused: Any = cross_fit(fusion, training.fused, train, **cases)
-        training.write(
-            options.output, fused, ", cross-fitted" + ", speakers apart" * trials.has_speakers
-        )
+        fused = cross_fit(fusion, training.fused, train, **cases)
+        how = ", cross-fitted" + ", speakers apart" * trials.has_speakers
+        training.write(options.output, fused, how)
     if options.save is not None:
         write_fitted(fitted, options.save, [*scales.values()])
     print_written(options.tables.files)
@@ -156,16 +154,12 @@ class _Systems:
     format: str
     conditions: dict[str, Any]
 
-    def write(self, path: Path, fused: Predictions, how: str = "") -> None:
+    def write(self, path: Path | None, fused: Any, how: str = "") -> None:
         """Write fused scores, and print so."""
+        assert path is not None
         with to_stdout(path) as target:
             write_scores(target, self.first, fused.llrs, format=self.format)
         console.print(f"{path}: {len(fused):,} trials with fused LLRs (natural logarithms){how}")
-
-    def write_fused(self, options: FusionOptions, fitted: Any) -> None:
-        """Fuse the scores, and write them."""
-        assert options.output is not None
-        self.write(options.output, fitted.transform(self.fused, **self.conditions))
 
 
 def _read(
@@ -247,50 +241,43 @@ def _scales(options: FusionOptions, names: Sequence[str]) -> dict[str, Any]:
 # The fusion
 
 
-def _fusions(fitted: Any) -> dict[str, LinearFusion | None]:
-    """Return the fusion of each condition, None where it is that of all, which is the last."""
-    if not isinstance(fitted, ByCondition):
-        return {"": fitted}
-    return {**dict(zip(fitted.groups_, fitted.own_, strict=True)), "all": fitted.pooled_}
-
-
 def _of_all(fitted: Any) -> Any:
-    return [*_fusions(fitted).values()][-1]
+    """Return the fusion that does not depend on conditions."""
+    return fitted.pooled_ if isinstance(fitted, ByCondition) else fitted
 
 
 def _print_fusion(fitted: LinearFusion | ByCondition) -> None:
     """Print the weight of each column, and the bias; of a fusion by condition also the others."""
+    content = _content(fitted)
+    fusions = {"": content}
     with off_the_bar():
         if isinstance(fitted, ByCondition):
             console.print(str(fitted), soft_wrap=True)
-        for name, fusion in _fusions(fitted).items():
-            if fusion is None:
+            fusions = {**content["conditions"], "all": content}
+        for name, fusion in fusions.items():
+            if fusion is None:  # that of all
                 continue
-            content = _content(fusion)
-            weights = content["weights"] | {"bias": content["bias"]}
+            weights = fusion["weights"] | {"bias": fusion["bias"]}
             width = max(map(len, weights))
             console.print(
-                f"fusion{' of ' * bool(name)}{name} at a prior of {fusion.prior:g}, in natural "
-                f"logarithms: rank {fusion.rank_} of {len(fusion.columns_)} columns",
+                f"fusion{' of ' * bool(name)}{name} at a prior of {fusion['prior']:g}, in natural "
+                f"logarithms: rank {fusion['rank']} of {len(fusion['weights'])} columns",
                 soft_wrap=True,
             )
             for column, value in weights.items():
                 console.print(f"  {column:<{width}}  {value:>11.5g}")
 
 
-def _content_of_all(fitted: LinearFusion | ByCondition) -> dict[str, Any]:
+def _content(fitted: LinearFusion | ByCondition) -> dict[str, Any]:
     """Return a fusion as it is written to files, with its conditions if there are any."""
-    content = _content(_of_all(fitted))
-    if isinstance(fitted, ByCondition):
-        fusions = [*_fusions(fitted).items()][:-1]
-        content["conditions"] = {name: fusion and _content(fusion) for name, fusion in fusions}
-    return content
-
-
-def _content(fitted: LinearFusion) -> dict[str, Any]:
-    return {
-        "prior": fitted.prior,
-        "weights": dict(zip(fitted.columns_, fitted.weights_.tolist(), strict=True)),
-        "bias": float(fitted.bias_[1] - fitted.bias_[0]),
-        "rank": fitted.rank_,
+    fusion = _of_all(fitted)
+    content = {
+        "prior": fusion.prior,
+        "weights": dict(zip(fusion.columns_, fusion.weights_.tolist(), strict=True)),
+        "bias": float(fusion.bias_[1] - fusion.bias_[0]),
+        "rank": fusion.rank_,
     }
+    if isinstance(fitted, ByCondition):
+        own = zip(fitted.groups_, fitted.own_, strict=True)
+        content["conditions"] = {name: each and _content(each) for name, each in own}
+    return content

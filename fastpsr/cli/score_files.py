@@ -62,6 +62,11 @@ class LabeledScores:
     trials: "TrialSet | None" = None
     unweighted: Predictions | None = None
 
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """The predictions, and their columns of conditions if there are any."""
+        return (self.predictions,) if self.by is None else (self.predictions, self.by)
+
 
 @dataclass(frozen=True, eq=False)
 class TableReader:
@@ -102,14 +107,10 @@ class TableReader:
         ids = tuple(names_of_ids(drawn).values())
         kinds: Any = {name: KINDS_OF_SCALES.get(scales[name], scales[name]) for name in columns}
         tables = opened.choose(
-            kinds,
-            columns,
-            self.tables.labels,
-            self.tables.weights,
-            {"ids": ids, "by": self.conditions},
-            in_parts=in_parts,
+            kinds, columns, self.tables.labels, self.tables.weights,
+            {"ids": ids, "by": self.conditions}, in_parts=in_parts,
             nan="drop" if self.drops_nan else "error",
-        )
+        )  # fmt: skip
         of_scores: Any = {"classes": self.tables.classes, "normalize": self.normalize}
         systems = {}
         for name, table in tables.items():
@@ -176,11 +177,11 @@ class Source:
 
         What the scores look like is printed where that is not what they are taken for.
         """
-        scores = self._read(path, labeled=True, in_parts=in_parts, says_kind=says_kind)
+        scores = self._read(path, in_parts, says_kind=says_kind)
         print_suspicions(path, scores.predictions)
         return scores
 
-    def read_others(self, path: Path, training: Predictions | None) -> LabeledScores:
+    def read_unlabeled(self, path: Path, training: Predictions | None = None) -> LabeledScores:
         """Read scores that need no labels."""
         prior = None
         if self.of_trials and self.scale == "posteriors":
@@ -195,41 +196,37 @@ class Source:
     def _read(
         self,
         path: Path,
-        *,
-        labeled: bool,
-        prior: float | None = None,
         in_parts: bool | None = False,
+        *,
+        labeled: bool = True,
+        prior: float | None = None,
         says_kind: bool = True,
     ) -> LabeledScores:
         options = self.options
         if self.of_trials:
             from fastpsr.cli.trial_files import TrialReader
 
-            of_trials = TrialReader(options.trials, has_scores=options.scores is not None)
-            trials = of_trials.read(path) if labeled else of_trials.read_unlabeled(path)
+            reader = TrialReader(options.trials, has_scores=options.scores is not None)
+            trials = reader.read(path) if labeled else reader.read_unlabeled(path)
             if says_kind:
                 console.print(f"scores taken as {self.scale}")
             return scores_of(trials, path, self.scale, self.drawn, self.conditions, prior)
-        reader = TableReader(
-            options.tables,
-            options.trials.normalize,
-            self.drawn,
-            self.conditions,
+        tables = TableReader(
+            options.tables, options.trials.normalize, self.drawn, self.conditions,
             drops_nan="nan" in options.trials.allow,
-        )
-        systems = reader.read(
+        )  # fmt: skip
+        return tables.read(
             path, {"": self.scale}, {"": options.columns}, labeled=labeled, in_parts=in_parts,
             prefix=f"{path}: ",
-        )  # fmt: skip
-        return systems[""]
+        )[""]  # fmt: skip
 
-    def check_output(self, scores: LabeledScores, path: Path) -> None:
+    def check_output(self, scores: LabeledScores, path: Path | None) -> None:
         """Raise if calibrated scores cannot be written: in another format, or beside a namesake."""
         if scores.trials is not None:
             from fastpsr.cli.trial_files import format_of
 
             format_of(self.options.trials, scores.trials, path)
-        if scores.table is None:
+        if scores.table is None or path is None:
             return
         name, n_classes = _name_of(scores.predictions), scores.predictions.n_classes
         names = {name, *(f"{name}_{k}" for k in range(n_classes) if n_classes > 2)}
@@ -240,8 +237,9 @@ class Source:
                     "as calibrated scores are: rename it"
                 )
 
-    def write(self, scores: LabeledScores, calibrated: Predictions, path: Path) -> None:
+    def write(self, scores: LabeledScores, calibrated: Predictions, path: Path | None) -> None:
         """Write calibrated scores, for trials in the format that was read, and print so."""
+        assert path is not None
         with to_stdout(path) as target:
             if scores.table is not None:
                 content = _write_table(scores.table, calibrated, target)

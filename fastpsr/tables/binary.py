@@ -28,49 +28,47 @@ def wrong(path: object, rule: str) -> ArgumentError:
 
 def load_npy(path: Path) -> NDArray[Any]:
     """Return the array of a .npy file."""
-    array: NDArray[Any] = _loaded(path, ".npy", "it", np.asarray, is_archive=False)
+    with _whole(path, ".npy", "it"):
+        array = np.load(path, allow_pickle=False)
+    if not isinstance(array, np.ndarray):
+        raise wrong(path, "holds an archive: its name must end in .npz")
     return array
 
 
-def open_npz(path: Path) -> tuple[list[str], Callable[[str], NDArray[Any]]]:
-    """Return the names of the arrays of a .npz file, and a function that loads one of them."""
-    names: list[str] = _loaded(path, ".npz", "it", lambda archive: archive.files)
+def open_npz(path: Path) -> tuple[dict[str, int], Callable[[str], NDArray[Any]]]:
+    """Return the number of rows of each array of a .npz file, and a function that loads one.
+
+    Single numbers have -1 rows.
+    """
+
+    def load(name: str) -> NDArray[Any]:
+        with _whole(path, ".npz", name), np.load(path, allow_pickle=False) as archive:
+            array: NDArray[Any] = archive[name]
+        return array
+
+    readers = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
+    with _whole(path, ".npz", "it"), zipfile.ZipFile(path) as archive:
+        names = [member.removesuffix(".npy") for member in archive.namelist()]
+        n_rows = {}
+        for name in names:
+            with archive.open(f"{name}.npy") as file:
+                shape, *_ = readers[np.lib.format.read_magic(file)[0]](file)
+                n_rows[name] = (*shape, -1)[0]
     check_column_names(path, names)
-    return names, lambda name: _loaded(path, ".npz", name, lambda archive: archive[name])
+    return n_rows, load
 
 
-def lengths_of(path: Path) -> dict[str, int]:
-    """Return the number of rows of each array of a .npz file, -1 of a single number."""
-    lengths = {}
-    with zipfile.ZipFile(path) as archive:
-        for member in archive.namelist():
-            with archive.open(member) as file:
-                is_first = np.lib.format.read_magic(file) == (1, 0)
-                read = (
-                    np.lib.format.read_array_header_1_0
-                    if is_first
-                    else np.lib.format.read_array_header_2_0
-                )
-                lengths[member.removesuffix(".npy")] = (*read(file)[0], -1)[0]
-    return lengths
-
-
-def _loaded(
-    path: Path, ending: str, what: str, read: Callable[[Any], Any], *, is_archive: bool = True
-) -> Any:
+@contextmanager
+def _whole(path: Path, ending: str, what: str) -> Iterator[None]:
+    """Raise that a file of arrays is damaged without NumPy's advice on its own arguments."""
     try:
-        with open(path, "rb") as file:
-            content = np.load(file, allow_pickle=False)
-            if isinstance(content, np.ndarray) != is_archive:
-                return read(content)
-    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error):  # which name NumPy's arguments
+        yield
+    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error):
         raise wrong(
             path,
-            f"must be a whole {ending} file of numbers or text: {what} is cut short, damaged or "
-            "holds a pickle",
+            f"must be a whole {ending} file of numbers or text: {what} is cut short, damaged "
+            "or holds a pickle",
         ) from None
-    other, its_ending = ("a single array", ".npy") if is_archive else ("an archive", ".npz")
-    raise wrong(path, f"holds {other}: its name must end in {its_ending}")
 
 
 def write_npz(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:

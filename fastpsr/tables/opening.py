@@ -9,7 +9,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.files import LISTED, TEXT, ending_of, is_table
 from fastpsr.frames import check_column_names
 from fastpsr.optional import polars
-from fastpsr.tables.binary import lengths_of, load_npy, open_npz, open_parquet, parquet_files, wrong
+from fastpsr.tables.binary import load_npy, open_npz, open_parquet, parquet_files, wrong
 from fastpsr.tables.dialect import SEPARATORS, detect
 from fastpsr.tables.sample import look
 from fastpsr.tables.table import OpenTable
@@ -36,7 +36,8 @@ def open_table(path: Path, separator: str | None = None) -> OpenTable:
     if ending == ".npy":  # labels and weights are in files of their own
         return OpenTable(path, None, lambda name: load_npy(Path(name)))
     if ending == ".npz":
-        return OpenTable(path, *open_npz(path), lengths=lengths_of(path))
+        n_rows, load = open_npz(path)
+        return OpenTable(path, [*n_rows], load, n_rows=n_rows)
     try:
         return _open_text(path, separator)
     except ArgumentError:

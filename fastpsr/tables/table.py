@@ -13,7 +13,7 @@ from fastpsr.data.budget import memory_budget
 from fastpsr.data.columns import Columns
 from fastpsr.data.parquet import ParquetFiles
 from fastpsr.data.tables import ColumnRoles
-from fastpsr.errors import ArgumentError, counted, shorten
+from fastpsr.errors import ArgumentError, counted
 from fastpsr.files import ending_of
 from fastpsr.frames import require_class_order
 from fastpsr.ids import SPEAKER_COLUMNS
@@ -28,6 +28,8 @@ _ID_COLUMNS = ("enroll", "test")
 _OF_ONE_COLUMN = ("llrs", "log10 llrs", "raw scores")
 _TEXT_BYTES = 100  # per id that is text: a string, and its number
 _NOT_CLASS_NUMBERS = ("must be an array of integers", "must be integers")
+Names = str | Sequence[str] | None
+Roles = Mapping[str, str | None]  # columns by what they are
 _WORK_BYTES = 32  # approximate memory of an evaluation in memory, per number that is read
 
 
@@ -61,9 +63,6 @@ class Table:
     columns: tuple[str, ...]
     files: tuple[str, ...]
     n_bytes: int
-
-    def __repr__(self) -> str:
-        return f"<Table: {self.path}, {self.kind}; {self.notes}>"
 
     @property
     def path(self) -> Path:
@@ -178,7 +177,7 @@ class OpenTable:
         Returns the number of rows of Parquet files.
     texts : frozenset of str
         Names of the columns of Parquet files that hold no numbers.
-    lengths : mapping of str to int
+    n_rows : mapping of str to int
         Numbers of rows of arrays, which may differ.
     text : TextFile or None
         The file of columns that are text.
@@ -195,15 +194,12 @@ class OpenTable:
     files: tuple[str, ...] = ()
     count: Callable[[], int] = lambda: 0
     texts: frozenset[str] = frozenset()
-    lengths: Mapping[str, int] = field(default_factory=dict)
+    n_rows: Mapping[str, int] = field(default_factory=dict)
     text: TextFile | None = None
     unclear: Mapping[str, ArgumentError] = field(default_factory=dict)
     rows: NDArray[np.int64] | None = None
     n_left_out: int = 0
     _values: dict[str, NDArray[Any]] = field(default_factory=dict, init=False)
-
-    def __repr__(self) -> str:
-        return f"<OpenTable: {self.path}; {shorten(', '.join(self.names or ['one column']))}>"
 
     # Columns
 
@@ -276,10 +272,10 @@ class OpenTable:
         in_file = row if self.rows is None else int(self.rows[row])
         return f" (line {self.text.line_of(in_file)})"
 
-    def of_length(self, names: Iterable[str], n_rows: int) -> tuple[str, ...]:
+    def of_length(self, names: Iterable[str], n: int) -> list[str]:
         """Return the names of columns with so many rows, those left out not counted."""
-        n_rows += self.n_left_out
-        return tuple(name for name in names if self.lengths.get(name, n_rows) == n_rows)
+        n += self.n_left_out
+        return [name for name in names if self.n_rows.get(name, n) == n]
 
     def _without_nan(self, names: Sequence[str]) -> "OpenTable":
         """Return the rows in which no column of `names` is nan or empty."""
@@ -305,7 +301,7 @@ class OpenTable:
     def choose(
         self,
         kinds: Mapping[str, ScoreKind],
-        columns: Mapping[str, str | Sequence[str] | None],
+        columns: Mapping[str, Names],
         labels: str | None,
         weights: str | None,
         others: Mapping[str, Sequence[str]],
@@ -325,12 +321,13 @@ class OpenTable:
             for argument, names in others.items()
         }
         ids = tuple(dict.fromkeys(sum(known.values(), ())))
+        of_samples = {"labels": label, "weights": weight}
         scores = {
-            name: self._scores(kinds[name], chosen, label, weight, ids)
+            name: self._scores(kinds[name], chosen, of_samples, ids)
             for name, chosen in columns.items()
         }
         all_scores = tuple(dict.fromkeys(sum(scores.values(), ())))
-        roles = (*(name for name in (label, weight) if name is not None), *all_scores)
+        roles = [*all_scores, *(name for name in of_samples.values() if name is not None)]
         files, n_bytes = self._parts(in_parts, len(roles), {*ids})
         source = self
         if files:
@@ -366,12 +363,7 @@ class OpenTable:
         return name.strip()
 
     def _scores(
-        self,
-        kind: ScoreKind,
-        columns: str | Sequence[str] | None,
-        label: str | None,
-        weight: str | None,
-        others: tuple[str, ...],
+        self, kind: ScoreKind, columns: Names, of_samples: Roles, ids: Sequence[str]
     ) -> tuple[str, ...]:
         """Return the columns of scores: the requested ones, or all that are nothing else.
 
@@ -388,7 +380,7 @@ class OpenTable:
                 rule = f"must be names of one column or more, not {names!r}"
                 raise ArgumentError("columns", rule)
             chosen = tuple(self._known("columns", name) for name in names)
-            for what, name in (("labels", label), ("weights", weight)):
+            for what, name in of_samples.items():
                 if name in chosen:
                     rule = f"must not be the {what}, column {name!r}: name others with columns=..."
                     raise ArgumentError("columns", rule, name=f"{self.path}: scores")
@@ -396,8 +388,9 @@ class OpenTable:
             chosen = ("llr",)
         else:
             if set(SPEAKER_COLUMNS) <= set(self.names):
-                others = (*others, *SPEAKER_COLUMNS, *_ID_COLUMNS)
-            chosen = tuple(name for name in self.names if name not in (label, weight, *others))
+                ids = (*ids, *SPEAKER_COLUMNS, *_ID_COLUMNS)
+            others = {*of_samples.values(), *ids}
+            chosen = tuple(name for name in self.names if name not in others)
             if not chosen:
                 rule = f"must have a column of scores besides {', '.join(self.names)}"
                 raise ArgumentError("columns", rule, name=str(self.path))
