@@ -1,6 +1,6 @@
 """Tables: which of their columns are what, and the predictions of these."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -120,7 +120,7 @@ class Table:
         except ArgumentError as error:
             raise self._named(error) from None
         names = source.of_length(self.columns, len(predictions))
-        columns = Columns(_NamedColumns(names, source.ids))
+        columns = Columns({name: _Ids(source.ids, name) for name in names})
         return predictions.with_columns(columns) if names else predictions
 
     def _in_parts(
@@ -244,9 +244,8 @@ class OpenTable:
             raise ArgumentError("path", "has no rows", name=str(self.path))
         if values.dtype.kind in "OUS":
             words = [(row, str(word)) for row, word in enumerate(values) if not is_number(word)]
-            row, word = min(
-                words or [(0, values[0])], key=lambda item: is_number(item[1].replace(",", "."))
-            )
+            words = words or [(0, str(values[0]))]
+            row, word = min(words, key=lambda item: is_number(item[1].replace(",", ".")))
             where = f"row {row}{self.line_of(row)}"
             raise self._not_numbers(f"column {name!r} holds {word!r} in {where}", row)
         return values
@@ -427,22 +426,14 @@ class OpenTable:
         return (), 0
 
 
-class _NamedColumns(Mapping[str, NDArray[Any]]):
-    """Columns of a table, which are read when they are accessed."""
+class _Ids:
+    """A column of ids, which is read when it is used."""
 
-    def __init__(self, names: Sequence[str], load: Callable[[str], NDArray[Any]]) -> None:
-        self._names, self._load = names, load
+    def __init__(self, load: Callable[[str], NDArray[Any]], name: str) -> None:
+        self._load, self._name = load, name
 
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        if name not in self._names:
-            raise KeyError(name)
-        return self._load(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return self._load(self._name)
 
 
 def _as_array(column: Any) -> NDArray[Any]:

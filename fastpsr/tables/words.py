@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 #: Numbers that stay what they are without their text; 007 and +5 do not.
 _PLAIN = r"^(-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?|nan|-?inf)$"
-_MAY_BE_THOUSANDS = r"^[-+]?[1-9]\d{0,2}[.,]\d{3}$"
+_FEW = 100  # words, which mostly decide whether a column is text
+_MAY_BE_THOUSANDS = r"^\s*[-+]?[1-9]\d{0,2}[.,]\d{3}\s*$"
 
 
 def as_numbers(file: TextFile, words: "Series") -> NDArray[Any]:
@@ -78,16 +79,15 @@ def decimal_points(path: Path, frame: "DataFrame") -> "tuple[DataFrame, dict[str
     first: dict[str, dict[str, int]] = {",": {}, ".": {}}  # row with a mark, by column of numbers
     decimals = set()  # columns with a number that has no thousands
     for words in frame:
-        stripped = words.str.strip_chars()
-        numbers = stripped.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
-        if numbers.null_count() > words.null_count():
+        has_marks = words.str.contains("[.,]")
+        if not (has_marks.any() and _are_numbers(words.head(_FEW)) and _are_numbers(words)):
             continue
         for mark, rows in first.items():
-            has_mark = stripped.str.contains(mark, literal=True)
+            has_mark = words.str.contains(mark, literal=True)
             if has_mark.any():
                 rows[words.name] = int(has_mark.arg_max() or 0)
-            if (has_mark & ~stripped.str.contains(_MAY_BE_THOUSANDS)).any():
-                decimals.add(words.name)
+        if (has_marks & ~words.str.contains(_MAY_BE_THOUSANDS)).any():
+            decimals.add(words.name)
     errors: dict[str, ArgumentError] = {}
     for mark, rows in first.items():
         others = first["." if mark == "," else ","]
@@ -103,6 +103,13 @@ def decimal_points(path: Path, frame: "DataFrame") -> "tuple[DataFrame, dict[str
     if not first["."]:
         frame = frame.with_columns(pl.col(first[","].keys()).str.replace(",", ".", literal=True))
     return frame, errors
+
+
+def _are_numbers(words: "Series") -> bool:
+    """Whether all cells are numbers with decimal points or commas, or empty."""
+    points = words.str.strip_chars().str.replace(",", ".", literal=True)
+    numbers = points.cast(polars().Float64, strict=False)
+    return bool(numbers.null_count() == words.null_count())
 
 
 def is_number(word: object) -> bool:
