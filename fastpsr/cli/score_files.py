@@ -146,17 +146,15 @@ def scores_of(
 
     trials.check_columns("by", conditions)
     kind: Any = scale
-    unweighted = None
-    if weights is not None:
-        unweighted = predictions_of(trials, name, kind, prior=prior)
+    predictions = partial(predictions_of, trials, name, kind, prior=prior)
     return LabeledScores(
-        predictions_of(trials, name, kind, prior=prior, weights=weights),
+        predictions(weights=weights),
         raw=lambda: trials.predictions("raw", weights=weights),
         resampling=units_of(trials, None if drawn is None else drawn.resample),
         groups=SPEAKER_COLUMNS if trials.has_speakers else None,
         by=[*conditions] or None,
         trials=trials,
-        unweighted=unweighted,
+        unweighted=None if weights is None else predictions(),
     )
 
 
@@ -230,12 +228,11 @@ class Source:
             return
         name, n_classes = _name_of(scores.predictions), scores.predictions.n_classes
         names = {name, *(f"{name}_{k}" for k in range(n_classes) if n_classes > 2)}
-        for column in scores.table.beside_scores:
-            if column in names:
-                raise ValueError(
-                    f"{scores.table.path}: a column beside the scores must not be named {column}, "
-                    "as calibrated scores are: rename it"
-                )
+        for column in names.intersection(scores.table.source.names or ()) - {*scores.table.scores}:
+            raise ValueError(
+                f"{scores.table.path}: a column beside the scores must not be named {column}, "
+                "as calibrated scores are: rename it"
+            )
 
     def write(self, scores: LabeledScores, calibrated: Predictions, path: Path | None) -> None:
         """Write calibrated scores, for trials in the format that was read, and print so."""

@@ -75,11 +75,6 @@ class Table:
         return (self.path.name,) if self.source.names is None else self.scores
 
     @property
-    def beside_scores(self) -> tuple[str, ...]:
-        """Names of the columns that are no scores."""
-        return tuple(name for name in self.source.names or () if name not in self.scores)
-
-    @property
     def notes(self) -> str:
         """The interpretation of the columns, as text."""
         of_samples = f"labels: {self.labels or 'none'}; weights: {self.weights or 'none'}"
