@@ -268,10 +268,14 @@ def test_other_columns_come_out_as_they_went_in(source, ending):
         columns = read("o.npz")
         assert columns["note"].tolist() == frame["note"].fill_null("").to_list()
         np.testing.assert_array_equal(columns["file"], frame["file"].to_numpy())
-    elif ending == "csv":
-        assert polars.read_csv("o.csv", schema_overrides={"id": polars.String}).equals(expected)
-    else:
-        assert polars.read_parquet("o.parquet").equals(expected)
+        return
+    types = {"id": polars.String}
+    back = (
+        polars.read_csv("o.csv", schema_overrides=types)
+        if ending == "csv"
+        else polars.read_parquet("o.parquet")
+    )
+    assert back.equals(expected)
 
 
 def test_arrays_of_another_length_are_no_columns():
@@ -288,15 +292,6 @@ def test_other_columns_have_other_names_than_calibrated_scores(n_classes, name):
     y, z, _ = data(n_classes)
     write("t.csv", y_true=y, z=z, **{name: y})
     columns = ",".join(f"z_{k}" for k in range(n_classes))
-    run = [
-        "calibrate",
-        "t.csv",
-        "--columns",
-        columns,
-        "--scores-are",
-        "logits",
-        "--output",
-        "o.npz",
-    ]
+    run = ["calibrate", "t.csv", "--columns", columns, *OF_SCORES[2:], "--output", "o.npz"]
     files = {"t.csv": Path("t.csv").read_bytes()}
     check_refusal(files, run, [f"t.csv: a column beside the scores must not be named {name}, as"])

@@ -186,24 +186,11 @@ def test_labels_in_words_and_posteriors_that_are_normalized():
         assert written_values("t.json")["NCE"] == pytest.approx(expected)
     with pytest.raises(fp.ArgumentError, match="labels in words need classes="):
         fp.read_table("s.csv", normalize=True)
-    for arguments, message in (
-        (["--allow", "unnormalized"], "labels in words need --classes"),
-        (
-            ["--allow", "unnormalized", "--classes", "no,yes"],
-            "--classes must list 3 different labels",
-        ),
-        (["--allow", "unnormalized", "--classes", "no,yes,never"], "label must be one of classes"),
-        (
-            ["--scores-are", "logits", "--allow", "unnormalized"],
-            "--allow unnormalized is for posteriors",
-        ),
-    ):
-        assert message in fastpsr("evaluate", "s.csv", *arguments).err
-    for option in ({"normalize": True}, {"floor": 0.1}):
-        for path in ("s.csv", "parts"):
-            with pytest.raises(fp.ArgumentError) as caught:
-                fp.read_table(path, kind="llrs", columns="q0", classes=["no", "yes"], **option)
-            assert caught.value.argument in option
+    message = fastpsr("evaluate", "s.csv", "--allow", "unnormalized").err
+    assert "labels in words need --classes" in message
+    with pytest.raises(fp.ArgumentError) as caught:
+        fp.read_table("parts", kind="llrs", columns="q0", classes=["no", "yes"], normalize=True)
+    assert caught.value.argument == "normalize"
 
 
 @pytest.mark.parametrize("labels", [(".5", "1.5"), ("False", "True"), ("1", "2")])
@@ -251,7 +238,6 @@ INVALID_CSV = {
     "two separators": (b"y;q,r\nno;0,1\nyes;0,2\n", "path", None, "(y | q,r): pass sep=..."),
     "two decimal marks": (b"label;q;r\n0;1,234;0.5\n1;2,345;0.2\n", "path", 0, "number is 0.5"),
     "mixed decimal marks": (b"label;q\n0;0,5\n1;0.2\n", "path", 0, "q[0] is 0,5, and another"),
-    "ragged": (b"label;q\n0;0,1\n1;0,2;3\n", "path", None, "t.csv:3: there must be 2"),
     "no decimal": (b"label;q\n0;0,1\n1;x\n", "columns", 1, "'x' in row 1 (line 3)"),
     "Latin 1": (b"label,q,n\n0,0.1,a\n1,0.2,\xe9\n", "path", None, "t.csv:3: the text must be"),
     "label in words": (b"label,q\n0,0.1\n1,0.2\nx,0.2\n", "y_true", 2, "'x' (line 4)"),
@@ -365,15 +351,12 @@ def test_nan_that_cannot_be_dropped():
 
 @pytest.mark.parametrize(
     ("scale", "kind", "ending"),
-    [("posteriors", "posteriors", "npz"), ("posteriors", "posteriors", "csv"),
-     ("log-posteriors", "log-posteriors", "parquet"), ("logits", "logits", "pq"),
-     ("log-likelihoods", "log-likelihoods", "csv"), ("llr", "llrs", "parquet"),
-     ("log10-llr", "log10 llrs", "npz"), ("raw", "raw scores", "csv"),
-     ("raw", "raw scores", "pq")],
+    [("posteriors", "posteriors", "csv"), ("log-posteriors", "log-posteriors", "parquet"),
+     ("log10-llr", "log10 llrs", "npz"), ("raw", "raw scores", "pq")],
 )  # fmt: skip
 def test_commands_read_the_same(scale, kind, ending):
     scores = 1.0 / (1.0 + np.exp(-LLR)) if kind == "posteriors" else LLR
-    if kind in ("log-posteriors", "log-likelihoods"):
+    if kind == "log-posteriors":
         scores = np.log(np.column_stack([1.0 - ROWS[:, 0], ROWS[:, 0]]))
     path = written(ending, label=Y, weight=W, s=scores)
     metrics = ["EER", "AUC"] if kind == "raw scores" else ["EER", "NCE"]
