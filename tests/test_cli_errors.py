@@ -28,11 +28,9 @@ PARQUET = packed(lambda file: polars.DataFrame({"label": Y, "score": Q}).write_p
 TABLES = {  # the content of a table, its ending, and words of the message
     "no file": (None, ".csv", ["No such file", "s.csv"]),
     "folder": (FOLDER, ".npy", ["s.npy"]),
-    "other ending": (b"0 1", ".text", [".npz, .npy, .csv, .tsv or .parquet"]),
     "truncated .npz": (GOOD[:-200], ".npz", ["s.npz", "whole .npz"]),
     "truncated .parquet": (PARQUET[:-50], ".parquet", ["s.parquet", "Parquet"]),
     "objects": (npz(score=np.array([None] * 40)), ".npz", ["s.npz"]),
-    "labels alone": (packed(np.savez, label=Y), ".npz", ["s.npz", "column of scores"]),
     "no labels": (packed(np.savez, score=Q), ".npz", ["--labels"]),
     "several arrays": (npz(other=Q), ".npz", ["--columns", "score, other"]),
     "two separators": (b"y;q,r\nno;0,1\nyes;0,2\n", ".csv", ["pass sep=; as its first line"]),
