@@ -24,6 +24,7 @@ from fastpsr.files import check_written_ending, ending_of, whole_file
 from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.tables import Table, open_table
 from fastpsr.tables.binary import write_npz
+from fastpsr.tables.words import as_array
 
 if TYPE_CHECKING:  # which loads trials
     from polars import Series
@@ -295,7 +296,7 @@ def write_columns(path: Path, columns: Mapping[str, Any]) -> None:
     with whole_file(path) as part:
         try:
             if ending == ".npz":
-                write_npz(part, {name: _as_array(column) for name, column in columns.items()})
+                write_npz(part, {name: _for_archive(column) for name, column in columns.items()})
                 return
             frame = pl.DataFrame([s for name, c in columns.items() for s in _series(name, c)])
             frame.write_csv(part) if ending == ".csv" else frame.write_parquet(part)
@@ -303,18 +304,16 @@ def write_columns(path: Path, columns: Mapping[str, Any]) -> None:
             raise ValueError(f"{path} cannot be written: {error}") from None
 
 
-def _as_array(column: Any) -> NDArray[Any]:
+def _for_archive(column: Any) -> NDArray[Any]:
     """Return a column as an array, text as NumPy's strings."""
-    array = np.asarray(column)
-    if array.dtype != object:
-        return array
-    return np.asarray(column.cast(str).fill_null("").to_list(), np.str_)
+    array = as_array(column)
+    return array if array.dtype != object else column.cast(str).fill_null("").to_numpy().astype(str)
 
 
 def _series(name: str, column: Any) -> "list[Series]":
     """Return a column as a series, an array (N, K) as K of them."""
     import polars as pl
 
-    if np.ndim(column) < 2:
-        return [pl.Series(name, column)]
-    return [pl.Series(f"{name}_{k}", column[:, k]) for k in range(column.shape[1])]
+    if isinstance(column, np.ndarray) and column.ndim > 1:
+        return [pl.Series(f"{name}_{k}", column[:, k]) for k in range(column.shape[1])]
+    return [pl.Series(name, column)]

@@ -50,16 +50,14 @@ def open_table(path: Path, separator: str | None = None) -> OpenTable:
 def _open_parquet(path: Path, files: list[str]) -> OpenTable:
     pl = polars()
     rows, schema = open_parquet(path, files)
-    wide = [name for name, kind in schema.items() if kind == pl.Int128]  # which NumPy lacks
-    rows = rows.cast(dict.fromkeys(wide, pl.String))
-    texts = (pl.String, pl.Categorical, pl.Enum)
+    texts = (pl.String, pl.Categorical, pl.Enum, pl.Int128)  # NumPy lacks the last
     return OpenTable(
         path,
         list(schema),
         lambda name: rows.select(name).collect()[name],
         files=tuple(files),
         count=lambda: int(rows.select(pl.len()).collect().item()),
-        texts=frozenset(n for n, kind in schema.items() if n in wide or isinstance(kind, texts)),
+        texts=frozenset(name for name, kind in schema.items() if isinstance(kind, texts)),
     )
 
 

@@ -18,7 +18,7 @@ from fastpsr.files import ending_of
 from fastpsr.frames import require_class_order
 from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.tables.text import TextFile
-from fastpsr.tables.words import as_ids, as_numbers, as_typed, is_number
+from fastpsr.tables.words import as_array, as_ids, as_numbers, as_typed, is_number
 
 #: Usual names of columns of labels and of weights.
 LABELS = ("y_true", "label", "labels", "target", "targets")
@@ -209,14 +209,14 @@ class OpenTable:
             if name in self.unclear:
                 raise self.unclear[name]
             column = self.column(name)
-            values = as_numbers(self.text, column) if self.text else _as_array(column)
+            values = as_numbers(self.text, column) if self.text else as_array(column)
             self._values[name] = values
         return self._values[name]
 
     def ids(self, name: str) -> NDArray[Any]:
         """Return a column as an array; text as it is written, None where it is empty."""
         column = self.column(name)
-        return _as_array(as_ids(column) if self.text else column)
+        return as_array(as_ids(column) if self.text else column)
 
     def written(self, name: str, *, as_text: bool) -> Any:
         """Return a column as it is in the file; numbers in text as such, unless text is written."""
@@ -429,10 +429,6 @@ class _Ids:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return self._load(self._name)
-
-
-def _as_array(column: Any) -> NDArray[Any]:
-    return column if isinstance(column, np.ndarray) else np.asarray(column.to_numpy())
 
 
 def _is_nan(values: NDArray[Any]) -> NDArray[np.bool_]:

@@ -1,8 +1,9 @@
-"""Columns of text as numbers, as ids, and with the types that other files give them."""
+"""Columns of tables as arrays; of text as numbers, as ids, and as other files type them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError
@@ -42,6 +43,14 @@ def as_numbers(file: TextFile, words: "Series") -> NDArray[Any]:
     if lowered.is_in(["true", "false"]).all() and not words.null_count():
         return (lowered == "true").to_numpy()
     return words.to_numpy()
+
+
+def as_array(column: Any) -> NDArray[Any]:
+    """Return an array or a series as an array, with integers of 128 bits as text."""
+    if isinstance(column, np.ndarray):
+        return column
+    is_wide = column.dtype == polars().Int128
+    return np.asarray((column.cast(str) if is_wide else column).to_numpy())
 
 
 def as_ids(words: "Series") -> "Series":
