@@ -33,11 +33,11 @@ def is_table(path: Path) -> bool:
     return ending_of(path) in (".npz", ".npy", *PARQUET, *TEXT)
 
 
-def check_written_ending(path: Path) -> None:
-    """Raise unless a table can be written to a file with this ending."""
+def check_written_ending(path: Path, more: str = "") -> None:
+    """Raise unless a table can be written to a file with this ending; `more` ends the message."""
     if ending_of(path) not in WRITTEN:
         *endings, last = WRITTEN
-        raise ValueError(f"{path} must end in {', '.join(endings)} or {last} to be written")
+        raise ValueError(f"{path} must end in {', '.join(endings)} or {last} to be written{more}")
 
 
 def check_names(names: Iterable[str]) -> None:

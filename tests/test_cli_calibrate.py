@@ -204,17 +204,11 @@ def test_applied_and_saved_by_condition(trials, conditions):
     llrs = trials.predictions("llr")
     expected = MAKER.fit(llrs, conditions).transform(llrs, conditions)
     assert scores_of("o.tsv") == pytest.approx(expected.llrs.tolist())
-    succeed(
-        "calibrate",
-        "--load",
-        "map.json",
-        "--apply",
-        "new.tsv",
-        "--format",
-        "nist",
-        "--output",
-        "p.tsv",
+    load = ["calibrate", "--load", "map.json", "--apply", "new.tsv", "--output", "p.tsv"]
+    check_refusal(
+        {}, load, ["p.tsv must end in", "; scores of trials in such a file need --format"]
     )
+    succeed(*load, "--format", "nist")
     assert scores_of("p.tsv") == scores_of("o.tsv")
     check_refusal(
         {}, [*run, "--apply", "a.txt", "--output", "q"], ["a.txt: --by must name a column"]

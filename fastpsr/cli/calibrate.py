@@ -53,7 +53,8 @@ class _Files:
     def check(self, inputs: list[Path | None], *, of_trials: bool) -> None:
         """Raise if files cannot be read or written."""
         if self.output is not None and not of_trials:
-            check_written_ending(self.output)
+            of_others = "; scores of trials in such a file need --format" * (self.load is not None)
+            check_written_ending(self.output, of_others)
         outputs = [("--output", self.output), ("--save", self.save)]
         check_files([*inputs, self.apply, self.load], outputs)
 
