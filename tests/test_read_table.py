@@ -144,15 +144,6 @@ def test_other_columns_have_names_in_memory_as_in_parts(ending):
         fp.evaluate(data, [fp.EER()], by="nope")
 
 
-def test_classes_in_parts():
-    y = np.arange(N) % 3
-    write("s.parquet", label=y, a=ROWS[:, 0], b=ROWS[:, 1], c=ROWS[:, 2])
-    data = fp.read_table("s.parquet", priors=[0.2, 0.3, 0.5], in_parts=True)
-    assert_same(data.compute(), fp.Predictions.from_posteriors(y, ROWS, priors=[0.2, 0.3, 0.5]))
-    data = fp.read_table("s.parquet", kind="likelihoods", in_parts=True)
-    assert_same(data.compute(), fp.Predictions.from_log_likelihoods(y, ROWS))
-
-
 def write_counts():
     """Write counts of classes in words to every kind of file; return labels and counts."""
     labels, counts = np.array(["no", "yes", "maybe"])[np.arange(N) % 3], 7.0 * ROWS
@@ -212,8 +203,6 @@ INVALID = {
     "no header": ("s.csv", b"0,0.25\n1,0.5\n", {}, "path", None, "header"),
     "no labels": ("s.csv", b"y,a\n0,1\n", {"columns": "a"}, "labels", None, "labels=..."),
     "labels": ("s.csv", CSV, {"labels": "y"}, "labels", None, "label, a, b"),
-    "weights": ("s.csv", CSV, {"weights": "w"}, "weights", None, "'w'"),
-    "columns": ("s.csv", CSV, {"columns": ["a", "c"]}, "columns", None, "'c'"),
     "no scores": ("s.csv", b"label\n0\n", {}, "columns", None, "a column of scores"),
     "text column": ("s.csv", b"id,label,q\nx1,0,0.5\n", {}, "columns", 0, "'x1' in row 0 (line 2)"),
     "too large": ("s.csv", b"label,q\n0,1e400\n", {}, "path", 0, "q[0] is 1e400"),
@@ -242,7 +231,6 @@ INVALID_CSV = {
     "Latin 1": (b"label,q,n\n0,0.1,a\n1,0.2,\xe9\n", "path", None, "t.csv:3: the text must be"),
     "label in words": (b"label,q\n0,0.1\n1,0.2\nx,0.2\n", "y_true", 2, "'x' (line 4)"),
     "empty score": (b"label,q\n0,0.1\n1,\n", "scores", 1, "(line 3); an empty cell"),
-    "labels -1, 1": (b"label,q\n1,0.1\n-1,0.2\n", "y_true", 1, "-1 (line 3)"),
     "labels 1, 2": (b"label,q\n1,0.1\n2,0.2\n", "y_true", 1, "2 (line 3); other labels need class"),
 }
 INVALID |= {
@@ -347,23 +335,6 @@ def test_nan_that_cannot_be_dropped():
 
 
 # On the command line
-
-
-@pytest.mark.parametrize(
-    ("scale", "kind", "ending"),
-    [("posteriors", "posteriors", "csv"), ("log-posteriors", "log-posteriors", "parquet"),
-     ("log10-llr", "log10 llrs", "npz"), ("raw", "raw scores", "pq")],
-)  # fmt: skip
-def test_commands_read_the_same(scale, kind, ending):
-    scores = 1.0 / (1.0 + np.exp(-LLR)) if kind == "posteriors" else LLR
-    if kind == "log-posteriors":
-        scores = np.log(np.column_stack([1.0 - ROWS[:, 0], ROWS[:, 0]]))
-    path = written(ending, label=Y, weight=W, s=scores)
-    metrics = ["EER", "AUC"] if kind == "raw scores" else ["EER", "NCE"]
-    options = ["--scores-are", scale, "--metrics", ",".join(metrics)]
-    succeed("evaluate", path, *options, "--json", "t.json")
-    expected = fp.evaluate(fp.read_table(path, kind=kind), metrics)
-    assert written_values("t.json") == {row.metric: row.value for row in expected.rows}
 
 
 def groups_of(path, by):

@@ -31,7 +31,6 @@ DIALECTS = {
     "decimal commas": WITH_DECIMAL_COMMAS,
     "tabs and decimal commas": WITH_DECIMAL_COMMAS.replace(";", "\t"),
     "a line for spreadsheets": f"sep=;\n{WITH_DECIMAL_COMMAS}",
-    "the same of commas": f"sep=,\n{PLAIN}",
     "quotes": WITH_DECIMAL_COMMAS.replace("site", '"site"').replace("0,25", '"0,25"'),
     "blanks after commas": PLAIN.replace(",", ", "),
     "quotes after blanks": PLAIN.replace(",", ", ").replace("b\n", '"b"\n'),
@@ -40,7 +39,6 @@ DIALECTS = {
     "a comment of as many columns": f"# by me, here, today\n{PLAIN}",
     "comments below": PLAIN.replace("1,0.75", "# second session\n1,0.75") + "# end, of it\n",
     "comments and semicolons": f"# 1,5 of all\n{WITH_DECIMAL_COMMAS}#;\n",
-    "one line less": WITH_SEMICOLONS.rstrip(),
 }
 
 
