@@ -20,8 +20,8 @@ Files = Annotated[
     typer.Argument(
         metavar="FILE",
         help=f"Table of scores with labels: {LISTED} (text also with .gz), a folder of "
-        "Parquet files, or a pattern of these in quotes; for differences several, or NAME=FILE. After "
-        "--scores: score files of further systems.",
+        "Parquet files, or a pattern of these in quotes; for differences several, or NAME=FILE. "
+        "After --scores: score files of further systems.",
     ),
 ]
 
