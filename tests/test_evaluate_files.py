@@ -60,7 +60,7 @@ def test_each_ending_is_what_the_command_writes(make):
 
 def test_invalid_paths():
     evaluation = fp.evaluate(reports.llrs(60), ["EER"])
-    for path in ("t.txt", "t", Path("t.JSON")):
+    for path in ("t.txt", Path("t")):
         with pytest.raises(fp.ArgumentError) as raised:
             evaluation.write(path)
         assert raised.value.argument == "path"
