@@ -70,7 +70,7 @@ def test_a_calibrated_system_is_said_to_gain_nothing():
     labels = rng.random(60) < 1.0 / (1.0 + np.exp(-log_odds))
     table = fp.evaluate(fp.Predictions.from_logits(labels.astype(int), log_odds))
     assert table.all_samples.best_calibrator.saving <= 0.0
-    assert "calibration would save nothing; compared: dp, temperature, beta" in str(table)
+    assert "calibration would remove nothing; compared: dp, temperature, beta" in str(table)
 
 
 def test_the_best_calibrator_is_in_the_text_the_dict_and_the_report(tmp_path):

@@ -172,10 +172,10 @@ def verdict(rcl, low=None, high=None, nce=0.4, n_undefined=0, intervals=None):
 @pytest.mark.parametrize(
     ("numbers", "words"),
     [
-        ((20.0, 15.0, 25.0), "is not calibrated: calibration would save 20.0 %"),
+        ((20.0, 15.0, 25.0), "is not calibrated: calibration would remove 20.0 %"),
         ((20.0,), "from 0.400 to 0.320"),
         ((5.0,), "is not calibrated"), ((4.99,), "is slightly miscalibrated"),
-        ((3.0, 1.0, 4.5), "is slightly miscalibrated: calibration would save 3.0 %"),
+        ((3.0, 1.0, 4.5), "is slightly miscalibrated: calibration would remove 3.0 %"),
         ((1.0,), "is slightly miscalibrated (no interval was computed)"),
         ((0.99,), "is well calibrated (no interval was computed)"),
         ((0.5, 0.1, 0.9), "is nearly calibrated"), ((0.5, 0.0, 0.9), "which may be due to chance"),

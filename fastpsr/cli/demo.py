@@ -29,7 +29,7 @@ metrics = {
     "RCL": fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving()),
 }
 
-# RCL is the share of NCE that calibration would save on other trials: about 0 once it is done.
+# RCL is the share of NCE that calibration would remove on other trials: about 0 once it is done.
 print(fp.evaluate({"uncalibrated": llrs, "calibrated": calibrated, "PAV": pav}, metrics))
 
 # Ferrer and Ramos (2024), Table 2, print for SITW:

@@ -1,4 +1,4 @@
-"""The calibrator that would save most of a score, among calibrators with a fast fit."""
+"""The calibrator that would remove most of a score, among calibrators with a fast fit."""
 
 import math
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ class BestCalibrator:
     name : str
         Its name on the command line, or how it is made.
     saving : float
-        Percent of the score that it would save: the relative calibration loss (RCL) under it.
+        Percent of the score that it would remove: the relative calibration loss (RCL) under it.
     among : tuple of str
         Names of the compared calibrators.
     label : str
@@ -52,9 +52,9 @@ class BestCalibrator:
         """Return the line that a table has below its metrics."""
         compared = ", ".join(self.among)
         if self.saving <= 0.0:
-            return f"calibration would save nothing; compared: {compared}"
+            return f"calibration would remove nothing; compared: {compared}"
         saved = f"{self.saving:.3f} % of {self.label}"
-        return f"calibration by {self.name} would save most, {saved}; compared: {compared}"
+        return f"calibration by {self.name} would remove most: {saved}; compared: {compared}"
 
 
 def savings_of_others(loss: CalibrationLoss, data: Data) -> dict[str, float]:

@@ -162,25 +162,25 @@ def evaluate(
     >>> data = fp.Predictions.from_posteriors([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
     >>> print(fp.evaluate(data, [fp.CrossEntropy(), fp.BrierScore()]))
     4 samples, 2 classes, priors 0.5, 0.5
-    NCE      0.7370  cross-entropy over that of the priors
-    NBS      0.7400  Brier score over that of the priors
+    NCE      0.7370  cross-entropy relative to the priors
+    NBS      0.7400  Brier score relative to the priors
 
     By group:
 
     >>> data = fp.Predictions.from_posteriors([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
     >>> print(fp.evaluate(data, [fp.AUC()], by={"room": ["x", "y", "x", "y"]}))
-                 pooled  room=x  room=y
-    targets           2       1       1
-    non-targets       2       1       1
-    AUC          0.7500  1.0000  1.0000
+               pooled  room=x  room=y
+    positives       2       1       1
+    negatives       2       1       1
+    AUC        0.7500  1.0000  1.0000
 
     By bins of a number:
 
     >>> print(fp.evaluate(data, [fp.AUC()], by={"snr": [3.5, 12.0, 0.5, 17.0]}, bins=[10]))
-                 pooled  snr=[-inf, 10)  snr=[10, inf]
-    targets           2               1              1
-    non-targets       2               1              1
-    AUC          0.7500          1.0000         1.0000
+               pooled  snr=[-inf, 10)  snr=[10, inf]
+    positives       2               1              1
+    negatives       2               1              1
+    AUC        0.7500          1.0000         1.0000
 
     With intervals:
 
@@ -188,7 +188,7 @@ def evaluate(
     >>> print(fp.evaluate(data, [fp.BrierScore()], n_resamples=200, seed=0))
     100 samples, 2 classes, priors 0.5, 0.5
     95 % intervals: percentile, 200 replicates, resampling IID, seed 0
-    NBS      0.7400  [0.6303, 0.8814]  Brier score over that of the priors
+    NBS      0.7400  [0.6303, 0.8814]  Brier score relative to the priors
 
     Two systems:
 
@@ -200,8 +200,8 @@ def evaluate(
     200 replicates, resampling IID, seed 0
     difference: a - b
     metric            a       b  difference            interval  excludes 0
-    targets          50      50
-    non-targets      50      50
+    positives        50      50
+    negatives        50      50
     AUC          0.7500  0.7500       equal
     NBS          0.7400  0.8000     -0.0600  [-0.0720, -0.0508]         yes
     >>> [each.excludes_zero for each in found.differences]

@@ -126,7 +126,7 @@ class Group:
     n_infinite : int
         Number of samples with posterior 0 for the true class, which make cross-entropy infinite.
     best_calibrator : BestCalibrator or None
-        The calibrator that would save most, and how much, if the default metrics were computed of
+        The calibrator that would remove most: and how much, if the default metrics were computed of
         all samples.
     class_names : tuple of str or None
         Labels of the classes, if the predictions have any.

@@ -113,7 +113,7 @@ class CalibrationLoss(_AfterCalibration[tuple[ScoreTotals, ScoreTotals]]):
     @property
     def meaning(self) -> str:
         amount = f"share of {self.rule.label}" if self.relative else self.rule.label
-        return f"{amount} that {type(self.calibrator).__name__} would save, {self.train.name}"
+        return f"{amount} that {type(self.calibrator).__name__} would remove, {self.train.name}"
 
     @property
     def value_range(self) -> tuple[float, float]:

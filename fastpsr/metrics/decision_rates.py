@@ -97,7 +97,7 @@ class DecisionRate(Metric[DecisionCounts]):
     def meaning(self) -> str:
         if self.threshold is None:
             return f"{self.rate} of the likeliest class"
-        return f"{self.rate} where posteriors from {self.threshold:g} on mean class 1"
+        return f"{self.rate} if posteriors of at least {self.threshold:g} mean class 1"
 
     @property
     def higher_is_better(self) -> bool:  # type: ignore[override]

@@ -344,7 +344,7 @@ class Cllr(_CostOfLLRs, LLRMetric[ScoreTotals]):
     0.6646
     """
 
-    meaning = "log loss of the LLRs over that of LLR 0"
+    meaning = "log loss of the LLRs relative to LLR 0"
     binary_only = True
     interval_rule = OF_LOSSES
     value_range = (0.0, math.inf)

@@ -57,7 +57,7 @@ class DevPAV(LLRMetric[_PavSteps]):
     """
 
     label = "devPAV"
-    meaning = "mean distance of the LLRs from those after PAV, log10"
+    meaning = "mean change of the LLRs by PAV, in log10"
     binary_only = True
     value_range = (0.0, np.inf)
 

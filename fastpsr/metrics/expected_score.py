@@ -98,7 +98,7 @@ class ExpectedScore(_ScoreOfRule[ScoreTotals]):
 
     @property
     def meaning(self) -> str:
-        return "mean loss over that of the priors" if self.normalized else "mean loss"
+        return "mean loss relative to the priors" if self.normalized else "mean loss"
 
     @classmethod
     def examples(cls, data: Data) -> list[Metric[Any]]:
@@ -147,7 +147,7 @@ class CrossEntropy(ExpectedScore):
 
     @property
     def meaning(self) -> str:
-        return f"cross-entropy{' over that of the priors' if self.normalized else ' in nats'}"
+        return f"cross-entropy{' relative to the priors' if self.normalized else ' in nats'}"
 
     @classmethod
     def examples(cls, data: Data) -> list[Metric[Any]]:
@@ -190,7 +190,7 @@ class BrierScore(ExpectedScore):
 
     @property
     def meaning(self) -> str:
-        return f"Brier score{' over that of the priors' if self.normalized else ''}"
+        return f"Brier score{' relative to the priors' if self.normalized else ''}"
 
     @classmethod
     def examples(cls, data: Data) -> list[Metric[Any]]:
@@ -343,7 +343,7 @@ class BayesRisk(Metric[DecisionCounts]):
 
     @property
     def meaning(self) -> str:
-        over = " over that of the best constant decision" if self.normalized else ""
+        over = " relative to the best constant decision" if self.normalized else ""
         return f"mean cost of Bayes decisions{over}"
 
     @property

@@ -500,7 +500,7 @@ class Threshold(RankMetric[OperatingPoint | RankTable]):
 
     @property
     def meaning(self) -> str:
-        return f"threshold of: {self.metric.meaning}"
+        return f"threshold at: {self.metric.meaning}"
 
     @classmethod
     def examples(cls, data: Data) -> list[Metric[Any]]:

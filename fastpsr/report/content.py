@@ -31,7 +31,7 @@ class Result:
     rows : sequence of Row
         One for each metric.
     best_calibrator : BestCalibrator or None
-        The calibrator that would save most.
+        The calibrator that would remove most.
     """
 
     system: str

@@ -384,8 +384,11 @@ def _classes(report: Report) -> Iterator[_Plan]:
             caption += f"{samples.n_classes:,} classes."
         by_size = np.argsort(-samples.class_weights, kind="stable")[:_MOST_CLASSES]
         classes = sorted(by_size.tolist())
+        labels = samples.class_names or [*map(str, range(samples.n_classes))]
         for first in range(0, len(classes), _MOST_CURVES):
             subset = classes[first : first + _MOST_CURVES]
-            title = f"Reliability of {names[system]}, {', '.join(map(samples.class_label, subset))}"
+            title = (
+                f"Reliability of {names[system]}, classes {', '.join(labels[k] for k in subset)}"
+            )
             draw = partial(plotting.reliability, samples, on="class", classes=subset, band=None)
             yield _Plan(title, caption, [samples.class_label(k) for k in subset], draw)

@@ -31,9 +31,9 @@ class Verdict:
     after : float or None
         The normalized cross-entropy that calibration would leave.
     best : BestCalibrator or None
-        The calibrator that would save most, if any saves something.
+        The calibrator that would remove most: if any saves something.
     bound : float or None
-        The most that PAV would save on these samples, in percent.
+        The most that PAV would remove on these samples, in percent.
     """
 
     result: Result
@@ -131,7 +131,7 @@ def _of_raw(result: Result) -> str:
 
 
 def _bound(report: Report, result: Result) -> float | None:
-    """Return the most that PAV would save, in percent; None if there is no such bound."""
+    """Return the most that PAV would remove, in percent; None if there is no such bound."""
     row = result.of_role("RCL bound")
     samples = report.predictions.get(result.system) if result in report.pooled else None
     if row is None and samples is not None and samples.n_classes == 2:
@@ -142,7 +142,7 @@ def _bound(report: Report, result: Result) -> float | None:
 
 
 def _save(loss: float) -> str:
-    return f"calibration would save {percent(loss)} of the cross-entropy"
+    return f"calibration would remove {percent(loss)} of the cross-entropy"
 
 
 def _worse(loss: float) -> str:
