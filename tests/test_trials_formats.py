@@ -9,6 +9,7 @@ import pytest
 
 import fastpsr as fp
 from fastpsr import trials
+from fastpsr.tables import text as table_text
 from tests.commands import fastpsr, strict_json, succeed
 from tests.golden import FOLDER
 
@@ -426,8 +427,25 @@ def test_own_words_for_labels_of_named_columns(tmp_path, columns):
         trials.read_key(path)
     key = trials.read_key(path, labels={"target": 1, "nontarget": 2})
     assert key.y_true.tolist() == Y
-    with pytest.raises(ValueError, match=r"a label must be one of 1/3, target.*not '2'"):
+    with pytest.raises(fp.ArgumentError, match=r"a label must be one of 1/3, not '2'") as caught:
         trials.read_key(path, labels={"target": 1, "nontarget": 3})
+    assert caught.value.pass_ == {"labels": {"target": ..., "nontarget": ...}}
+
+
+@pytest.mark.parametrize("n_bytes", [8, 1000])
+def test_no_other_words_stand_in_for_own_words(tmp_path, monkeypatch, n_bytes):
+    """A usual vocabulary that fits would reverse the classes that the caller declared."""
+    monkeypatch.setattr(table_text, "PIECE_BYTES", n_bytes)
+    path = save(tmp_path / "key", "a b impostor\na c impostor\na d genuine\n")
+    with pytest.raises(ValueError, match=r"key:3: a label must be one of impostor/genuin, not 'g"):
+        trials.read_key(path, labels={"target": "impostor", "nontarget": "genuin"})
+    words = {"target": "impostor", "nontarget": "genuine"}
+    assert trials.read_key(path, labels=words).y_true.tolist() == [1, 1, 0]
+    scores = save(tmp_path / "scores", "a b 1 same\na c 1 same\na d 0 different\n")
+    assert trials.read(path, scores, labels=words).y_true.tolist() == [1, 1, 0]
+    save(scores, "a b 1 impostor\na c 1 impostor\na d 0 imposter\n")
+    with pytest.raises(ValueError, match="scores:3: a label must be one of impostor/genuine, not"):
+        trials.read(path, scores, labels=words)
 
 
 @pytest.mark.parametrize(
@@ -456,3 +474,6 @@ def test_own_words_on_the_command_line(tmp_path, monkeypatch):
             "--output", "o.parquet")  # fmt: skip
     refused = fastpsr("evaluate", "--key", "key", "--key-format", "target=a", "--scores", "scores")
     assert "--key-format must give words for both, target=WORD,nontarget=WORD" in refused.err
+    refused = fastpsr("evaluate", "--key", "key", "--scores", "scores",
+                      "--key-format", "target=other,nontarget=mate")  # fmt: skip
+    assert refused.err.endswith("pass --key-format target=NAME,nontarget=NAME\n")

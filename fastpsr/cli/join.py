@@ -57,7 +57,7 @@ def join_files(
 ) -> None:
     """Join score files with a key; print how they were interpreted, and what was written."""
     key: Any = trials.key
-    with steps() as begin, worded(scores="--scores"):
+    with steps() as begin, worded(scores="--scores", labels="--key-format {}"):
         joined = fp.trials.join(
             key,
             scores,

@@ -56,7 +56,8 @@ class TrialReader:
             return None
         self.progress(f"reading {' and '.join(map(str, self.options.files))}")
         layout, turns = self.options.key_format, "--key-format transpose or no-transpose"
-        with worded(format="--key-format {}", columns="--key-format {}", transpose=turns):
+        usage = dict.fromkeys(("format", "columns", "labels"), "--key-format {}")
+        with worded(**usage, transpose=turns):
             key = read_key(
                 files, format=layout.format, columns=layout.columns, labels=layout.labels,
                 transpose=layout.transpose, progress=self.progress,
@@ -72,7 +73,8 @@ class TrialReader:
             wanted, layout.format, layout.columns, layout.transpose,
             words=layout.labels, prefix="score_",
         )  # fmt: skip
-        return read_file(path, request, self.progress, **more)
+        with worded(labels="--format {}"):
+            return read_file(path, request, self.progress, **more)
 
     def _read_labeled(self, path: Path) -> TrialSet:
         """Read scores that hold their labels, or those of each class."""

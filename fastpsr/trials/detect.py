@@ -1,10 +1,10 @@
 """The format of a file, found by what its columns hold; several that fit are an error."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fastpsr.errors import ArgumentError, counted, shorten
 from fastpsr.tables.sample import Sample, look
@@ -64,8 +64,7 @@ def _text_format(path: Path, sample: Sample, request: Request, known: Sequence[T
     # any words may be ids: pairs are looked for only where nothing else can be
     are_pairs = request.wanted == "pairs"
     known = [f for f in known if f.roles and are_pairs == (not {"label", "score"} & {*f.roles})]
-    own = request.own_words
-    tables = {separator: SampledColumns(sample, separator, own) for separator in ("", ",")}
+    tables = {separator: SampledColumns(sample, separator, request) for separator in ("", ",")}
     without_needed: list[Text] = []
     for share in (1.0, 0.5):
         for separator, table in tables.items():
@@ -119,7 +118,7 @@ def _key_like(
 def _check_first_line(path: Path, sample: Sample, request: Request, format: Text) -> None:
     """Raise if only the first line does not fit, and seems to be a header."""
     below = replace(sample, lines=sample.lines[1:])
-    table = SampledColumns(below, format.separator, request.own_words) if below.lines else None
+    table = SampledColumns(below, format.separator, request) if below.lines else None
     if table is None or not table.fit(format.roles, 1.0):
         return
     line = sample.lines[0]
@@ -136,7 +135,7 @@ def _what_was_seen(sample: Sample, request: Request) -> str:
     lines = sample.lines
     separator = next((s for s in _SEPARATORS if all(s in line for line in lines)), "")
     apart = f" apart by {_SEPARATORS[separator]}" if separator else ""
-    table = SampledColumns(sample, separator, request.own_words)
+    table = SampledColumns(sample, separator, request)
     parts = [
         f"no known format has {counted(table.n, 'column')}{apart} ({', '.join(table.kinds)}) like "
         f"those of {shorten(lines[0])!r}"
@@ -144,7 +143,7 @@ def _what_was_seen(sample: Sample, request: Request) -> str:
     if separator in (";", "|"):
         parts.append("columns must be apart by blanks, tabs or commas")
     if "label" in request.needed and "label" not in table.kinds:
-        parts.append(f"labels are known as {', '.join(VOCABULARIES)}")
+        parts.append(f"labels are known as {', '.join(request.vocabularies)}")
     parts.append(
         "columns in another order need a header that names them, with tabs or commas between the "
         "columns"
@@ -161,13 +160,15 @@ class SampledColumns:
         Those of each column.
     """
 
-    def __init__(self, sample: Sample, separator: str, own: Sequence[str] = ()) -> None:
+    def __init__(self, sample: Sample, separator: str, request: Request) -> None:
         lines = sample.lines
         rows = [*fields_of(lines, separator)] if separator else [*map(words_of, lines)]
         n_columns = Counter(map(len, rows)).most_common(1)[0][0]
         regular = [row for row in rows if len(row) == n_columns]
         self.words = [*zip(*regular, strict=True)]
-        self._columns = [_Shares.of(words, own) for words in self.words]
+        # any labels count: those that are not the caller's are an error of reading, with the line
+        known = {**request.vocabularies, **VOCABULARIES}
+        self._columns = [_Shares.of(words, known) for words in self.words]
         self._share = len(regular) / len(rows)
 
     @property
@@ -205,9 +206,9 @@ class _Shares(NamedTuple):
     decimals: float  # numbers with a decimal point, or nan and the like
 
     @classmethod
-    def of(cls, words: Sequence[str], own: Sequence[str]) -> "_Shares":
-        """Count words; `own` are the caller's for labels."""
-        vocabularies = Counter(name for word in words for name in vocabularies_of([word], own))
+    def of(cls, words: Sequence[str], known: Mapping[str, Any]) -> "_Shares":
+        """Count words; `known` are the vocabularies of labels."""
+        vocabularies = Counter(name for word in words for name in vocabularies_of([word], known))
         numbers = [word for word in words if _is_number(word)]
         decimals = [word for word in numbers if not word.lstrip("+-").isdigit()]
         n_labels = max(vocabularies.values(), default=0)

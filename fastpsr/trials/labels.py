@@ -10,6 +10,7 @@ from fastpsr.errors import ArgumentError
 if TYPE_CHECKING:
     from polars import Series
 
+    from fastpsr.trials.roles import Request
     from fastpsr.trials.trial_file import Where
 
 #: Words for labels of which the last is a kind of non-target that has a column of its own.
@@ -62,17 +63,10 @@ def own_words(labels: Mapping[Any, object] | None) -> tuple[str, ...]:
     return words
 
 
-def _vocabularies(own: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the words in small letters of each vocabulary by its name, first the caller's."""
-    if not own:
-        return VOCABULARIES
-    return {"/".join(own): tuple(word.lower() for word in own)} | VOCABULARIES
-
-
-def vocabularies_of(words: Iterable[str], own: Sequence[str] = ()) -> list[str]:
-    """Return the vocabularies that hold all words; upper and lower case are the same.
-
-    That of the caller's `own` words is the first.
+def vocabularies_of(
+    words: Iterable[str], known: Mapping[str, Sequence[str]] = VOCABULARIES
+) -> list[str]:
+    """Return the known vocabularies that hold all words; upper and lower case are the same.
 
     Examples
     --------
@@ -80,20 +74,20 @@ def vocabularies_of(words: Iterable[str], own: Sequence[str] = ()) -> list[str]:
     (['tgt/imp'], ['1/0', '1/-1'], [])
     """
     lowered = {word.lower() for word in words}
-    return [name for name, known in _vocabularies(own).items() if lowered <= set(known)]
+    return [name for name, words_of in known.items() if lowered <= {*map(str.lower, words_of)}]
 
 
 class LabelWords:
-    """The words that the labels of a file are, as far as it was read; `own` are the caller's."""
+    """The words that the labels of a file are, as far as it was read."""
 
-    def __init__(self, own: Sequence[str] = ()) -> None:
-        self._own = own
+    def __init__(self, request: "Request") -> None:
+        self._request, self._known = request, request.vocabularies
         self._seen: list[str] = []  # as they are spelled
 
     @property
     def vocabulary(self) -> str:
         """Name of the vocabulary that holds them, the first if several do."""
-        return vocabularies_of(self._seen, self._own)[0]
+        return vocabularies_of(self._seen, self._known)[0]
 
     def decode(self, labels: "Series", where: "Where") -> "Series":
         """Return whether each of some more labels is target; errors name file and line.
@@ -104,7 +98,7 @@ class LabelWords:
         if sum(int(of_word.sum()) for of_word in rows.values()) < len(labels):
             self._meet(labels, where)
             rows = {word: labels == word for word in self._seen}
-        target = _vocabularies(self._own)[self.vocabulary][0]
+        target = self._known[self.vocabulary][0].lower()
         spellings = (of_word for word, of_word in rows.items() if word.lower() == target)
         return reduce(or_, spellings, labels.is_null())
 
@@ -113,12 +107,12 @@ class LabelWords:
         for word in labels.unique(maintain_order=True).to_list():
             if word in self._seen:
                 continue
-            if not vocabularies_of([*self._seen, word], self._own):
+            if not self._seen:  # all words are of the vocabulary of the first, whatever follows
+                self._known = self._request.vocabularies_with(word)
+            if not vocabularies_of([*self._seen, word], self._known):
                 place = where([int((labels == word).arg_max() or 0)])[0]
-                if not vocabularies_of([word], self._own):
-                    known = ", ".join(_vocabularies(self._own))
-                    rule = f"a label must be one of {known}, not {word!r}"
-                    raise ValueError(f"{place}: {rule}: replace it in the file")
+                if not vocabularies_of([word], self._known):
+                    raise self._request.unknown_label(place, word, self._known)
                 before = " and ".join(map(repr, self._seen))
                 raise ValueError(
                     f"{place}: labels must be of one kind, but {word!r} follows {before}"

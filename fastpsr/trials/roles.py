@@ -1,13 +1,13 @@
 """Roles of columns in files of trials: what a file is read for, and which columns have them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from fastpsr.errors import ArgumentError
 from fastpsr.frames import check_column_names
-from fastpsr.trials.labels import own_words
+from fastpsr.trials.labels import VOCABULARIES, own_words, vocabularies_of
 
 #: What a column can be.
 ROLES = ("enroll", "test", "side", "label", "score")
@@ -67,7 +67,8 @@ class Request:
     label : {"target", "nontarget"} or None
         Label of all trials of a file that has none of its own.
     words : mapping of str to str, or None
-        The words of the file for "target" and "nontarget", besides the usual ones.
+        The words of the file for "target" and "nontarget"; no others are allowed then. Scores
+        beside a key, whose labels are compared with the key's, may have the usual ones instead.
     prefix : str
         Of the caller's names for these arguments, "key_" or "score_": errors speak of them.
     """
@@ -85,12 +86,32 @@ class Request:
         if unknown:
             rule = f"must name roles {', '.join(ROLES)}, not {unknown[0]!r}"
             raise ArgumentError(f"{self.prefix}columns", rule)
-        _ = self.own_words  # which may be refused
+        _ = self.vocabularies  # which may be refused
 
     @property
-    def own_words(self) -> tuple[str, ...]:
-        """The words of the file for target and for non-target, if they were given."""
-        return own_words(self.words)
+    def vocabularies(self) -> Mapping[str, tuple[str, ...]]:
+        """The words for labels that the file may have, by the name of the vocabulary."""
+        own = own_words(self.words)
+        if not own:
+            return VOCABULARIES
+        return {"/".join(own): own} | (VOCABULARIES if self.wanted == "scores" else {})
+
+    def vocabularies_with(self, word: str) -> Mapping[str, tuple[str, ...]]:
+        """Return the vocabularies of a file whose first label is a word: the caller's, or usual."""
+        first, *others = self.vocabularies
+        if self.words is None or not others:
+            return self.vocabularies
+        is_own = vocabularies_of([word], {first: self.vocabularies[first]})
+        return {first: self.vocabularies[first]} if is_own else VOCABULARIES
+
+    def unknown_label(self, place: str, word: str, known: Iterable[str]) -> ValueError:
+        """Return the error of a word that is no label."""
+        rule = f"a label must be one of {', '.join(known)}, not {word!r}"
+        if self.wanted == "scores":
+            return ValueError(f"{place}: {rule}: replace it in the file")
+        rule = f"{rule}: replace it in the file, or name its words"
+        words = {"labels": {"target": ..., "nontarget": ...}}
+        return ArgumentError(self._file, rule, pass_=words, name=f"{place}:")
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -99,9 +120,13 @@ class Request:
 
     def unclear(self, path: Path, rule: str, argument: str, value: object = ...) -> ArgumentError:
         """Return the error of a file that does not tell what `argument` could say."""
-        of_file = {"key_": "key", "score_": "scores"}.get(self.prefix, "path")
-        name = f"{path}:"
-        return ArgumentError(of_file, rule, pass_={f"{self.prefix}{argument}": value}, name=name)
+        pass_ = {f"{self.prefix}{argument}": value}
+        return ArgumentError(self._file, rule, pass_=pass_, name=f"{path}:")
+
+    @property
+    def _file(self) -> str:
+        """The argument that names the file."""
+        return {"key_": "key", "score_": "scores"}.get(self.prefix, "path")
 
 
 def has_usual_names(words: Sequence[str], chosen: Mapping[str, str]) -> bool:

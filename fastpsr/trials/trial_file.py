@@ -148,7 +148,7 @@ class OneFile(TrialFile):
         with_roles = {name for role, name in roles.items() if role != "side"}
         self._conditions = [name for name in self.columns if name not in with_roles]
         self._words, self._shape, self.has_matrices = (
-            LabelWords(request.own_words),
+            LabelWords(request),
             shape,
             shape is not None,
         )
