@@ -625,9 +625,13 @@ def test_pipes(lines, monkeypatch):
     _, frame = joined("k", "s")
     assert frame.equals(expected)
     writers += feed()
-    monkeypatch.setenv("FASTPSR_MEMORY", "1000")
-    with pytest.raises(ValueError, match=r"k must be a regular file, as text of a pipe .* save it"):
+    monkeypatch.setenv("FASTPSR_MEMORY", "10")
+    refusal = r" must be a regular file in UTF-8, as other text .* save it"
+    with pytest.raises(ValueError, match=f"k{refusal}"):
         trials.join("k", "s", "out.parquet")
+    Path("utf-16").write_text("a b target\n", "utf-16")
+    with pytest.raises(ValueError, match=f"utf-16{refusal}"):
+        trials.join("utf-16", scores, "out.parquet")
     Path("s").read_bytes()
     for writer in writers:
         writer.join()

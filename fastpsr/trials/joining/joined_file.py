@@ -238,8 +238,8 @@ def _column_names(names: Sequence[str], key: TrialFile, finder: SpeakerFinder | 
 def _check_input(argument: str, file: TrialFile) -> None:
     if file.n_held > memory_budget():
         raise ValueError(
-            f"{file.path} must be a regular file, as text of a pipe is held in memory and this has "
-            f"{file.n_held:,} bytes: save it, or raise FASTPSR_MEMORY"
+            f"{file.path} must be a regular file in UTF-8, as other text is held in memory and "
+            f"this has {file.n_held:,} bytes: save it so, or raise FASTPSR_MEMORY"
         )
     has_ids = {"enroll", "test"} <= {*file.roles}
     check_ids(argument, file.path, file.format, has_ids=has_ids)
