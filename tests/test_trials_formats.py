@@ -113,6 +113,19 @@ def test_a_header_is_known_by_the_names_that_were_chosen(tmp_path, separator, na
     assert scores.enroll.strings().tolist() == ["a", "c"]
 
 
+@pytest.mark.parametrize("above", ["", "sep=;\n", '"SEP=;"\n'])
+def test_semicolons_below_a_header(tmp_path, above):
+    content = above + "test;enroll;label;note\na;b;target;x,y\nc;d;nontarget;z\n"
+    key = trials.read_key(save(tmp_path / "key", content))
+    assert (key.format, key.enroll.strings().tolist(), key.test[1]) == ("csv", ["b", "d"], "c")
+    assert key.columns["note"].strings().tolist() == ["x,y", "z"]
+    save(tmp_path / "key", content + "e;f;maybe;x\n")
+    with pytest.raises(ValueError, match=f"key:{4 + bool(above)}: a label must be one of"):
+        trials.read_key(tmp_path / "key")
+    commas = save(tmp_path / "commas", content.replace(",", "").replace(";", ","))
+    assert trials.read_key(commas).y_true.tolist() == [1, 0]
+
+
 def test_several_columns_for_a_role(tmp_path):
     for name in ("llr", "Score"):
         path = save(tmp_path / "scores", f"enroll,test,score,{name}\na,b,1,2\n")
@@ -390,6 +403,21 @@ def test_lists_of_countermeasures(tmp_path):
     path.write_text("\n".join([*lines, "s2 E_4 - - target", ""]))
     with pytest.raises(ValueError, match=r"cm.txt:4: labels must be of one kind, but 'target' fol"):
         trials.read_key(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "separator", "condition"),
+    [("LA_1 E_{} alaw ita_tx {} notrim eval", " ", "codec"),
+     ("E_1 E_{} F C01 2 7 AC1 {} -", "\t", "gender")],
+)  # fmt: skip
+def test_later_lists_of_countermeasures(tmp_path, line, separator, condition):
+    kinds = ["A07 spoof", "bonafide bonafide", "- bonafide"]
+    lines = [line.format(k, kind).replace(" ", separator) for k, kind in enumerate(kinds)]
+    key = trials.read_key(save(tmp_path / "cm", "\n".join(lines)))
+    assert (key.format, key.y_true.tolist()) == ("asvspoof", [0, 1, 1])
+    assert key.test.strings().tolist() == ["E_0", "E_1", "E_2"]
+    assert key.columns["attack"][0] == "A07"
+    assert condition in key.columns
 
 
 OWN = {"target": "Mated", "nontarget": "other"}

@@ -55,8 +55,8 @@ class TextFile:
     columns : tuple of str
         Names of the columns from left to right.
     separator : str
-        What is between columns: a comma, in which case quotes have their meaning; a semicolon; a
-        tab; or "" for runs of blanks and tabs.
+        What is between columns: a comma or a semicolon, in which cases quotes have their meaning;
+        a tab; or "" for runs of blanks and tabs.
     has_header : bool
         Whether the first line has the names.
     numbers : mapping of str to str
@@ -81,7 +81,7 @@ class TextFile:
 
     @property
     def _has_quotes(self) -> bool:
-        return self.is_table or self.separator == ","
+        return self.is_table or self.separator in (",", ";")
 
     def pieces(self, n_bytes: int | None = None) -> Iterator[Piece]:
         """Yield the lines below the header, about so many bytes at a time, unpacked."""
@@ -283,8 +283,8 @@ def fields_of(
     is_table: bool = False,
     skips_blanks: bool = False,
 ) -> Any:
-    """Return a reader of what separators separate; those in quotes do not, of tables and commas."""
-    has_quotes = is_table or separator == ","
+    """Return a reader of columns; in quotes, commas, semicolons and separators of tables are text."""
+    has_quotes = is_table or separator in (",", ";")
     return csv.reader(
         lines,
         delimiter=separator,

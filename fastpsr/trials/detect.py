@@ -1,5 +1,6 @@
 """The format of a file, found by what its columns hold; several that fit are an error."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +17,7 @@ from fastpsr.trials.formats.text import Text
 from fastpsr.trials.labels import VOCABULARIES, vocabularies_of
 from fastpsr.trials.roles import NORM_COLUMNS, Request, has_usual_names
 
+_SEPARATOR_LINE = re.compile('"?sep=.?"?', re.IGNORECASE)  # that spreadsheets write
 _SEPARATORS = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}
 
 
@@ -29,6 +31,8 @@ def detect(path: Path, request: Request) -> tuple[Format, Sample]:
     """
     check_format(f"{request.prefix}format", request.format)
     sample = look(path)
+    if len(sample.lines) > 1 and _SEPARATOR_LINE.fullmatch(sample.lines[0]):
+        sample = replace(sample, lines=sample.lines[1:], numbers=sample.numbers[1:])
     known = [format for format in REGISTRY if format.kind == sample.kind]
     if request.format is not None:
         content = "text" if sample.kind == "text" else " or ".join(f.name for f in known)
@@ -57,9 +61,7 @@ def detect(path: Path, request: Request) -> tuple[Format, Sample]:
 def _text_format(path: Path, sample: Sample, request: Request, known: Sequence[Text]) -> Format:
     line = sample.lines[0]
     for format in known:
-        is_its = format.separator == ("\t" if "\t" in line else ",")
-        words = line.split(format.separator or None)
-        if not format.roles and is_its and has_usual_names(words, request.columns):
+        if not format.roles and format.separator_of(line, request):
             return format
     # any words may be ids: pairs are looked for only where nothing else can be
     are_pairs = request.wanted == "pairs"

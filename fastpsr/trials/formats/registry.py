@@ -18,6 +18,9 @@ _ANY_TEXT = (".txt", ".tsv")
 _COMMAS = (".csv", ".txt")
 _HDF5 = (".h5", ".hdf5")
 
+_ASVSPOOF_2021 = "enroll test codec transmission attack label trim phase"
+_ASVSPOOF_5 = "enroll test gender codec codec_q codec_seed attack_tag attack label tmp"
+
 _LINES = tuple(
     Text(name, _ANY_TEXT, tuple(roles.split()), words)
     for name, roles, words in (
@@ -33,6 +36,8 @@ _LINES = tuple(
         ("bob", "label score", "1/-1"),
         ("sasv", "enroll test attack label", WITH_SPOOF),
         ("asvspoof", "enroll test environment attack label", "bonafide/spoof"),
+        ("asvspoof", _ASVSPOOF_2021, "bonafide/spoof"),
+        ("asvspoof", _ASVSPOOF_5, "bonafide/spoof"),
         ("numbers", "score", ""),
         ("pairs", "enroll test", ""),
     )

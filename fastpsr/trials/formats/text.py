@@ -12,7 +12,7 @@ from fastpsr.tables.sample import Sample
 from fastpsr.tables.text import TextFile, header_of
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.formats.format import Format, frame_of
-from fastpsr.trials.roles import NORM_COLUMNS, ROLES, Request, find_roles
+from fastpsr.trials.roles import NORM_COLUMNS, ROLES, Request, find_roles, has_usual_names
 from fastpsr.trials.trial_file import OneFile, TrialFile
 from fastpsr.trials.trial_set import TrialSet
 
@@ -24,13 +24,17 @@ class Text(Format):
     Attributes
     ----------
     separator : str
-        What is between columns: a comma, a tab, or "" for runs of blanks and tabs.
+        What is between columns: a comma (or a semicolon, below a header), a tab, or "" for runs
+        of blanks and tabs.
     """
 
     separator: str = ""
 
     def open(self, path: Path, sample: Sample, request: Request) -> TrialFile:
-        columns = self.roles or header_of(sample, self.separator)
+        separator = self.separator
+        if not self.roles:
+            separator = self.separator_of(sample.lines[0], request) or separator
+        columns = self.roles or header_of(sample, separator)
         if self.roles:
             roles = {role: role for role in columns if role in ROLES}
         else:
@@ -38,13 +42,21 @@ class Text(Format):
         numbers = {roles["score"]: "score"} if "score" in roles else {}
         numbers |= {role: role for role in NORM_COLUMNS if role in self.roles}
         has_header = not self.roles
-        source = TextFile(path, sample, columns, self.separator, has_header, numbers)
+        source = TextFile(path, sample, columns, separator, has_header, numbers)
         nothing = "there is no trial" + " below the header" * has_header
         file = OneFile(
             path, self.name, source, roles, request, names_columns=has_header, nothing=nothing
         )
         file.n_held = len(sample.content or b"")
         return file
+
+    def separator_of(self, header: str, request: Request) -> str:
+        """Return what separates the usual names of a header of this format; "" if none does."""
+        choices = self.separator if self.separator == "\t" else ",;"
+        if ("\t" in header) != (choices == "\t"):
+            return ""
+        usual = (s for s in choices if has_usual_names(header.split(s), request.columns))
+        return next(usual, "")
 
     def write(self, path: Path, trials: TrialSet, scores: NDArray[np.float64]) -> None:
         columns = self.columns(trials, scores)
