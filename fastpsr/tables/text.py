@@ -283,7 +283,7 @@ def fields_of(
     is_table: bool = False,
     skips_blanks: bool = False,
 ) -> Any:
-    """Return a reader of columns; in quotes, commas, semicolons and separators of tables are text."""
+    """Return a reader of columns; in quotes, what separates columns is text, except for tabs."""
     has_quotes = is_table or separator in (",", ";")
     return csv.reader(
         lines,
