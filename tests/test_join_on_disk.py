@@ -16,8 +16,7 @@ import pytest
 
 import fastpsr as fp
 from fastpsr import trials
-from fastpsr.trials import trial_file
-from fastpsr.trials.joining import in_parts, matching, parquet_writer
+from fastpsr.trials.joining import joined_file, key_and_scores, on_disk
 from tests.commands import surroundings
 
 pytest.importorskip("pyarrow")
@@ -42,7 +41,7 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
 def pieces(request, monkeypatch):
     """Files that are read in pieces of some lines, whole, or in pieces of a line or two."""
     if request.param is not None:
-        monkeypatch.setattr(in_parts, "_PIECE_BYTES", request.param)
+        monkeypatch.setattr(joined_file, "_PIECE_BYTES", request.param)
 
 
 def save(name, lines):
@@ -107,7 +106,7 @@ def test_several_keys_are_one(order):
 @pytest.mark.usefixtures("pieces")
 @pytest.mark.parametrize("late", [False, True])
 def test_spoofed_trials_have_a_column_wherever_they_are(late, monkeypatch):
-    monkeypatch.setattr(trial_file, "_FIRST_BYTES", 1000)
+    monkeypatch.setattr(sys.modules["fastpsr.trials.read"], "_FIRST_BYTES", 1000)
     kinds = ["target", "nontarget"] * 300 + ["spoof"]
     kinds = kinds if late else kinds[::-1]
     save("key", [f"m {k} {kind}" for k, kind in enumerate(kinds)])
@@ -408,16 +407,15 @@ def test_a_trial_left_out_of_one_system_is_left_out_of_all():
 
 def test_collisions_of_hashes_are_no_duplicates(monkeypatch):
     """Ids are compared, not hashes."""
-    hashes_of = matching.hashes_of
 
-    def of_one_value_at_first(ids, seed=0):
-        return hashes_of(ids, seed) if seed else pl.Series(np.zeros(len(ids[0]), np.uint64))
+    def of_one_value(ids):
+        return pl.Series(np.zeros(ids.height, np.uint64))
 
     save("key", KEY)
     for name, lines in (("same", LINES), ("other", SHUFFLED)):
         save(name, lines)
-        for module in (matching, in_parts):
-            monkeypatch.setattr(module, "hashes_of", of_one_value_at_first)
+        for module in (key_and_scores, joined_file):
+            monkeypatch.setattr(module, "hashes_of", of_one_value)
         _, frame = joined("key", name)
         require_as_read(frame, "key", name)
 
@@ -427,9 +425,9 @@ def test_collisions_of_hashes_are_no_duplicates(monkeypatch):
 def test_small_buckets_on_disk_and_small_row_groups(lines, monkeypatch):
     import pyarrow.parquet as pq
 
-    monkeypatch.setattr(in_parts, "_FIRST_BYTES", 64)
+    monkeypatch.setattr(joined_file, "_FIRST_BYTES", 64)
     monkeypatch.setenv("FASTPSR_MEMORY", "8KB")
-    monkeypatch.setattr(parquet_writer, "_GROUP_ROWS", 10)
+    monkeypatch.setattr(on_disk, "_GROUP_ROWS", 10)
     save("key", [*KEY, KEY[4]])
     save("scores", lines)
     result, frame = joined("key", "scores", duplicates="first")
@@ -443,8 +441,8 @@ def test_small_buckets_on_disk_and_small_row_groups(lines, monkeypatch):
 @pytest.mark.parametrize("kept", [4, 600])
 def test_sorted_keys_and_few_scores_in_small_buckets(kept, missing, monkeypatch):
     """The first blocks of the key have one class, and most buckets no score."""
-    monkeypatch.setattr(in_parts, "_PIECE_BYTES", 300)
-    monkeypatch.setattr(in_parts, "_FIRST_BYTES", 64)
+    monkeypatch.setattr(joined_file, "_PIECE_BYTES", 300)
+    monkeypatch.setattr(joined_file, "_FIRST_BYTES", 64)
     monkeypatch.setenv("FASTPSR_MEMORY", "2KB")
     key = [f"e{k} t{k} {'target' if k > 300 else 'nontarget'}" for k in range(600)]
     rows = [400, 8, 500, 9] if kept == 4 else range(600)[::-1]
@@ -632,6 +630,5 @@ def test_pipes(lines, monkeypatch):
     Path("utf-16").write_text("a b target\n", "utf-16")
     with pytest.raises(ValueError, match=f"utf-16{refusal}"):
         trials.join("utf-16", scores, "out.parquet")
-    Path("s").read_bytes()
     for writer in writers:
         writer.join()

@@ -423,7 +423,7 @@ def with_changed_ids(change, n_changed):
     return key, scores
 
 
-SWAPPED, ENDS = "the order of enroll and test", "what all of them begin or end with"
+SWAPPED = "the order of enroll and test"
 CHANGES = {  # what is done to ids of the scores, of how many trials, by what they then differ
     "case": (lambda m, s: (m.upper(), s), 300, ["letter case"]),
     "swapped": (lambda m, s: (s, m), 298, [SWAPPED]),
@@ -439,8 +439,6 @@ CHANGES = {  # what is done to ids of the scores, of how many trials, by what th
     ),
     "folders": (lambda m, s: (m.rpartition("/")[2], s), 150, ["folders"]),
     "another folder": (lambda m, s: (m, f"/data/{s}"), 298, ["folders"]),
-    "ends": (lambda m, s: (m, f"{s}#1"), 300, [ENDS]),
-    "ends and case": (lambda m, s: (m, f"{s.upper()}#1"), 298, [ENDS, "letter case"]),
 }  # fmt: skip
 
 

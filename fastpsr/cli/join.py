@@ -6,14 +6,17 @@ from typing import Annotated, Any
 
 import typer
 
-import fastpsr as fp
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.options.declaration import declared
 from fastpsr.cli.options.files import check_files, named_files
 from fastpsr.cli.options.sources import TrialOptions
 from fastpsr.cli.show import print_line, steps
+from fastpsr.cli.trial_files import request_of
 from fastpsr.cli.wording import note_in_options, worded
 from fastpsr.files import PARQUET, ending_of
+from fastpsr.trials.joining.joined_file import join_as
+from fastpsr.trials.joining.key_and_scores import Policies
+from fastpsr.trials.speakers import SpeakerFinder
 
 
 @in_groups
@@ -56,20 +59,19 @@ def join_files(
     trials: TrialOptions, scores: Sequence[Path] | Mapping[str, Path], output: Path
 ) -> None:
     """Join score files with a key; print how they were interpreted, and what was written."""
-    key: Any = trials.key
+    ways = ("speakers", "speaker_columns", "speaker_pattern")
+    mapping, columns, pattern = (trials.speakers.get(way) for way in ways)
     with steps() as begin, worded(scores="--scores", labels="--key-format {}"):
-        joined = fp.trials.join(
-            key,
+        joined = join_as(
+            trials.key,
             scores,
             output,
-            key_format=trials.key_format.format,
-            score_format=trials.format.format,
-            key_columns=trials.key_format.columns or None,
-            score_columns=trials.format.columns or None,
-            labels=trials.key_format.labels or trials.format.labels,
-            transpose=trials.format.transpose,
-            progress=begin,
-            **trials.joined,
+            request_of(trials.key_format, "key", "key_"),
+            request_of(trials.format, "scores", "score_"),
+            Policies(**trials.policies),
+            SpeakerFinder.of(mapping, columns, pattern),
+            trials.format.in_order,
+            begin,
         )
     for line in joined.notes:
         print_line(note_in_options(line))

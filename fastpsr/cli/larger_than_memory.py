@@ -12,7 +12,7 @@ from fastpsr.data.budget import memory_of_data
 from fastpsr.files import can_be_read_again
 from fastpsr.optional import polars
 from fastpsr.trials.labels import KIND, VOCABULARIES, WITH_SPOOF
-from fastpsr.trials.reading import least_memory
+from fastpsr.trials.read import least_memory
 
 
 def column_of(number: int) -> str:

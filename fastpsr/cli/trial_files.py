@@ -5,13 +5,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fastpsr.cli.options.sources import TrialOptions
+from fastpsr.cli.options.sources import Layout, TrialOptions
 from fastpsr.cli.show import Steps, print_line, print_line_once
 from fastpsr.cli.wording import note_in_options, worded
 from fastpsr.files import can_be_read_again
-from fastpsr.trials import Reading, TrialSet, read, read_key
+from fastpsr.trials import Reading, TrialSet, read
 from fastpsr.trials.formats import endings_of, may_end_in
-from fastpsr.trials.reading import read_file
+from fastpsr.trials.read import read_file
 from fastpsr.trials.roles import Request, Wanted
 from fastpsr.trials.speakers import AS_SPEAKERS, taken_as_conditions
 
@@ -55,24 +55,17 @@ class TrialReader:
         if not files or not (self.has_scores or isinstance(files, list)):
             return None
         self.progress(f"reading {' and '.join(map(str, self.options.files))}")
-        layout, turns = self.options.key_format, "--key-format transpose or no-transpose"
-        usage = dict.fromkeys(("format", "columns", "labels"), "--key-format {}")
-        with worded(**usage, transpose=turns):
-            key = read_key(
-                files, format=layout.format, columns=layout.columns, labels=layout.labels,
-                transpose=layout.transpose, progress=self.progress,
-            )  # fmt: skip
+        turns = "--key-format transpose or no-transpose"
+        with worded(labels="--key-format {}", transpose=turns):
+            request = request_of(self.options.key_format, "key", "key_")
+            key = read_file(files, request, self.progress)
         _print(key.notes)
         return key
 
     def _read_file(self, path: Path, wanted: Wanted, **more: Any) -> Reading:
         """Read a file, and show how much of it was read."""
         self.progress(f"reading {path}")
-        layout = self.options.format
-        request = Request(
-            wanted, layout.format, layout.columns, layout.transpose,
-            words=layout.labels, prefix="score_",
-        )  # fmt: skip
+        request = request_of(self.options.format, wanted, "score_")
         with worded(labels="--format {}"):
             return read_file(path, request, self.progress, **more)
 
@@ -96,6 +89,13 @@ class TrialReader:
             if not has_labels:
                 raise ValueError(f"{path} has no labels: give a key with --key") from None
             raise
+
+
+def request_of(layout: Layout, wanted: Wanted, prefix: str) -> Request:
+    """Return how a file is read, by the arguments of the library with a prefix."""
+    return Request(
+        wanted, layout.format, layout.columns, layout.transpose, words=layout.labels, prefix=prefix
+    )
 
 
 def _print(*notes: str) -> None:

@@ -4,8 +4,7 @@ from fastpsr.trials.coded import Coded
 from fastpsr.trials.evaluate import evaluate
 from fastpsr.trials.formats import FORMATS
 from fastpsr.trials.joining.joined_file import JoinedFile, join
-from fastpsr.trials.read import read, read_classes, read_key, read_scores
-from fastpsr.trials.reading import Reading
+from fastpsr.trials.read import Reading, read, read_classes, read_key, read_scores
 from fastpsr.trials.trial_set import Source, TrialSet
 from fastpsr.trials.write import write_scores
 

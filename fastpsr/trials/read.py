@@ -1,28 +1,151 @@
-"""Read keys and scores: each alone, or joined into trials."""
+"""Read keys and scores into memory: each alone, or joined into trials."""
 
 import os
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError
-from fastpsr.trials.coded import Coded, pick
-from fastpsr.trials.joining.findings import Policies, check_classes, check_ids, settle
-from fastpsr.trials.joining.in_order import WithIdsOf
-from fastpsr.trials.joining.key_and_scores import JoinedRows, KeyAndScores, Part
-from fastpsr.trials.reading import (
-    AnyPath,
-    Files,
-    Progress,
-    Reading,
-    check_transpose,
-    collect,
-    open_files,
-    read_file,
+from fastpsr.optional import polars
+from fastpsr.tables.sample import estimated_lines
+from fastpsr.trials.coded import Coded, Column, as_column, pick
+from fastpsr.trials.detect import detect
+from fastpsr.trials.joining.key_and_scores import (
+    KeyAndScores,
+    Policies,
+    Rows,
+    check_classes,
+    check_ids,
+    settle,
 )
-from fastpsr.trials.roles import Label, Request, Wanted
+from fastpsr.trials.roles import CLASSES, Label, Request, Wanted
 from fastpsr.trials.speakers import AS_SPEAKERS, SpeakerFinder, taken_as_conditions
+from fastpsr.trials.trial_file import TrialFile, TrialFiles, WithIdsOf
 from fastpsr.trials.trial_set import Source, TrialSet
+
+if TYPE_CHECKING:
+    from polars import DataFrame
+
+AnyPath = str | os.PathLike[str]
+#: Is called with the name of a step, the rows done and about how many there are.
+Progress = Callable[[str, int, int], object]
+
+_FIRST_BYTES = 1 << 16
+_BYTES_PER_TRIAL = 100  # of short ids in the key's order; others take more, up to about 300
+_WITHOUT_LABELS: dict[Wanted, Wanted] = {"key": "pairs", "labeled scores": "scores"}
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """Content of a file, and the interpretation of its columns.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    format : str
+        Name of its format.
+    notes : str
+        Message on how each column was interpreted.
+    enroll, test : Coded or None
+        Ids of models and segments; None where the format has none.
+    y_true : ndarray of uint8, shape (N,), or None
+        1 for target, 0 for non-target.
+    score : ndarray of float64, shape (N,), or None
+        Scores as they are in the file; may be nan or infinite.
+    columns : dict of Coded or ndarray
+        All other columns, by name.
+    vocabulary : str or None
+        The words for the labels, such as "tgt/imp".
+    names : dict of str
+        Names of the columns in the file, by role, where it names them.
+    order : tuple of str
+        Names of all columns of the file from left to right; for text without names their roles.
+    file : TrialFile
+        The file, which can be read again.
+    """
+
+    path: str
+    format: str
+    notes: str
+    file: TrialFile
+    enroll: Coded | None = None
+    test: Coded | None = None
+    y_true: NDArray[np.uint8] | None = None
+    score: NDArray[np.float64] | None = None
+    columns: dict[str, Column] = field(default_factory=dict)
+    vocabulary: str | None = None
+    names: dict[str, str] = field(default_factory=dict)
+    order: tuple[str, ...] = ()
+
+    @property
+    def ids(self) -> dict[str, Coded]:
+        """The ids that it has, by role."""
+        both = {"enroll": self.enroll, "test": self.test}
+        return {role: column for role, column in both.items() if column is not None}
+
+    def where(self, rows: Sequence[int]) -> list[str]:
+        """Name the file and the lines or rows of trials; it reads the file again."""
+        return self.file.where(rows)
+
+    def __len__(self) -> int:
+        sizes = (len(x) for x in (self.enroll, self.y_true, self.score) if x is not None)
+        return next(sizes)
+
+    def __repr__(self) -> str:
+        return f"<Reading: {len(self):,} trials, {self.format}, {self.path}>"
+
+
+#: A file, several that make one, or those of both classes.
+Files = AnyPath | Reading | Sequence[AnyPath | Reading] | Mapping[Label, AnyPath]
+
+
+def open_file(path: AnyPath, request: Request) -> TrialFile:
+    """Open a file as requested, to be read part by part."""
+    format, sample = detect(Path(path), request)
+    return format.open(Path(path), sample, request)
+
+
+def open_files(argument: str, files: Files, request: Request) -> TrialFile:
+    """Open the files that an argument names, which are one: several keys, or both classes."""
+    if isinstance(files, Mapping):
+        if {*files} != {*CLASSES}:
+            names = ", ".join(map(repr, files)) or "none"
+            rule = f"must have files of 'target' and 'nontarget', not {names}"
+            raise ArgumentError(argument, rule)
+        wanted = _WITHOUT_LABELS.get(request.wanted, request.wanted)
+        return TrialFiles([
+            open_file(path, replace(request, wanted=wanted, label=label))
+            for label, path in files.items()
+        ])  # fmt: skip
+    listed = [files] if isinstance(files, Reading | str | os.PathLike) else [*files]
+    if not listed:
+        raise ArgumentError(argument, "must name at least one file")
+    opened = []
+    for file in listed:
+        if not isinstance(file, Reading):
+            opened.append(open_file(file, request))
+            continue
+        if request.format or request.columns or request.transpose is not None:
+            raise ArgumentError(
+                f"{request.prefix}format",
+                f"say how to read a file, and {file.path} was read before",
+                name=f"{request.prefix}format, {request.prefix}columns and transpose",
+            )
+        opened.append(file.file)
+    return opened[0] if len(opened) == 1 else TrialFiles(opened)
+
+
+def check_transpose(transpose: bool | None, files: Sequence[TrialFile]) -> None:
+    """Raise if none of the files has matrices that `transpose` could be for."""
+    if transpose is not None and not any(file.has_matrices for file in files):
+        rule = f"is for HDF5 files, and {files[0].path} is {files[0].format}"
+        raise ArgumentError("transpose", rule)
 
 
 def read(
@@ -128,27 +251,17 @@ def read(
         score_format, score_columns = key_format or score_format, key_columns or score_columns
     if scores is None:
         raise ArgumentError("scores", "must be given", name="key or scores")
-    of_key = None
-    request = Request("key", key_format, key_columns or {}, transpose, None, labels, "key_")
-    key_file = None if key is None else open_files("key", key, request)
+    of_key = Request("key", key_format, key_columns or {}, transpose, None, labels, "key_")
     request = Request(wanted, score_format, score_columns or {}, transpose, None, labels, "score_")
-    file = open_files("scores", scores, request)
-    check_transpose(transpose, [file] if key_file is None else [key_file, file])
-    if in_order:
-        if key_file is None:
-            rule = "is for scores in the order of a key: give the key, too"
-            raise ArgumentError("in_order", rule)
-        file = WithIdsOf(key_file, file)
+    key_file, (file,) = open_lists(key, [scores], of_key, request, in_order=in_order)
+    key_read = None
     if key_file is not None:
-        of_key = key if isinstance(key, Reading) else collect(key_file, progress)
-    with ThreadPoolExecutor(1) as pool:
-        if of_key is not None:
-            pool.submit(lambda: of_key.hashed)  # which the join needs
-        if isinstance(scores, Reading) and not in_order:
-            of_scores = scores
-        else:
-            of_scores = collect(file, progress, None if of_key is None else of_key.ids)
-    trials = _joined(of_key, of_scores, wanted, policies)
+        key_read = key if isinstance(key, Reading) else collect(key_file, progress)
+    if isinstance(scores, Reading) and not in_order:
+        scores_read = scores
+    else:
+        scores_read = collect(file, progress, None if key_read is None else key_read.ids)
+    trials = _joined(key_read, scores_read, wanted, policies)
     return trials if finder is None else trials.with_found(finder)
 
 
@@ -276,6 +389,99 @@ def read_classes(
     return read_file(files, Request(of, format), progress)
 
 
+def open_lists(
+    key: Files | None,
+    scores: Sequence[Files],
+    of_key: Request,
+    of_scores: Request,
+    *,
+    in_order: bool,
+) -> tuple[TrialFile | None, list[TrialFile]]:
+    """Open a key, if there is one, and the scores of systems that are to be joined with it."""
+    key_file = None if key is None else open_files("key", key, of_key)
+    files = [open_files("scores", file, of_scores) for file in scores]
+    for request in (of_key, of_scores):
+        check_transpose(request.transpose, files if key_file is None else [key_file, *files])
+    if in_order:
+        if key_file is None:
+            rule = "is for scores in the order of a key: give the key, too"
+            raise ArgumentError("in_order", rule)
+        files = [WithIdsOf(key_file, file) for file in files]
+    return key_file, files
+
+
+def read_file(
+    files: Files,
+    request: Request,
+    progress: Progress | None = None,
+    known: Mapping[str, Coded] | None = None,
+) -> Reading:
+    """Read files that are one as requested; :func:`collect` has the other arguments."""
+    file = open_files("path", files, request)
+    check_transpose(request.transpose, [file])
+    return collect(file, progress, known)
+
+
+def collect(
+    file: TrialFile,
+    progress: Progress | None = None,
+    known: Mapping[str, Coded] | None = None,
+) -> Reading:
+    """Read a file into memory.
+
+    `known` are ids of another file by role: where this one has the same in the same order, it has
+    these, which are not held twice.
+    """
+    if "label" in file.roles:  # the first rows most often tell whether trials are spoofed
+        next(file.frames(_FIRST_BYTES), None)
+    conditions = file.conditions
+    columns = _columns(file, progress, known or {})
+    if file.conditions != conditions:  # the first spoofed trials came late
+        columns = _columns(file, progress, known or {})
+    is_target = columns.pop("label", None)
+    return Reading(
+        str(file.path),
+        file.format,
+        file.notes,
+        file,
+        **{role: columns.pop(role, None) for role in ("enroll", "test", "score")},
+        y_true=None if is_target is None else is_target.view(np.uint8),
+        columns={name: columns[f":{name}"] for name in file.conditions},
+        vocabulary=file.vocabulary,
+        names=file.names,
+        order=file.columns,
+    )
+
+
+def _columns(
+    file: TrialFile, progress: Progress | None, known: Mapping[str, Coded]
+) -> dict[str, Any]:
+    """Return the columns by role, and those of conditions after a colon."""
+    pl = polars()
+    same = {role: ids for role, ids in known.items() if role in file.roles}
+    frames: list[DataFrame] = []
+    n_rows = 0
+    tell = None if progress is None else partial(progress, f"reading {file.path}")
+    text = pl.Categorical(pl.Categories.random())  # whose strings go when the columns go
+    for frame in file.frames(text=text, progress=tell):
+        for role, ids in [*same.items()]:
+            alike = ids.series(slice(n_rows, n_rows + frame.height))
+            if frame[role].dtype == pl.String and frame[role].equals(alike):
+                frame = frame.with_columns(alike.alias(role))
+            else:
+                del same[role]
+        frames.append(frame)
+        n_rows += frame.height
+    table = pl.concat(frames, how="vertical_relaxed")
+    del frames, frame
+    columns: dict[str, Any] = {role: ids for role, ids in same.items() if len(ids) == n_rows}
+    for name in table.columns:
+        series = table.drop_in_place(name)
+        if name not in columns:
+            columns[name] = as_column(series)
+    return columns
+
+
 def _joined(key: Reading | None, scores: Reading, wanted: Wanted, policies: Policies) -> TrialSet:
     """Join what was read, and check that there are both classes; scores may be their own key."""
     if scores.score is None:
@@ -289,39 +495,45 @@ def _joined(key: Reading | None, scores: Reading, wanted: Wanted, policies: Poli
         argument = "scores" if key is None else argument
         if key is not None or reading.ids:
             check_ids(argument, reading.path, reading.format, has_ids=len(reading.ids) == 2)
-    with_side = bool(labeled.ids) and "side" in labeled.names and "side" in scores.names
-    part, part_of_scores = _part(labeled, with_side), _part(scores, with_side)
-    findings = KeyAndScores(labeled.file, scores.file, policies)
-    if part.ids:
-        joined = findings.join(part, part_of_scores, None if with_side else labeled.hashed)
-        findings.check_common()
+    joining = KeyAndScores(labeled.file, scores.file, policies)
+    with_side = "side" in labeled.names and "side" in scores.names
+    part = _part(labeled, with_side=with_side)
+    part_of_scores = part if labeled is scores else _part(scores, with_side=with_side)
+    if labeled.ids:
+        rows = joining.join(part, part_of_scores)
+        joining.check_common()
     else:
-        joined = findings.join_in_order(part, part_of_scores)
-    left_out = settle(labeled.path, {scores.path: findings.verdict()})
-    findings.check_numbers()
-    return _assemble(labeled, scores, joined, left_out)
+        rows = joining.join_in_order(part, part_of_scores)
+    left_out = settle(labeled.path, {scores.path: joining.verdict()})
+    joining.check_numbers()
+    return _assemble(labeled, scores, rows, left_out)
 
 
-def _part(reading: Reading, with_side: bool) -> Part:
-    """Return all rows."""
-    ids = [*reading.ids.values()]
+def _part(reading: Reading, *, with_side: bool) -> "DataFrame":
+    """Return all rows as a join takes them."""
+    columns: dict[str, Any] = {role: ids.series() for role, ids in reading.ids.items()}
     if with_side:
         side = reading.columns[reading.names["side"]]
         assert isinstance(side, Coded)
-        ids.append(side)
-    label = None if reading.y_true is None else reading.y_true.view(bool)
-    return Part(ids, label, reading.score)
+        columns["side"] = side.series()
+    if reading.y_true is not None:
+        columns["label"] = reading.y_true.view(bool)
+    if reading.score is not None:
+        columns["score"] = reading.score
+    part: DataFrame = polars().DataFrame(columns).with_row_index("row")
+    return part
 
 
 def _assemble(
-    key: Reading, scores: Reading, rows: JoinedRows, left_out: tuple[str, ...]
+    key: Reading, scores: Reading, rows: tuple[Rows, Rows], left_out: tuple[str, ...]
 ) -> TrialSet:
     """Return the trials of rows of the key, with their scores."""
-    columns = {name: pick(column, rows.key) for name, column in key.columns.items()}
+    of_key, of_scores = rows
+    columns = {name: pick(column, of_key) for name, column in key.columns.items()}
     hidden = {*key.columns} & {*scores.columns} if key is not scores else set()
     for name, column in scores.columns.items():
         if name not in columns:
-            columns[name] = pick(column, rows.scores)
+            columns[name] = pick(column, of_scores)
     notes = [key.notes] if key is scores else [key.notes, scores.notes]
     hidden -= {key.names.get("side")} & {scores.names.get("side")}  # they were joined on it
     notes += [
@@ -331,11 +543,19 @@ def _assemble(
     ]
     order = tuple(name for name in scores.order if name not in hidden)
     return TrialSet(
-        pick(key.enroll, rows.key),
-        pick(key.test, rows.key),
-        pick(key.y_true, rows.key),
-        pick(scores.score, rows.scores),
+        pick(key.enroll, of_key),
+        pick(key.test, of_key),
+        pick(key.y_true, of_key),
+        pick(scores.score, of_scores),
         columns,
         (*notes, *left_out, *taken_as_conditions(columns, AS_SPEAKERS)),
         Source(scores.format, scores.names, scores.vocabulary, order),
     )
+
+
+def least_memory(keys: Sequence[Path]) -> int:
+    """Return about how many bytes the trials of keys and their scores take at least.
+
+    Only text counts, which is not from a pipe: what else there is is 0.
+    """
+    return round(sum(map(estimated_lines, keys)) * _BYTES_PER_TRIAL)

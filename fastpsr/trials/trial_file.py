@@ -1,4 +1,4 @@
-"""A file of trials, whatever its format: read part by part, as often as needed."""
+"""A file of trials, whatever its format, and several as one: read part by part, and again."""
 
 from abc import ABC, abstractmethod
 from collections import deque
@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from fastpsr.errors import ArgumentError, counted
 from fastpsr.optional import polars
 from fastpsr.trials.labels import KIND, WITH_SPOOF, LabelWords
 from fastpsr.trials.roles import Request
@@ -22,7 +23,6 @@ Where = Callable[[Sequence[int]], list[str]]
 #: Is called with the rows so far and about how many there are.
 RowsRead = Callable[[int, int], object]
 
-_FIRST_BYTES = 1 << 16
 _AT_A_TIME = 2
 _CLASSES = {"target": "targets", "nontarget": "non-targets"}
 
@@ -89,10 +89,6 @@ class TrialFile(ABC):
         polars of what is neither number nor id. `progress` is called with the rows so far and about
         how many there are.
         """
-
-    def look(self) -> None:
-        """Read the first rows, which most often tell whether trials are spoofed."""
-        next(self.frames(_FIRST_BYTES), None)
 
     @abstractmethod
     def where(self, rows: Sequence[int]) -> list[str]:
@@ -327,6 +323,68 @@ class TrialFiles(TrialFile):
         for file, inside in _holding(self._files, [file.n_rows for file in self._files], rows):
             places |= dict(zip(inside, file.where([*inside.values()]), strict=True))
         return [places[row] for row in rows]
+
+
+class Feed:
+    """Rows of frames, taken as many at a time as asked for."""
+
+    def __init__(self, frames: "Iterator[DataFrame]") -> None:
+        self._frames, self._held = frames, polars().DataFrame()
+
+    def take(self, n: int) -> "DataFrame | None":
+        """Return the next n rows, None if there are fewer."""
+        while self._held.height < n:
+            frame = next(self._frames, None)
+            if frame is None:
+                return None
+            self._held = polars().concat([self._held, frame]) if self._held.height else frame
+        rows: DataFrame = self._held[:n]
+        self._held = self._held[n:]
+        return rows
+
+
+class WithIdsOf(TrialFile):
+    """Scores without ids in the key's order: they have those of the key."""
+
+    def __init__(self, key: TrialFile, file: TrialFile) -> None:
+        if "enroll" in file.roles or "test" in file.roles:
+            rule = f"is for scores without ids, and {file.path} has some: they are joined on them"
+            raise ArgumentError("in_order", rule)
+        self._key, self._file = key, file
+        self._ids = [role for role in ("enroll", "test", "side") if role in key.roles]
+        self.path, self.paths, self.format = file.path, file.paths, file.format
+        self.columns = file.columns
+        self.roles = {role: key.roles[role] for role in self._ids} | file.roles
+        self.names, self.n_held = self.roles if file.names else {}, file.n_held
+        self.conditions = file.conditions
+
+    @property
+    def notes(self) -> str:  # type: ignore[override]
+        return self._file.notes
+
+    @property
+    def vocabulary(self) -> str | None:  # type: ignore[override]
+        return self._file.vocabulary
+
+    def frames(self, n_bytes: int | None = None, **options: Any) -> "Iterator[DataFrame]":
+        frames = self._file.frames(n_bytes, **options)
+        feed = Feed(frames)
+        for block in self._key.frames(n_bytes):
+            frame = feed.take(block.height)
+            if frame is not None:
+                yield frame.with_columns(block[role] for role in self._ids)
+        for _ in frames:  # to count all
+            pass
+        n_scores, n_trials = self._file.n_rows, self._key.n_rows
+        if n_scores != n_trials:
+            raise ValueError(
+                f"{self.path} has {counted(n_scores, 'score')} and {self._key.path} has "
+                f"{counted(n_trials, 'trial')}: in the key's order there must be one for each"
+            )
+        self.n_rows = n_scores
+
+    def where(self, rows: Sequence[int]) -> list[str]:
+        return self._file.where(rows)
 
 
 def _holding(

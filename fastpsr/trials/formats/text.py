@@ -51,7 +51,7 @@ class Text(Format):
         return file
 
     def separator_of(self, header: str, request: Request) -> str:
-        """Return what separates the usual names of a header of this format; "" if none does."""
+        """Return the separator of the usual names of a header of this format; "" if none is."""
         choices = self.separator if self.separator == "\t" else ",;"
         if ("\t" in header) != (choices == "\t"):
             return ""

@@ -1,29 +1,42 @@
 """Join a key and scores of any size into one Parquet file, in bounded memory."""
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, nullcontext
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr.data.budget import memory_budget
 from fastpsr.errors import ArgumentError
 from fastpsr.files import check_place, whole_file
 from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.optional import polars, pyarrow
-from fastpsr.trials.joining.findings import Policies, check_ids
-from fastpsr.trials.joining.in_order import WithIdsOf
-from fastpsr.trials.joining.in_parts import Job, System
-from fastpsr.trials.reading import (
-    AnyPath,
-    Progress,
-    check_transpose,
-    open_files,
+from fastpsr.trials.joining.key_and_scores import (
+    KeyAndScores,
+    Policies,
+    check_classes,
+    check_ids,
+    hashes_of,
+    settle,
 )
+from fastpsr.trials.joining.on_disk import ParquetWriter, Spill
+from fastpsr.trials.read import AnyPath, Progress, open_lists
 from fastpsr.trials.roles import Label, Request
 from fastpsr.trials.speakers import SpeakerFinder, taken_as_conditions
-from fastpsr.trials.trial_file import RowsRead, TrialFile
+from fastpsr.trials.trial_file import Feed, RowsRead, TrialFile
+
+if TYPE_CHECKING:
+    from polars import DataFrame
+
+_PIECE_BYTES = 1 << 24
+_FIRST_BYTES = 1 << 16
+_BUCKETS_OF_HASHES = 256
+_SHARE = 8  # of the budget that the ids of a bucket of both lists take, which the join multiplies
 
 
 @dataclass(frozen=True)
@@ -137,50 +150,236 @@ def join(
     0.0
     """
     policies = Policies(missing, extra, duplicates, nan)
+    finder = SpeakerFinder.of(speakers, speaker_columns, speaker_pattern)
+    of_key = Request("key", key_format, key_columns or {}, transpose, None, labels, "key_")
+    of_scores = Request(
+        "scores", score_format, score_columns or {}, transpose, None, labels, "score_"
+    )
+    return join_as(key, scores, output, of_key, of_scores, policies, finder, in_order, progress)
+
+
+def join_as(
+    key: Any,
+    scores: AnyPath | Sequence[AnyPath] | Mapping[str, AnyPath],
+    output: AnyPath,
+    of_key: Request,
+    of_scores: Request,
+    policies: Policies,
+    finder: SpeakerFinder | None,
+    in_order: bool,
+    progress: Progress | None,
+) -> JoinedFile:
+    """Join files that are read as requested."""
     polars(), pyarrow()
     paths = _by_column(scores)
     check_place(output)
-    request = Request("key", key_format, key_columns or {}, transpose, None, labels, "key_")
-    of_key = open_files("key", key, request)
-    _check_input("key", of_key)
-    request = Request(
-        "scores", score_format, score_columns or {}, transpose, None, labels, "score_"
-    )
-    files = [open_files("scores", path, request) for path in paths.values()]
-    check_transpose(transpose, [of_key, *files])
-    for path in (path for file in (of_key, *files) for path in file.paths):
+    key_file, files = open_lists(key, [*paths.values()], of_key, of_scores, in_order=in_order)
+    assert key_file is not None
+    for path in (path for file in (key_file, *files) for path in file.paths):
         if os.path.realpath(path) == os.path.realpath(output):
             raise ArgumentError("output", f"must not be an input too: {output}")
-    if in_order:
-        files = [WithIdsOf(of_key, file) for file in files]
-    for file in files:
-        _check_input("scores", file)
-    systems = [System(name, file) for name, file in zip(paths, files, strict=True)]
-    finder = SpeakerFinder.of(speakers, speaker_columns, speaker_pattern)
+    for argument, file in (("key", key_file), *(("scores", file) for file in files)):
+        _check_input(argument, file)
     if finder is not None:
-        finder.check_columns(of_key.conditions)
-    budget = memory_budget()
-    of_key.look()
+        finder.check_columns(key_file.conditions)
+    _column_names([*paths], key_file, finder)  # which may be refused
 
     def tell(file: TrialFile) -> RowsRead | None:
         return None if progress is None else partial(progress, f"reading {file.path}")
 
-    with whole_file(Path(output)) as part:
-        while True:
-            columns = _column_names([*paths], of_key, finder)
-            job = Job(of_key, systems, columns, finder, policies, budget, tell)
-            left_out = job.run(part)
-            if columns == _column_names([*paths], of_key, finder):
-                break  # else the first spoofed trials came late
+    with whole_file(Path(output)) as part, ExitStack() as stack, _both_interrupts():
+        n_bytes = max(memory_budget() // (_SHARE * (len(paths) + 1)), _FIRST_BYTES)
+
+        def spill() -> Spill:
+            return stack.enter_context(closing(Spill(part.parent, n_bytes)))
+
+        systems = [
+            _System(name, file, KeyAndScores(key_file, file, policies), spill())
+            for name, file in zip(paths, files, strict=True)
+        ]
+        joining = _Joining(key_file, systems, tell, spill)
+        if not joining.in_order():
+            for system in systems:
+                system.join = KeyAndScores(key_file, system.file, policies)
+                system.scores = spill()
+            joining.by_buckets()
+        verdicts = {str(system.file.path): system.join.verdict() for system in systems}
+        left_out = settle(str(key_file.path), verdicts)
+        columns = _column_names([*paths], key_file, finder)
+        n_rows, n_targets = joining.write(part, columns, finder)
     return JoinedFile(
         str(output),
-        job.written.n_rows,
-        job.written.n_targets,
+        n_rows,
+        n_targets,
         tuple(columns),
         {str(system.file.path): system.name for system in systems},
         {str(system.file.path): system.in_order for system in systems},
-        (of_key.notes, *(s.file.notes for s in systems), *left_out, *_on_speakers(finder, columns)),
+        (key_file.notes, *(f.notes for f in files), *left_out, *_on_speakers(finder, columns)),
     )
+
+
+@dataclass(eq=False)
+class _System:
+    """A score file, the name of its column, whether it is in the key's order, and its join.
+
+    `scores` are those of rows of the key, by the block of the key.
+    """
+
+    name: str
+    file: TrialFile
+    join: KeyAndScores
+    scores: Spill
+    in_order: bool = True
+
+    def add(self, key: "DataFrame", scores: "DataFrame", rows: tuple[Any, Any], block: Any) -> None:
+        """Add joined rows of two parts, in a block of the key, or in one for each row."""
+        pl = polars()
+        frame = pl.DataFrame(
+            {"row": key["row"].to_numpy()[rows[0]], "score": scores["score"].to_numpy()[rows[1]]}
+        )
+        blocks = pl.repeat(block, frame.height, eager=True) if np.isscalar(block) else block
+        self.scores.add(frame, pl.Series(blocks))
+
+    def take(self, block: int, first: int, height: int) -> NDArray[np.float64]:
+        """Return the scores of a block of the key, nan where there is none."""
+        score = np.full(height, np.nan)
+        frame = self.scores.take(block)
+        if frame.height:
+            score[frame["row"].to_numpy() - first] = frame["score"].to_numpy()
+        return score
+
+
+@dataclass(eq=False)
+class _Joining:
+    """The passes over the files of one join.
+
+    Attributes
+    ----------
+    tell : callable
+        Returns what is called with the rows of a file that were read, or None.
+    spill : callable
+        Returns an empty place for rows.
+    """
+
+    key: TrialFile
+    systems: Sequence[_System]
+    tell: Callable[[TrialFile], RowsRead | None]
+    spill: Callable[[], Spill]
+    heights: list[int] = field(default_factory=list)  # of the blocks of the key
+
+    def __post_init__(self) -> None:
+        sided = all("side" in file.roles for file in (self.key, *(s.file for s in self.systems)))
+        self._ids = ["enroll", "test", *(["side"] if sided else [])]
+        self._n_bytes = min(_PIECE_BYTES, max(memory_budget() // 64, _FIRST_BYTES))
+
+    def in_order(self) -> bool:
+        """Join each system as long as it is in the key's order.
+
+        Returns whether all are to the end, and no trial of the key repeats.
+        """
+        feeds = {system: Feed(self._parts(system.file)) for system in self.systems}
+        hashes, n_targets = self.spill(), 0
+        for number, block in enumerate(self._parts(self.key)):
+            self.heights.append(block.height)
+            n_targets += int(block["label"].sum())
+            numbers = hashes_of(block[self._ids]).alias("hash")
+            hashes.add(numbers.to_frame(), numbers % _BUCKETS_OF_HASHES)
+            for system, feed in [*feeds.items()]:
+                scores = feed.take(block.height)
+                if scores is not None and scores[self._ids].equals(block[self._ids]):
+                    rows = system.join.join_in_order(block, scores)
+                    system.add(block, scores, rows, number)
+                else:
+                    del feeds[system]
+        check_classes(self.key.path, n_targets, self.key.n_rows)
+        for system in self.systems:
+            system.in_order = system in feeds and feeds[system].take(1) is None
+        if not all(system.in_order for system in self.systems):
+            return False
+        buckets = (hashes.take(bucket) for bucket in range(_BUCKETS_OF_HASHES))
+        return all(some.is_empty() or some["hash"].n_unique() == some.height for some in buckets)
+
+    def by_buckets(self) -> None:
+        """Join all rows whose ids have a hash in the same bucket, one bucket after the other."""
+        n_bytes = self._size_of(self.key) + max(self._size_of(s.file) for s in self.systems)
+        n_buckets = round(n_bytes * _SHARE) // memory_budget() + 1
+
+        def spilled(file: TrialFile) -> Spill:
+            rows = self.spill()
+            for part in self._parts(file):
+                rows.add(part, hashes_of(part[self._ids]) % n_buckets)
+            return rows
+
+        of_key, ends = spilled(self.key), np.cumsum(self.heights)
+        for system in self.systems:
+            with closing(spilled(system.file)) as of_scores:
+                for bucket in range(n_buckets):
+                    key, scores = of_key.take(bucket), of_scores.take(bucket)
+                    if key.height or scores.height:
+                        rows = system.join.join(key, scores)
+                        blocks = np.searchsorted(ends, key["row"].to_numpy()[rows[0]], "right")
+                        system.add(key, scores, rows, blocks)
+            system.join.check_common()
+
+    def write(
+        self, path: Path, columns: Sequence[str], finder: SpeakerFinder | None
+    ) -> tuple[int, int]:
+        """Write the rows of the key that have a score of every system.
+
+        Returns their number, and that of targets.
+        """
+        pl, n_targets, first = polars(), 0, 0
+        with closing(ParquetWriter(path)) as writer, _both_interrupts():
+            blocks = self.key.frames(self._n_bytes, progress=self.tell(self.key))
+            for number, (block, height) in enumerate(zip(blocks, self.heights, strict=True)):
+                if block.height != height:
+                    raise ValueError("the files changed while they were read")
+                named = {"target": block["label"], "enroll": block["enroll"], "test": block["test"]}
+                named |= {name[1:]: block[name] for name in block.columns if name.startswith(":")}
+                named |= {s.name: pl.Series(s.take(number, first, height)) for s in self.systems}
+                has_scores = (pl.col(system.name).is_not_nan() for system in self.systems)
+                frame = pl.DataFrame(named).filter(*has_scores)
+                if finder is not None:
+                    frame = finder.add_to(frame)
+                n_targets += int(frame["target"].sum())
+                writer.add(frame.select(columns))
+                first += height
+            writer.finish()
+        if finder is not None:
+            finder.check()
+        if writer.n_rows == 0:
+            for system in self.systems:
+                system.join.check_numbers()
+            raise ValueError(f"{self.key.path}: no trial has a score of every system")
+        return writer.n_rows, n_targets
+
+    def _parts(self, file: TrialFile) -> "Iterator[DataFrame]":
+        """Yield the rows of a file as a join takes them."""
+        values = [role for role in ("label", "score") if role in file.roles]
+        n_rows = 0
+        for frame in file.frames(self._n_bytes, progress=self.tell(file)):
+            yield frame.select(*self._ids, *values).with_row_index("row", n_rows)
+            n_rows += frame.height
+
+    def _size_of(self, file: TrialFile) -> float:
+        """Return about how many bytes all ids of a file take, by its first rows."""
+        n_rows = 0
+
+        def tell(_: int, out_of: int) -> None:
+            nonlocal n_rows
+            n_rows = out_of
+
+        frame = next(file.frames(_FIRST_BYTES, progress=tell))
+        return float(frame.select(self._ids).estimated_size() / frame.height * n_rows)
+
+
+def _both_interrupts() -> nullcontext[None]:
+    """Return a block in which Ctrl-C ends, inside of one that cleans up.
+
+    While polars works, Ctrl-C raises KeyboardInterrupt twice: in polars, and in the next line of
+    Python, wherever that is. This is the end of this block, so that the clean-up is not stopped.
+    """
+    return nullcontext()
 
 
 def _by_column(scores: AnyPath | Sequence[AnyPath] | Mapping[str, AnyPath]) -> dict[str, AnyPath]:

@@ -1,17 +1,15 @@
-"""A key and the scores of one system, joined on (enroll, test): one join, whatever the size."""
+"""The join of a key and the scores of one system on their ids: matches, mismatches, messages."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.errors import counted
+from fastpsr import checks
+from fastpsr.errors import ArgumentError, counted
 from fastpsr.optional import polars
-from fastpsr.trials.coded import Coded
-from fastpsr.trials.joining.findings import ALLOWING, OF_BOTH, OF_SCORES, Policies, Verdict
-from fastpsr.trials.joining.matching import Hashed, match
 from fastpsr.trials.joining.why_ids_differ import (
     MOST,
     Unmatched,
@@ -21,49 +19,85 @@ from fastpsr.trials.joining.why_ids_differ import (
 from fastpsr.trials.trial_file import TrialFile, Where
 
 if TYPE_CHECKING:
-    from polars import DataFrame
+    from polars import DataFrame, Series
+
+#: Places of rows in a frame; a slice stands for all.
+Rows = NDArray[np.int64] | slice
 
 _EXAMPLES = 3
 _FEW = 0.5  # share of the key's trials below which leaving the others out is not offered
+_IDS = ("enroll", "test", "side")
+#: What each policy is to allow what it is for.
+_ALLOWING = {"missing": "drop", "extra": "ignore", "duplicates": "first", "nan": "drop"}
 
-Mask = NDArray[np.bool_]
-Rows = NDArray[np.int64] | slice
 
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Rows of a list: all of them, or all those of some trials.
+@dataclass(frozen=True)
+class Policies:
+    """What to do about mismatches; all are errors unless the caller allows them.
 
     Attributes
     ----------
-    ids : sequence of Coded
-        Columns to join on: enroll, test, and the side if both lists have it.
-    is_target : ndarray of bool, or None
-    score : ndarray of float64, or None
-    rows : ndarray of int64, or None
-        Their numbers in the list, in ascending order; None for all rows.
+    missing : {"error", "drop"}
+        Trials of the key without a score.
+    extra : {"error", "ignore"}
+        Scores of no trial of the key.
+    duplicates : {"error", "first", "count"}
+        Trials that occur twice in the key, or in the scores. They are counted as often as they
+        occur in the key if their scores agree.
+    nan : {"error", "drop"}
+        Scores that are nan.
     """
 
-    ids: Sequence[Coded]
-    is_target: Mask | None
-    score: NDArray[np.float64] | None
-    rows: NDArray[np.int64] | None = None
+    missing: Literal["error", "drop"] = "error"
+    extra: Literal["error", "ignore"] = "error"
+    duplicates: Literal["error", "first", "count"] = "error"
+    nan: Literal["error", "drop"] = "error"
 
-    def numbers(self, places: Rows) -> Any:
-        """Return the numbers of rows in the list."""
-        return places if self.rows is None else self.rows[places]
+    def __post_init__(self) -> None:
+        for name, allowing in _ALLOWING.items():
+            more = ("count",) if name == "duplicates" else ()
+            checks.check_choice(name, getattr(self, name), ("error", allowing, *more))
+
+    @property
+    def counts(self) -> bool:
+        """Whether trials that occur several times are counted as often."""
+        return self.duplicates == "count"
+
+    def allow(self, kind: "_Kind") -> bool:
+        """Whether a kind of mismatch is no error."""
+        if not kind.policy or getattr(self, kind.policy) == "error":
+            return False
+        return kind.agrees or kind.policy != "duplicates" or not self.counts
 
 
-class JoinedRows(NamedTuple):
-    """Places of trials in a part of the key, and those of their scores; a slice stands for all."""
+class _Kind(NamedTuple):
+    """A kind of mismatch, in words."""
 
-    key: Rows
-    scores: Rows
+    noun: str
+    rest: str
+    policy: str = ""
+    in_key: bool = False  # whether rows are those of the key
+    agrees: bool = False  # whether rows of the same trial have the same values
 
-    def pick(self, mask: Mask) -> "JoinedRows":
-        """Return some of the rows."""
-        places = np.flatnonzero(mask)
-        return JoinedRows(*(places if isinstance(rows, slice) else rows[places] for rows in self))
+
+#: Kinds for a key and scores, in the order in which they are named.
+_OF_BOTH = {
+    "other label": _Kind("duplicate trial", "in the key with another label", in_key=True),
+    "trial again": _Kind("duplicate trial", "in the key", "duplicates", in_key=True, agrees=True),
+    "other score": _Kind("duplicate score", "with another value", "duplicates"),
+    "score again": _Kind("duplicate score", "with the same value", "duplicates", agrees=True),
+    "missing": _Kind("trial", "without a score", "missing", in_key=True),
+    "extra": _Kind("score", "of no trial in the key", "extra"),
+    "nan": _Kind("nan score", "", "nan"),
+    "label at odds": _Kind("label", "of the scores unlike the key's"),
+}
+#: Kinds for scores that are their own key.
+_OF_SCORES = {
+    "nan": _Kind("nan score", "", "nan"),
+    "other label": _Kind("duplicate trial", "with another label"),
+    "other score": _Kind("duplicate trial", "with another score", "duplicates"),
+    "score again": _Kind("duplicate trial", "with the same score", "duplicates", agrees=True),
+}
 
 
 class _Mismatches:
@@ -72,129 +106,142 @@ class _Mismatches:
     Attributes
     ----------
     count : int
-    first : DataFrame, or None
-        The number of a row, that of the row that is shown for it, and its ids.
+    first : DataFrame
+        Numbers of rows in their list, ids, and `place`: the row whose place in its file is shown.
     """
+
+    first: "DataFrame"
 
     def __init__(self, most: int) -> None:
         self.count, self._most = 0, most
-        self.first: DataFrame | None = None
 
-    def add(self, part: Part, places: Any, shown: Any) -> None:
-        """Add places of a part, and the rows of the list that are shown for them."""
-        self.count += places.size
-        if not places.size:
+    def add(
+        self, part: "DataFrame", rows: NDArray[np.int64], place: "Series | None" = None
+    ) -> None:
+        """Add rows of a part; the place is that of the row itself unless others are given."""
+        if not rows.size:
             return
-        pl, places = polars(), places[: self._most]
-        ids = {str(k): column.series(places) for k, column in enumerate(part.ids)}
-        rows = {"row": part.numbers(places), "shown": shown[: self._most]}
-        frame = pl.DataFrame(rows | ids)
-        if self.first is not None:
-            frame = pl.concat([self.first, frame]).sort("row").head(self._most)
-        self.first = frame
+        pl, some = polars(), rows[: self._most]
+        first = part["row", *ids_in(part)][some]
+        first = first.with_columns(place=first["row"] if place is None else place[: self._most])
+        if self.count:
+            first = pl.concat([self.first, first]).sort("row").head(self._most)
+        self.first, self.count = first, self.count + rows.size
 
     @property
     def trials(self) -> Unmatched:
         """The ids of the first rows."""
-        assert self.first is not None
-        return Unmatched(self.first["0"], self.first["1"], self.count)
+        return Unmatched(self.first["enroll"], self.first["test"], self.count)
 
     def show(self, where: Where | None) -> str:
         """Return the first rows, with their places on request."""
-        assert self.first is not None
-        examples = [*self.first.head(_EXAMPLES).iter_rows()]
-        names = [repr(" ".join(ids)) if ids else f"row {row}" for row, _, *ids in examples]
+        first = self.first.head(_EXAMPLES)
+        ids = first.select(ids_in(first)).rows()
+        names = [
+            repr(" ".join(trial)) if trial else f"row {row}"
+            for row, trial in zip(first["row"], ids or [()] * first.height, strict=True)
+        ]
         if where is not None:
-            places = where([shown for _, shown, *_ in examples])
+            places = where(first["place"].to_list())
             names = [f"{name} at {place}" for name, place in zip(names, places, strict=True)]
         return ", ".join(names) + ", ..." * (self.count > len(names))
+
+
+@dataclass
+class Verdict:
+    """Errors with the policies that allow them, and notes of what is allowed."""
+
+    errors: list[str] = field(default_factory=list)
+    allowing: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
 
 class KeyAndScores:
     """Joins the lists part by part, and notes mismatches; scores may be their own key.
 
-    Attributes
-    ----------
-    n_matched : int
-        Trials of the key that have a score so far.
+    A part is a frame of all rows of some trials, in the order of the list: `row`, their numbers in
+    it; the ids to join on; `label`, whether it is a target, and `score` where the list has them.
     """
 
     def __init__(self, key: TrialFile, scores: TrialFile, policies: Policies) -> None:
         self._key, self._scores, self._policies = key, scores, policies
-        self._kinds = OF_SCORES if key is scores else OF_BOTH
+        self._kinds = _OF_SCORES if key is scores else _OF_BOTH
         self._rows = {
             kind: _Mismatches(MOST if kind in ("missing", "extra") else _EXAMPLES)
-            for kind in OF_BOTH
+            for kind in _OF_BOTH
         }
-        self.n_matched = 0
+        self._n_matched = 0
 
-    def join(self, key: Part, scores: Part, hashed: Hashed | None = None) -> JoinedRows:
-        """Return the trials of the key that have a score, in the key's order.
-
-        `hashed` are the key's ids, if they are known.
-        """
-        matched = match(key.ids, scores.ids, hashed)
-        score_of = matched.score_of
-        if score_of is None:
-            return self.join_in_order(key, scores)
-        for part, values, repeats, other, same in (
-            (key, key.is_target, matched.key, "other label", "trial again"),
-            (scores, scores.score, matched.scores, "other score", "score again"),
-        ):
-            if values is not None:
-                differ = repeats.differ(values)
-                self._note(other, part, repeats.rows[differ])
-                self._note(same, part, repeats.rows[~differ])
-        is_first = matched.key.is_first(score_of.size)
+    def join(self, key: "DataFrame", scores: "DataFrame") -> tuple[Rows, Rows]:
+        """Return the rows of the key that have a score, in its order, and those of their scores."""
+        ids = ids_in(key)
+        first = _first_rows(key[ids])
+        is_first = first == np.arange(key.height)
+        if key[ids].equals(scores[ids]):
+            if is_first.all():
+                return self.join_in_order(key, scores)
+            first_score, is_first_score = first, is_first
+            score_of = np.where(is_first, first, -1)
+        else:
+            first_score = _first_rows(scores[ids])
+            is_first_score = first_score == np.arange(scores.height)
+            score_of = _score_of(key[ids], is_first, scores[ids], is_first_score)
+        self._note_repeats(key, "label", first, ("other label", "trial again"))
+        self._note_repeats(scores, "score", first_score, ("other score", "score again"))
+        is_unused = is_first_score.copy()
+        is_unused[score_of[score_of >= 0]] = False
+        self._rows["extra"].add(scores, np.flatnonzero(is_unused))
+        self._rows["missing"].add(key, np.flatnonzero(is_first & (score_of < 0)))
         if self._policies.counts:
-            score_of[matched.key.rows] = score_of[matched.key.first]
-            is_first[:] = True
-        is_missing = score_of < 0
-        is_unused = matched.scores.is_first(len(scores.ids[0]))
-        is_unused[score_of[~is_missing]] = False
-        self._note("extra", scores, np.flatnonzero(is_unused))
-        self._note("missing", key, np.flatnonzero(is_first & is_missing))
-        rows = np.flatnonzero(~is_missing) if is_missing.any() else slice(None)
-        return self._with_numbers(key, scores, JoinedRows(rows, score_of[rows]))
+            score_of = score_of[first]
+        rows = np.flatnonzero(score_of >= 0)
+        of_key: Rows = slice(None) if rows.size == key.height else rows
+        return self._with_numbers(key, scores, of_key, score_of[rows])
 
-    def join_in_order(self, key: Part, scores: Part) -> JoinedRows:
+    def join_in_order(self, key: "DataFrame", scores: "DataFrame") -> tuple[Rows, Rows]:
         """Join lists whose trials are known to be the same in one order, each once."""
-        return self._with_numbers(key, scores, JoinedRows(slice(None), slice(None)))
+        return self._with_numbers(key, scores, slice(None), slice(None))
 
-    def _with_numbers(self, key: Part, scores: Part, rows: JoinedRows) -> JoinedRows:
+    def _note_repeats(
+        self, part: "DataFrame", value: str, first: NDArray[np.int64], kinds: tuple[str, str]
+    ) -> None:
+        """Note rows whose trial occurred before, by whether their value is another one."""
+        rows = np.flatnonzero(first != np.arange(part.height))
+        if rows.size and value in part:
+            earlier, later = part[value][first[rows]], part[value][rows]
+            differ = (earlier != later).to_numpy()  # nan is nan
+            self._rows[kinds[0]].add(part, rows[differ])
+            self._rows[kinds[1]].add(part, rows[~differ])
+
+    def _with_numbers(
+        self, key: "DataFrame", scores: "DataFrame", of_key: Rows, of_scores: Rows
+    ) -> tuple[Rows, Rows]:
         """Return the rows whose score is a number."""
-        assert scores.score is not None
-        is_nan = np.isnan(scores.score[rows.scores])
-        self.n_matched += is_nan.size
+        is_nan = np.isnan(scores["score"].to_numpy()[of_scores])
+        self._n_matched += is_nan.size
         odd = {"nan": is_nan}
-        if scores.is_target is not None and key.is_target is not None:
-            odd["label at odds"] = scores.is_target[rows.scores] != key.is_target[rows.key]
+        if "label" in scores and "label" in key:
+            labels = (part["label"].to_numpy() for part in (key, scores))
+            ours, theirs = (a[rows] for a, rows in zip(labels, (of_key, of_scores), strict=True))
+            odd["label at odds"] = ours != theirs
         for kind, mask in odd.items():
-            some = rows.pick(mask)
-            self._rows[kind].add(key, some.key, scores.numbers(some.scores))
-        return rows.pick(~is_nan) if is_nan.any() else rows
-
-    def _note(self, kind: str, part: Part, places: NDArray[np.int64]) -> None:
-        self._rows[kind].add(part, places, part.numbers(places))
-
-    def has_errors(self) -> bool:
-        """Whether anything found so far is an error."""
-        return any(
-            self._rows[name].count and not self._policies.allow(kind)
-            for name, kind in self._kinds.items()
-        )
+            place = scores["row"][_picked(of_scores, mask)]
+            self._rows[kind].add(key, _picked(of_key, mask), place)
+        if not is_nan.any():
+            return of_key, of_scores
+        return _picked(of_key, ~is_nan), _picked(of_scores, ~is_nan)
 
     def check_common(self) -> None:
         """Raise if no trial has a score, once all parts are joined."""
-        if self.n_matched == 0:
+        if self._n_matched == 0:
             paths = str(self._key.path), str(self._scores.path)
             missing, extra = self._rows["missing"].trials, self._rows["extra"].trials
             raise ValueError(nothing_in_common(paths, missing, extra))
 
     def check_numbers(self) -> None:
         """Raise if all scores of trials in the key are nan."""
-        if self._rows["nan"].count == self.n_matched:
-            of_key = " of trials in the key" * (self._kinds is OF_BOTH)
+        if self._rows["nan"].count == self._n_matched:
+            of_key = " of trials in the key" * (self._kinds is _OF_BOTH)
             raise ValueError(f"{self._scores.path}: all scores{of_key} are nan")
 
     def verdict(self) -> Verdict:
@@ -213,33 +260,120 @@ class KeyAndScores:
             if is_counted:
                 allowed = "counted as often as the trial is listed"
             elif self._policies.allow(kind):
-                allowed = f"{kind.policy}={ALLOWING[kind.policy]}"
+                allowed = f"{kind.policy}={_ALLOWING[kind.policy]}"
             elif name == "extra" and self._scores.is_full:
                 allowed = "a full matrix has one for every pair"
             # to find places takes a pass over the file
             where = None if allowed else (self._key if kind.in_key else self._scores).where
             message = f"{counted(rows.count, kind.noun, kind.rest)} ({rows.show(where)})"
-            if is_counted:
-                verdict.notes.append(f"{message}: {allowed}")
-            elif allowed:
-                verdict.notes.append(f"left out: {message}: {allowed}")
-            else:
-                verdict.errors.append(message)
-            if kind.policy and not allowed:
-                verdict.allowing[kind.policy] = ALLOWING[kind.policy]
-        if not verdict.errors:
-            return verdict
+            if allowed:
+                left_out = "left out: " * (not is_counted)
+                verdict.notes.append(f"{left_out}{message}: {allowed}")
+                continue
+            verdict.errors.append(message)
+            if kind.policy:
+                verdict.allowing[kind.policy] = _ALLOWING[kind.policy]
+        if verdict.errors:
+            self._explain(verdict)
+        return verdict
+
+    def _explain(self, verdict: Verdict) -> None:
+        """Add why ids differ to errors; policies then do not help."""
         missing, extra = self._rows["missing"], self._rows["extra"]
-        n_trials = self.n_matched + missing.count
+        n_trials = self._n_matched + missing.count
         offered = {"missing", "extra"} & verdict.allowing.keys()
-        if self.n_matched < _FEW * n_trials:
-            verdict.errors.append(f"only {self.n_matched:,} of {n_trials:,} trials have a score")
-            verdict.allowing.pop("missing", None)
-            verdict.allowing.pop("extra", None)
-        reason = ""
+        if self._n_matched < _FEW * n_trials:
+            verdict.errors.append(f"only {self._n_matched:,} of {n_trials:,} trials have a score")
+            for policy in offered:
+                del verdict.allowing[policy]
         if offered and missing.count and extra.count:
             reason = why_ids_differ(missing.trials, extra.trials)
-        if reason:
-            verdict.errors.append(reason)
-            verdict.allowing.clear()
-        return verdict
+            if reason:
+                verdict.errors.append(reason)
+                verdict.allowing.clear()
+
+
+def settle(key: str, verdicts: Mapping[str, Verdict]) -> tuple[str, ...]:
+    """Raise the errors of all systems, by the path of their scores, or return the notes.
+
+    Scores that are their own key have its path.
+    """
+    wrong = {path: verdict for path, verdict in verdicts.items() if verdict.errors}
+    if wrong:
+        allowing = {k: v for verdict in wrong.values() for k, v in verdict.allowing.items()}
+        rules = [
+            (f"{path}:", "; ".join(verdict.errors)) if path == key
+            else (f"{key} and {path}", f"do not fit: {'; '.join(verdict.errors)}")
+            for path, verdict in wrong.items()
+        ]  # fmt: skip
+        (name, rule), *others = rules
+        rule = "; ".join([rule, *map(" ".join, others)])
+        raise ArgumentError("scores", rule, pass_=allowing, name=name)
+    return tuple(
+        f"{path}: {note}" if len(verdicts) > 1 else note
+        for path, verdict in verdicts.items()
+        for note in verdict.notes
+    )
+
+
+def check_classes(path: object, n_targets: int, n_trials: int) -> None:
+    """Raise unless there are targets and non-targets."""
+    for count, noun in ((n_targets, "targets"), (n_trials - n_targets, "non-targets")):
+        if count == 0:
+            among = counted(n_trials, "trial")
+            raise ValueError(f"{path}: there are no {noun} among {among}")
+
+
+def check_ids(argument: str, path: object, format: str, *, has_ids: bool) -> None:
+    """Raise if a file that is to be joined has no ids."""
+    if not has_ids:
+        rule, in_order = f"{format} has no ids of trials to join on", {"in_order": True}
+        pass_ = in_order if argument == "scores" else None
+        raise ArgumentError(argument, rule, pass_=pass_, name=f"{path}:")
+
+
+def ids_in(part: "DataFrame") -> list[str]:
+    """Return the names of the columns of ids that a part has."""
+    return [name for name in _IDS if name in part.columns]
+
+
+def hashes_of(ids: "DataFrame") -> "Series":
+    """Return a number for each row: equal ids have equal numbers, others hardly ever."""
+    hashes: Series = ids.hash_rows()
+    return hashes
+
+
+def _first_rows(ids: "DataFrame") -> NDArray[np.int64]:
+    """Return for each row the first row that has the same ids."""
+    if hashes_of(ids).n_unique() == ids.height:
+        return np.arange(ids.height)
+    rows = ids.with_row_index("row").select(polars().col("row").first().over(ids.columns))
+    return rows.to_series().to_numpy().astype(np.int64)
+
+
+def _score_of(
+    key: "DataFrame",
+    is_first: NDArray[np.bool_],
+    scores: "DataFrame",
+    is_first_score: NDArray[np.bool_],
+) -> NDArray[np.int64]:
+    """Return the score's row for each row of the key, -1 for none, or for a repeated row."""
+    pl = polars()
+
+    def numbered(ids: "DataFrame", name: str, mask: NDArray[np.bool_]) -> Any:
+        rows = ids.lazy().with_row_index(name)
+        return rows if mask.all() else rows.filter(pl.Series(mask))
+
+    both = (
+        numbered(key, "key", is_first)
+        .join(numbered(scores, "score", is_first_score), on=key.columns, how="inner")
+        .select("key", "score")
+        .collect(engine="streaming")
+    )
+    score_of = np.full(key.height, -1, np.int64)
+    score_of[both["key"].to_numpy()] = both["score"].to_numpy()
+    return score_of
+
+
+def _picked(rows: Rows, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+    return np.flatnonzero(mask) if isinstance(rows, slice) else rows[mask]

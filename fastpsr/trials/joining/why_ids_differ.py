@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import reduce
-from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 MOST = 300_000
 _ENOUGH = 0.5  # of the trials that could match, for a reason to be named
 _SWAPPED = "the order of enroll and test"
-_ENDS = "what all of them begin or end with"
 _UNICODE = "Unicode form (NFC or NFD)"
 #: What ids may differ by, and how they become alike, in the order in which they do.
 _CHANGES: "dict[str, Callable[[Series], Series]]" = {
@@ -58,25 +56,17 @@ def why_ids_differ(key: Unmatched, scores: Unmatched) -> str:
     >>> why_ids_differ(key, Unmatched(Series(["m1", "m1"]), Series(["x", "y"]), 2))
     ''
     """
+    ids = _Ids(key, scores)
     best: NDArray[np.intp] = np.empty((2, 0), np.intp)
-    of_best: tuple[_Ids, list[str], list[str]] | None = None
-    for ours, theirs, ends in (
-        (key, scores, []),
-        (_without_ends(key, scores), scores, [_ENDS]),
-        (key, _without_ends(scores, key), [_ENDS]),
-    ):
-        if best.shape[1] == min(len(key.test), len(scores.test)):
-            break
-        ids = _Ids(ours, theirs)
-        for unlike in ("folders", "separators"):  # either of them makes the other one needless
-            changes = [name for name in _CHANGES if name != unlike]
-            alike = ids.alike(changes)
-            if alike.shape[1] > best.shape[1]:
-                best, of_best = alike, (ids, changes, ends)
+    changes: list[str] = []
+    for unlike in ("folders", "separators"):  # either of them makes the other one needless
+        tried = [name for name in _CHANGES if name != unlike]
+        alike = ids.alike(tried)
+        if alike.shape[1] > best.shape[1]:
+            best, changes = alike, tried
     could_match = len(key.test) * len(scores.test) / max(key.n_all, scores.n_all)
-    if of_best is None or best.shape[1] < _ENOUGH * could_match:
+    if not changes or best.shape[1] < _ENOUGH * could_match:
         return ""
-    ids, changes, ends = of_best
     for name in _CHANGES:  # what is not needed is not named
         fewer = [change for change in changes if change != name]
         if ids.alike(fewer).shape[1] >= best.shape[1]:
@@ -87,7 +77,7 @@ def why_ids_differ(key: Unmatched, scores: Unmatched) -> str:
         "at least " if max(key.n_all - len(key.test), scores.n_all - len(scores.test)) else ""
     )
     return (
-        f"trials differ by {' and '.join([*ends, *changes])}, as {show(_trial(key, row))} in the "
+        f"trials differ by {' and '.join(changes)}, as {show(_trial(key, row))} in the "
         f"key and {show(_trial(scores, its_row))} in the scores: write ids alike in both, and "
         f"{at_least}{best.shape[1]:,} more trials have a score"
     )
@@ -137,30 +127,3 @@ class _Ids:
         (ours, our_rows), (theirs, their_rows) = lists
         _, of_ours, of_theirs = np.intersect1d(ours, theirs, True, return_indices=True)
         return np.stack([our_rows[of_ours], their_rows[of_theirs]])
-
-
-def _without_ends(trials: Unmatched, others: Unmatched) -> Unmatched:
-    """Return trials without what all ids that the others lack begin and end with beyond theirs."""
-    sides = []
-    for ids, theirs in zip(trials[:2], others[:2], strict=True):
-        is_unknown = ~ids.is_in(theirs.implode())
-        unknown, other = ids.filter(is_unknown), theirs.filter(~theirs.is_in(ids.implode()))
-        begin = _n_added(_beginning(unknown), _beginning(other))
-        end = _n_added(_beginning(unknown.str.reverse()), _beginning(other.str.reverse()))
-        length = (ids.str.len_chars().cast(polars().Int64) - begin - end).clip(0)
-        sides.append(ids.str.slice(begin, length).zip_with(is_unknown, ids))
-    return Unmatched(sides[0], sides[1], trials.n_all)
-
-
-def _beginning(ids: "Series") -> str:
-    """Return the common beginning of all strings, in lower case."""
-    lowered = ids.str.to_lowercase()
-    ends = zip(str(lowered.min() or ""), str(lowered.max() or ""), strict=False)
-    return "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], ends))
-
-
-def _n_added(beginning: str, theirs: str) -> int:
-    """Return how many characters come before what is the beginning of theirs, too."""
-    tails = (beginning[k:] for k in range(len(beginning)))
-    is_theirs = (bool(theirs) and (t.startswith(theirs) or theirs.startswith(t)) for t in tails)
-    return next((k for k, flag in enumerate(is_theirs) if flag), len(beginning))

@@ -1,4 +1,4 @@
-"""Rows in buckets, in a temporary file."""
+"""Rows on disk: in buckets of a temporary file, and in a Parquet file that is written by parts."""
 
 from collections import defaultdict
 from contextlib import suppress
@@ -7,12 +7,15 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
-from fastpsr.optional import polars
+from fastpsr.data.budget import memory_budget
+from fastpsr.optional import polars, pyarrow
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series
 
 _BUCKET = ":bucket"
+_GROUP_ROWS = 10**6
+_BYTES_PER_ROW = 300  # of a row group, while it is made
 
 
 class Spill:
@@ -71,3 +74,52 @@ class Spill:
             part.write_ipc_stream(stream, compression="uncompressed", compat_level=level)
             self._places[bucket].append((self._file.tell(), stream.tell()))
             self._file.write(stream.getbuffer())
+
+
+class ParquetWriter:
+    """Writes frames as row groups of a million rows, or as many as memory can hold."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._group_rows = max(1, min(_GROUP_ROWS, memory_budget() // _BYTES_PER_ROW))
+        self._held: DataFrame = polars().DataFrame()
+        self._writer: Any = None
+        self.n_rows = 0
+
+    def add(self, frame: "DataFrame") -> None:
+        """Add rows."""
+        self.n_rows += frame.height
+        self._held = polars().concat([self._held, frame]) if self._held.height else frame
+        while self._held.height >= self._group_rows:
+            self._write(self._held[: self._group_rows])
+            self._held = self._held[self._group_rows :]
+
+    def finish(self) -> None:
+        """Write what is held, and the end of the file."""
+        if self._held.height:
+            self._write(self._held)
+        if self._writer is not None:
+            writer, self._writer = self._writer, None
+            writer.close()
+
+    def close(self) -> None:
+        """Close the file; unless it was finished, it is not kept."""
+        if self._writer is not None:
+            with suppress(OSError):  # an error of the disk is known by then
+                self._writer.close()
+
+    def _write(self, frame: "DataFrame") -> None:
+        pa, pq = pyarrow()
+        table = frame.to_arrow(compat_level=polars().CompatLevel.oldest())
+        schema = pa.schema(
+            [pa.field(f.name, pa.string() if pa.types.is_large_string(f.type) else f.type)
+             for f in table.schema]
+        )  # fmt: skip
+        table = table.cast(schema)
+        if self._writer is None:
+            words = [f.name for f in schema if pa.types.is_string(f.type)]
+            self._writer = pq.ParquetWriter(
+                self._path, schema, compression="zstd", compression_level=1, use_dictionary=words,
+                dictionary_pagesize_limit=1 << 24,
+            )  # fmt: skip
+        self._writer.write_table(table, row_group_size=table.num_rows)
