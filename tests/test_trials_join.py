@@ -361,7 +361,7 @@ def test_invalid_speakers(tmp_path, options, argument, names):
 @pytest.mark.parametrize(
     ("speakers", "message"),
     [
-        (dict.fromkeys("abxy", "s"), "^all 4 trials are of one speaker, 's': "),
+        (dict.fromkeys("abxy", "s"), "^speaker 's' is in all 4 trials: "),
         ({"a": "s", "b": "t", "x": "s", "y": "s"}, "^speaker 's' is in all 4 trials: "),
         ({"x": "s", "y": "s", "a": "t", "b": "u"}, "^speaker 's' is in all 4 trials: "),
     ],

@@ -8,7 +8,6 @@ from typing import Any
 from fastpsr.cli.options.sources import Layout, TrialOptions
 from fastpsr.cli.show import Steps, print_line, print_line_once
 from fastpsr.cli.wording import note_in_options, worded
-from fastpsr.files import can_be_read_again
 from fastpsr.trials import Reading, TrialSet, read
 from fastpsr.trials.formats import endings_of, may_end_in
 from fastpsr.trials.read import read_file
@@ -77,18 +76,7 @@ class TrialReader:
             by_class: Any = files
             format = self.options.format.format
             return read(by_class, score_format=format, progress=self.progress, **joined)
-        try:
-            return read(self._read_file(path, "labeled scores"), **joined)
-        except ValueError as error:
-            if not can_be_read_again(path):
-                raise
-            try:
-                has_labels = self._read_file(path, "scores").y_true is not None
-            except ValueError:  # which asks for ids that labeled scores need not have
-                raise error from None
-            if not has_labels:
-                raise ValueError(f"{path} has no labels: give a key with --key") from None
-            raise
+        return read(self._read_file(path, "labeled scores"), **joined)
 
 
 def request_of(layout: Layout, wanted: Wanted, prefix: str) -> Request:

@@ -132,12 +132,8 @@ def pick(column: Any, index: Any) -> Any:
 
 def recode(column: Coded, names: "Series") -> NDArray[np.int64]:
     """Return the rows' places in other `names`; -1 for a string that is not among them."""
-    pl = polars()
-    table = pl.DataFrame({"name": names}).with_row_index("place")
-    mine = pl.DataFrame({"name": column.names}).with_row_index("code")
-    both = mine.join(table, on="name", how="inner")
-    look_up = np.full(len(column.names), -1, np.int64)
-    look_up[both["code"].to_numpy()] = both["place"].to_numpy()
+    places = column.names.cast(polars().Enum(names), strict=False).to_physical()
+    look_up: NDArray[np.int64] = places.cast(int).fill_null(-1).to_numpy()
     return look_up[column.codes]
 
 

@@ -54,7 +54,7 @@ def detect(path: Path, request: Request) -> tuple[Format, Sample]:
         raise ArgumentError(f"{request.prefix}columns", rule)
     for role in request.needed if format.roles else ():  # the format may have been forced
         if role not in format.roles:
-            raise ValueError(f"{path}: {format} has no {role}")
+            raise request.lacking(path, [role], f"{path}: {format} has no {role}")
     return format, sample
 
 
@@ -88,11 +88,9 @@ def _text_format(path: Path, sample: Sample, request: Request, known: Sequence[T
     if without_needed:
         first = without_needed[0]
         lacking = [role for role in request.needed if role not in first.roles]
+        rule = f"the content looks like {first}, which has no {' and no '.join(lacking)}"
         swapped = "; are key and scores swapped?" * (request.wanted != "labeled scores")
-        raise ValueError(
-            f"{path}: the content looks like {first}, which has no {' and no '.join(lacking)}"
-            f"{swapped}"
-        )
+        raise request.lacking(path, lacking, f"{path}: {rule}{swapped}")
     raise ValueError(f"{path}: {_what_was_seen(sample, request)}")
 
 

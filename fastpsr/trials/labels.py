@@ -20,27 +20,13 @@ KIND = "kind"
 
 #: The word for target, then those for non-targets, of each vocabulary by its name.
 VOCABULARIES: dict[str, tuple[str, ...]] = {
-    "/".join(words): words
-    for words in [
-        ("target", "nontarget"),
-        ("tgt", "imp"),
-        ("tar", "non"),
-        ("target", "impostor"),
-        ("target", "imposter"),
-        ("target", "non-target"),
-        ("target", "non_target"),
-        ("genuine", "impostor"),
-        ("genuine", "imposter"),
-        ("client", "impostor"),
-        ("same", "different"),
-        ("same", "diff"),
-        ("1", "0"),
-        ("1", "-1"),
-        ("true", "false"),
-        ("1.0", "0.0"),  # as pandas writes labels of which some were missing
-        ("1.0", "-1.0"),
-        ("target", "nontarget", "spoof"),
-        ("bonafide", "spoof"),
+    name: tuple(name.split("/"))
+    for name in [
+        *("target/nontarget", "tgt/imp", "tar/non", "target/impostor", "target/imposter"),
+        *("target/non-target", "target/non_target", "genuine/impostor", "genuine/imposter"),
+        *("client/impostor", "same/different", "same/diff", "1/0", "1/-1", "true/false"),
+        *("1.0/0.0", "1.0/-1.0"),  # as pandas writes labels of which some were missing
+        *(WITH_SPOOF, "bonafide/spoof"),
     ]
 }
 

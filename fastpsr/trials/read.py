@@ -143,7 +143,7 @@ def open_files(argument: str, files: Files, request: Request) -> TrialFile:
 
 def check_transpose(transpose: bool | None, files: Sequence[TrialFile]) -> None:
     """Raise if none of the files has matrices that `transpose` could be for."""
-    if transpose is not None and not any(file.has_matrices for file in files):
+    if transpose is not None and all(file.shape is None for file in files):
         rule = f"is for HDF5 files, and {files[0].path} is {files[0].format}"
         raise ArgumentError("transpose", rule)
 
@@ -462,8 +462,7 @@ def _columns(
     frames: list[DataFrame] = []
     n_rows = 0
     tell = None if progress is None else partial(progress, f"reading {file.path}")
-    text = pl.Categorical(pl.Categories.random())  # whose strings go when the columns go
-    for frame in file.frames(text=text, progress=tell):
+    for frame in file.frames(progress=tell):
         for role, ids in [*same.items()]:
             alike = ids.series(slice(n_rows, n_rows + frame.height))
             if frame[role].dtype == pl.String and frame[role].equals(alike):

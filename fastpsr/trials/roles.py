@@ -118,6 +118,12 @@ class Request:
         """Roles that the file must have."""
         return _NEEDED[self.wanted]
 
+    def lacking(self, path: Path, roles: Sequence[str], message: str) -> ValueError:
+        """Return the error of a format without needed roles; scores may have a key for labels."""
+        if self.wanted == "labeled scores" and [*roles] == ["label"]:
+            return ArgumentError("scores", "has no labels", pass_={"key": ...}, name=str(path))
+        return ValueError(message)
+
     def unclear(self, path: Path, rule: str, argument: str, value: object = ...) -> ArgumentError:
         """Return the error of a file that does not tell what `argument` could say."""
         pass_ = {f"{self.prefix}{argument}": value}

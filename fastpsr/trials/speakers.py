@@ -68,7 +68,12 @@ class SpeakerFinder:
     ) -> None:
         self._argument, self._source = argument, source
         self.columns, self._of_names = columns, of_names
-        self.start()
+        self._names: set[str] = set()
+        self._lacking: tuple[dict[str, None], dict[str, None]] = ({}, {})  # sets that keep order
+        self._n_trials = self._n_targets = self._n_of_two = self._n_of_one = 0
+        self._has_labels = False
+        self._everywhere: set[str] = set()  # speakers in all trials so far
+        self._example = ("", "", "")  # a target trial of two speakers
 
     @classmethod
     def of(
@@ -119,15 +124,6 @@ class SpeakerFinder:
                 rule = f"must be among those of the files ({known}), not {name!r}"
                 raise ArgumentError(self._argument, rule)
 
-    def start(self) -> None:
-        """Begin with the first trial."""
-        self._names: set[str] = set()
-        self._lacking: tuple[dict[str, None], dict[str, None]] = ({}, {})  # sets that keep order
-        self._n_trials = self._n_targets = self._n_of_two = self._n_of_one = 0
-        self._has_labels = False
-        self._everywhere: set[str] = set()  # speakers in all trials so far
-        self._example = ("", "", "")  # a target trial of two speakers
-
     def find(
         self, ids: Sequence[Coded], columns: Mapping[str, Column], is_target: Any
     ) -> tuple[Coded, Coded]:
@@ -158,23 +154,21 @@ class SpeakerFinder:
         """Count trials by their speakers and labels."""
         if not self._n_trials:
             self._everywhere = {enroll[0], test[0]}
-        place_of = {name: place for place, name in enumerate(enroll.names)}
-        for name in [*self._everywhere]:
-            place = place_of.get(name, -1)
-            if not ((enroll.codes == place) | (test.codes == place)).all():
-                self._everywhere.remove(name)
+        places = {name: enroll.names.index_of(name) for name in self._everywhere}
+        self._everywhere = {
+            name
+            for name, place in places.items()
+            if ((enroll.codes == place) | (test.codes == place)).all()
+        }
         self._has_labels = is_target is not None
         if is_target is not None:
             same = enroll.codes == test.codes
             of_two = ~same & is_target
             if of_two.any() and not self._n_of_two:
                 row = int(of_two.argmax())
-                trial = repr(" ".join(side[row] for side in ids))
-                self._example = (
-                    trial if ids else f"row {self._n_trials + row}",
-                    enroll[row],
-                    test[row],
-                )
+                trial = " ".join(side[row] for side in ids)
+                place = repr(trial) if ids else f"row {self._n_trials + row}"
+                self._example = (place, enroll[row], test[row])
             self._n_targets += int(is_target.sum())
             self._n_of_two += int(of_two.sum())
             self._n_of_one += int((same & ~is_target).sum())
@@ -193,14 +187,7 @@ class SpeakerFinder:
     def check(self) -> None:
         """Raise if an id had no speaker; warn if names seem to be those of others."""
         check_none_lacks(self._argument, "speaker", self._source, self._lacking)
-        everywhere = sorted(self._everywhere)
-        if len(self._names) == 1:
-            warn(
-                f"all {self._n_trials:,} trials are of one speaker, {everywhere[0]!r}: speakers "
-                "cannot be resampled, and the names found may not be those of speakers"
-            )
-            everywhere = []
-        for name in everywhere:
+        for name in sorted(self._everywhere):
             warn(
                 f"speaker {name!r} is in all {self._n_trials:,} trials: replicates of speakers "
                 "without it are empty, so draw the speakers of the other side alone, as clusters"

@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastpsr.errors import ArgumentError, counted
 from fastpsr.optional import polars
+from fastpsr.tables.text import first_too_large, too_large_rule
 from fastpsr.trials.labels import KIND, WITH_SPOOF, LabelWords
 from fastpsr.trials.roles import Request
 
 if TYPE_CHECKING:
-    from polars import DataFrame
+    from polars import DataFrame, Series
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -50,10 +51,8 @@ class TrialFile(ABC):
         Name of the words that its labels are, as far as it was read.
     notes : str
         What each column was taken for, in words, once the file was read.
-    has_matrices : bool
-        Whether rows or columns of matrices may be models, as `transpose` says.
-    is_full : bool
-        Whether there is a score for every pair of ids, once the file was read.
+    shape : tuple of int, or None
+        Numbers of models and segments, of matrices.
     n_rows : int
         Rows, once the file was read.
     n_held : int
@@ -69,100 +68,80 @@ class TrialFile(ABC):
     names: dict[str, str]
     vocabulary: str | None = None
     notes: str
-    is_full = False
-    has_matrices = False
+    shape: tuple[int, int] | None = None
     n_rows = 0
     n_held = 0
 
     @abstractmethod
     def frames(
-        self,
-        n_bytes: int | None = None,
-        *,
-        text: Any = None,
-        progress: RowsRead | None = None,
+        self, n_bytes: int | None = None, *, progress: RowsRead | None = None
     ) -> Iterator["DataFrame"]:
         """Yield all rows in turn: a frame has a column per role, and those of conditions.
 
         Labels are whether it is a target. Frames are of about so many bytes of the file; without
-        `n_bytes`, of as many as are read fast, and some are made at a time. `text` is the type of
-        polars of what is neither number nor id. `progress` is called with the rows so far and about
-        how many there are.
+        `n_bytes`, all are to be held: they are of as many bytes as are read fast, some are made at
+        a time, and what is neither number nor id has categories. `progress` is called with the
+        rows so far and about how many there are.
         """
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is a score for every pair of ids, once the file was read."""
+        n_models, n_segments = self.shape or (0, 0)
+        return "score" in self.roles and self.n_rows == n_models * n_segments > 0
 
     @abstractmethod
     def where(self, rows: Sequence[int]) -> list[str]:
         """Name the file and the places of rows; takes a pass over the file, which was read."""
 
 
-class Source(Protocol):
+class OneFile(TrialFile):
     """A file on disk, which falls into pieces; each becomes a frame.
 
-    A piece has the `share` of the file that was read by then.
+    A piece has the `share` of the file that was read by then. `remarks` are what messages say of
+    the format beside its columns, and `nothing` of a file without trials.
     """
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the columns from left to right."""
-
-    def pieces(self, n_bytes: int | None) -> Iterator[Any]:
-        """Yield parts of about so many bytes; with None, of as many as are read fast."""
-
-    def frame(self, piece: Any, kinds: Mapping[str, Any]) -> "DataFrame":
-        """Return a piece's columns by name, text as the types of polars in `kinds`."""
-
-    def places(self, piece: Any, rows: Sequence[int]) -> list[str]:
-        """Name the file and the places of rows of a piece."""
-
-
-class OneFile(TrialFile):
-    """A file on disk, whose source is what its format makes of it.
-
-    `remarks` are what messages say of the format beside its columns, and `nothing` of a file
-    without trials. `shape` is that of matrices.
-    """
+    nothing = "the file is empty"
+    remarks: Sequence[str] = ()
 
     def __init__(
         self,
         path: Path,
         format: str,
-        source: Source,
-        roles: dict[str, str],
+        columns: tuple[str, ...],
+        roles: Mapping[str, str],
         request: Request,
         *,
         names_columns: bool,
-        nothing: str = "the file is empty",
-        remarks: Sequence[str] = (),
-        shape: tuple[int, int] | None = None,
     ) -> None:
-        self.path, self.format, self.columns, self.paths = path, format, source.columns, [path]
-        self._source, self._nothing, self._remarks = source, nothing, remarks
+        self.path, self.format, self.columns, self.paths = path, format, columns, [path]
         self.roles, self._label = dict(roles), request.label
         if self._label is not None:
             self.roles.setdefault("label", "label")
         self.names = self.roles if names_columns else {}
         with_roles = {name for role, name in roles.items() if role != "side"}
-        self._conditions = [name for name in self.columns if name not in with_roles]
-        self._words, self._shape, self.has_matrices = (
-            LabelWords(request),
-            shape,
-            shape is not None,
-        )
+        self._conditions = [name for name in columns if name not in with_roles]
+        self._words = LabelWords(request)
         self._n_bytes: int | None = None
         self._heights: list[int] = []
+
+    @abstractmethod
+    def pieces(self, n_bytes: int | None) -> Iterator[Any]:
+        """Yield parts of about so many bytes; with None, of as many as are read fast."""
+
+    @abstractmethod
+    def frame(self, piece: Any, kinds: Mapping[str, Any]) -> "DataFrame":
+        """Return a piece's columns by name, text as the types of polars in `kinds`."""
+
+    @abstractmethod
+    def places(self, piece: Any, rows: Sequence[int]) -> list[str]:
+        """Name the file and the places of rows of a piece."""
 
     @property
     def conditions(self) -> list[str]:  # type: ignore[override]
         has_kinds = self.vocabulary == WITH_SPOOF and KIND not in self._conditions
         return [*self._conditions, KIND] if has_kinds else self._conditions
-
-    @property
-    def is_full(self) -> bool:  # type: ignore[override]
-        return (
-            "score" in self.roles
-            and self._shape is not None
-            and (self.n_rows == self._shape[0] * self._shape[1])
-        )
 
     @property
     def vocabulary(self) -> str | None:  # type: ignore[override]
@@ -171,7 +150,7 @@ class OneFile(TrialFile):
     @property
     def notes(self) -> str:  # type: ignore[override]
         roles = {name: role for role, name in self.roles.items()}
-        parts = [self.format, *self._remarks]
+        parts = [self.format, *self.remarks]
         for k, name in enumerate(self.columns):
             role = roles.get(name, "condition" if self.names else name)
             words = f" ({self.vocabulary})" if role == "label" else ""
@@ -179,41 +158,39 @@ class OneFile(TrialFile):
                 apart = f", distinguished by {KIND}" if KIND in self.conditions else ""
                 words = f" ({WITH_SPOOF}: both others are non-targets{apart})"
             parts.append(f"{name if self.names else f'column {k + 1}'}: {role}{words}")
-        if self.has_matrices and KIND in self.conditions:
+        if self.shape is not None and KIND in self.conditions:
             parts.append(f"trials marked -2 are spoofed: non-targets, distinguished by {KIND}")
         if self._label is not None:
             parts.append(f"all are {_CLASSES[self._label]}")
         return f"{self.path}: {'; '.join(parts)}"
 
     def frames(
-        self,
-        n_bytes: int | None = None,
-        *,
-        text: Any = None,
-        progress: RowsRead | None = None,
+        self, n_bytes: int | None = None, *, progress: RowsRead | None = None
     ) -> Iterator["DataFrame"]:
         pl = polars()
-        kinds = dict.fromkeys(self.columns, text or pl.String)
+        is_held = n_bytes is None  # whose strings go when the columns go
+        text = pl.Categorical(pl.Categories.random()) if is_held else pl.String
+        kinds = dict.fromkeys(self.columns, text)
         kinds |= {self.roles.get(role, role): pl.String for role in ("enroll", "test", "label")}
 
         def split(piece: Any) -> "tuple[Any, DataFrame]":
-            frame = self._source.frame(piece, kinds)
-            return piece, frame.cast({pl.Enum: pl.String}) if text is None else frame
+            frame = self.frame(piece, kinds)
+            return piece, frame if is_held else frame.cast({pl.Enum: pl.String})
 
         self._n_bytes, n_rows, conditions = n_bytes, 0, self.conditions
         heights: list[int] = []
         self._heights = heights
-        pieces = self._source.pieces(n_bytes)
-        for piece, frame in _concurrently(split, pieces) if n_bytes is None else map(split, pieces):
+        pieces = self.pieces(n_bytes)
+        for piece, frame in _concurrently(split, pieces) if is_held else map(split, pieces):
             heights.append(frame.height)
             if frame.is_empty():
                 continue
             n_rows += frame.height
             if progress is not None:
                 progress(n_rows, round(n_rows / piece.share))
-            yield self._by_role(frame, conditions, partial(self._source.places, piece))
+            yield self._by_role(frame, conditions, partial(self.places, piece))
         if n_rows == 0:
-            raise ValueError(f"{self.path}: {self._nothing}")
+            raise ValueError(f"{self.path}: {self.nothing}")
         self.n_rows = n_rows
 
     def _by_role(self, frame: "DataFrame", conditions: Sequence[str], where: Where) -> "DataFrame":
@@ -223,6 +200,8 @@ class OneFile(TrialFile):
             if column.null_count():
                 place = where([int(column.is_null().arg_max() or 0)])[0]
                 raise ValueError(f"{place}: the {role} ({column.name}) is missing")
+        if "score" in columns:
+            columns["score"] = _as_scores(columns["score"], where)
         by_name = {name: frame[name] for name in frame.columns}
         if "label" in columns:
             by_name[KIND] = by_name.get(KIND, columns["label"])
@@ -242,11 +221,24 @@ class OneFile(TrialFile):
 
     def where(self, rows: Sequence[int]) -> list[str]:
         places: dict[int, str] = {}
-        pieces = self._source.pieces(self._n_bytes)
+        pieces = self.pieces(self._n_bytes)
         for piece, inside in _holding(pieces, self._heights, rows):
-            named = self._source.places(piece, [*inside.values()])
+            named = self.places(piece, [*inside.values()])
             places |= dict(zip(inside, named, strict=True))
         return [places[row] for row in rows]
+
+
+def _as_scores(column: "Series", where: Where) -> "Series":
+    """Return numbers as float64, or raise at an integer that none can hold."""
+    pl = polars()
+    numbers: Series = column.cast(pl.Float64)
+    too_large = None
+    if column.dtype.is_integer():
+        too_large = first_too_large(numbers, lambda: column.cast(pl.String))
+    if too_large is not None:
+        row, word = too_large
+        raise ValueError(f"{where([row])[0]}: {too_large_rule('score', word)}")
+    return numbers
 
 
 class TrialFiles(TrialFile):
@@ -261,7 +253,7 @@ class TrialFiles(TrialFile):
         self.paths = [file.path for file in files]
         self.path = Path(" and ".join(map(str, self.paths)))
         self.format, self.columns = first.format, first.columns
-        self.has_matrices = any(file.has_matrices for file in files)
+        self.shape = next((file.shape for file in files if file.shape is not None), None)
         self.roles = {
             role: name for role, name in first.roles.items()
             if all(role in f.roles and (role != "side" or f.roles[role] == name) for f in files)
@@ -290,11 +282,7 @@ class TrialFiles(TrialFile):
         return "\n".join(lines)
 
     def frames(
-        self,
-        n_bytes: int | None = None,
-        *,
-        text: Any = None,
-        progress: RowsRead | None = None,
+        self, n_bytes: int | None = None, *, progress: RowsRead | None = None
     ) -> Iterator["DataFrame"]:
         pl, before = polars(), 0
         names = [*self.roles, *(f":{name}" for name in self.conditions)]
@@ -305,8 +293,8 @@ class TrialFiles(TrialFile):
                 progress(before + done, before + out_of)
 
         for file in self._files:
-            for frame in file.frames(n_bytes, text=text, progress=tell):
-                frame = frame.select(names).cast({pl.Enum: pl.String})
+            for frame in file.frames(n_bytes, progress=tell):
+                frame = frame.select(names).cast({pl.Enum: pl.String, pl.Categorical: pl.String})
                 own = {name for name, kind in frame.schema.items() if kind.is_numeric()}
                 numbers = own if numbers is None else numbers
                 for name in own ^ numbers:
@@ -366,8 +354,10 @@ class WithIdsOf(TrialFile):
     def vocabulary(self) -> str | None:  # type: ignore[override]
         return self._file.vocabulary
 
-    def frames(self, n_bytes: int | None = None, **options: Any) -> "Iterator[DataFrame]":
-        frames = self._file.frames(n_bytes, **options)
+    def frames(
+        self, n_bytes: int | None = None, *, progress: RowsRead | None = None
+    ) -> Iterator["DataFrame"]:
+        frames = self._file.frames(n_bytes, progress=progress)
         feed = Feed(frames)
         for block in self._key.frames(n_bytes):
             frame = feed.take(block.height)

@@ -15,9 +15,9 @@ from fastpsr.data.columns import Columns
 from fastpsr.data.groupings import Grouping, combined, rows_of_each
 from fastpsr.errors import ArgumentError
 from fastpsr.ids import SPEAKER_COLUMNS
+from fastpsr.trials.by_id import quality_of_columns, quality_of_ids
 from fastpsr.trials.coded import Coded, Column, pick
 from fastpsr.trials.labels import KIND, VOCABULARIES, WITH_SPOOF
-from fastpsr.trials.quality import quality_of_columns, quality_of_ids
 from fastpsr.trials.speakers import (
     AS_SPEAKERS,
     SpeakerFinder,

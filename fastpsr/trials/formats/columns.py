@@ -3,7 +3,6 @@
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -14,7 +13,7 @@ from fastpsr.optional import polars
 from fastpsr.tables.binary import open_npz, open_parquet, whole_parquet, write_npz
 from fastpsr.tables.sample import Sample
 from fastpsr.trials.coded import Coded
-from fastpsr.trials.formats.format import Format, check_scores, frame_of
+from fastpsr.trials.formats.format import Format, frame_of
 from fastpsr.trials.roles import Request, find_roles
 from fastpsr.trials.trial_file import OneFile, TrialFile
 from fastpsr.trials.trial_set import TrialSet
@@ -29,8 +28,7 @@ class _NamedColumns(Format):
     """A kind of file that is one format."""
 
     def open(self, path: Path, sample: Sample, request: Request) -> TrialFile:
-        source = _ColumnSource(path, self, request)
-        return OneFile(path, self.name, source, source.roles, request, names_columns=True)
+        return _TrialsAsColumns(path, self, request)
 
     @abstractmethod
     def rows(self, path: Path) -> "LazyFrame":
@@ -97,28 +95,31 @@ class _Rows(NamedTuple):
     share: float
 
 
-class _ColumnSource:
+class _TrialsAsColumns(OneFile):
     """Columns that polars reads, some rows at a time."""
 
     def __init__(self, path: Path, format: _NamedColumns, request: Request) -> None:
         pl, rows = polars(), format.rows(path)
-        self._path, self._format = path, format
+        self._format = format
         self._first: LazyFrame | None = rows  # for the first pass; npz is not held beyond it
         schema = rows.collect_schema()
-        self.columns = tuple(schema.names())
-        self.roles = find_roles(path, self.columns, request)
+        columns = tuple(schema.names())
+        roles = find_roles(path, columns, request)
+        super().__init__(path, format.name, columns, roles, request, names_columns=True)
         for name, kind in schema.items():
             if kind.is_nested() or kind in (pl.Object, pl.Binary):
                 raise ValueError(f"{path}: column {name} must hold numbers or text, not {kind}")
         self._whole: Any = {}
         kinds: Any = {name: pl.Float64 for name, kind in schema.items() if kind.is_decimal()}
         kinds |= {name: pl.String for name, kind in schema.items() if not kind.is_numeric()}
-        for role, name in self.roles.items():
+        for role, name in roles.items():
             kind = schema[name]
             if role == "score" and not kind.is_numeric():
                 raise ValueError(f"{path}: scores must be numbers, but {name} is {kind}")
-            kinds[name] = pl.Float64 if role == "score" else pl.String
-            if role != "score" and kind.is_float():
+            if role == "score":
+                continue
+            kinds[name] = pl.String
+            if kind.is_float():
                 # numbers that stand for text have a point if one is not whole
                 column = pl.col(name)
                 are_whole = self._collect(rows.select((column == column.round()).all())).item()
@@ -126,12 +127,12 @@ class _ColumnSource:
         self._kinds = kinds
 
     def _collect(self, rows: "LazyFrame") -> "DataFrame":
-        with whole_parquet(self._path):
+        with whole_parquet(self.path):
             return rows.collect()
 
     def pieces(self, n_bytes: int | None) -> Iterator[_Rows]:
         """Yield some rows at a time."""
-        rows = self._format.rows(self._path) if self._first is None else self._first
+        rows = self._format.rows(self.path) if self._first is None else self._first
         if n_bytes is None:
             yield _Rows(0, self._collect(rows), 1.0)
         else:
@@ -144,16 +145,8 @@ class _ColumnSource:
 
     def frame(self, piece: _Rows, kinds: Mapping[str, Any]) -> "DataFrame":
         """Return a piece's columns."""
-        pl = polars()
-        frame = piece.frame.cast(self._whole).cast(self._kinds)
-        if "score" in self.roles:
-            scores = piece.frame[self.roles["score"]]
-            if not scores.dtype.is_float():
-                check_scores(
-                    frame[scores.name], lambda: scores.cast(pl.String), partial(self.places, piece)
-                )
-        return frame
+        return piece.frame.cast(self._whole).cast(self._kinds)
 
     def places(self, piece: _Rows, rows: Sequence[int]) -> list[str]:
         """Name the file and rows."""
-        return [f"{self._path}: row {piece.first + row}" for row in rows]
+        return [f"{self.path}: row {piece.first + row}" for row in rows]

@@ -1,7 +1,7 @@
 """What a format of trial files has to offer."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,15 +12,14 @@ from numpy.typing import NDArray
 from fastpsr.errors import ArgumentError
 from fastpsr.optional import polars
 from fastpsr.tables.sample import Sample
-from fastpsr.tables.text import first_too_large, too_large_rule
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.labels import KIND, WITH_SPOOF
 from fastpsr.trials.roles import Request
-from fastpsr.trials.trial_file import TrialFile, Where
+from fastpsr.trials.trial_file import TrialFile
 from fastpsr.trials.trial_set import TrialSet
 
 if TYPE_CHECKING:
-    from polars import DataFrame, Series
+    from polars import DataFrame
 
 WrittenColumns = dict[str, Coded | NDArray[Any]]
 
@@ -108,14 +107,6 @@ class Format(ABC):
         codes = trials.y_true.astype(np.int32)
         names = [nontarget, target] if nontarget < target else [target, nontarget]
         return Coded(codes if nontarget < target else 1 - codes, polars().Series(names))
-
-
-def check_scores(scores: "Series", words: "Callable[[], Series]", where: Where) -> None:
-    """Raise where no float64 holds a score; `words` are the scores as they are written."""
-    too_large = first_too_large(scores, words)
-    if too_large is not None:
-        row, word = too_large
-        raise ValueError(f"{where([row])[0]}: {too_large_rule('score', word)}")
 
 
 def frame_of(columns: WrittenColumns) -> "DataFrame":

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from fastpsr.errors import ArgumentError, counted
 from fastpsr.optional import h5py, polars
 from fastpsr.tables.sample import Sample
-from fastpsr.trials.formats.format import Format, check_scores
+from fastpsr.trials.formats.format import Format
 from fastpsr.trials.labels import VOCABULARIES, WITH_SPOOF
 from fastpsr.trials.roles import Request
 from fastpsr.trials.trial_file import OneFile, TrialFile
@@ -56,13 +55,7 @@ class Matrices(Format):
             return all(part in file for part in self.ids)
 
     def open(self, path: Path, sample: Sample, request: Request) -> TrialFile:
-        source = _MatrixSource(path, self, request)
-        value = "label" if request.wanted == "key" else "score"
-        roles = {role: role for role in ("enroll", "test", value)}
-        return OneFile(
-            path, self.name, source, roles, request, names_columns=False,
-            nothing="the masks hold no trial", remarks=source.remarks, shape=source.shape,
-        )  # fmt: skip
+        return _TrialsAsMatrices(path, self, request)
 
     def write(self, path: Path, trials: TrialSet, scores: NDArray[np.float64]) -> None:
         """Write a matrix of scores, and the mask of those that are trials."""
@@ -94,97 +87,97 @@ class Matrices(Format):
 
 
 class _Block(NamedTuple):
-    """Some models with all segments: a part of each matrix."""
+    """The trials of some models: rows and columns of their matrix, and scores or labels.
 
-    first: int  # model
-    parts: dict[str, NDArray[Any]]
+    Labels are 1, -1 and -2 for spoofed trials.
+    """
+
+    row: NDArray[np.int64]
+    column: NDArray[np.int64]
+    value: NDArray[Any]
     share: float
 
 
-class _MatrixSource:
+class _TrialsAsMatrices(OneFile):
     """Matrices whose masks mark the trials."""
 
-    columns: tuple[str, ...] = ()
+    nothing = "the masks hold no trial"
+    shape: tuple[int, int]
 
     def __init__(self, path: Path, format: Matrices, request: Request) -> None:
         if request.wanted == "labeled scores":
             raise ValueError(f"{path}: an HDF5 file of scores has no labels: give the key too")
-        self._path = path
+        value = "label" if request.wanted == "key" else "score"
+        roles = {role: role for role in ("enroll", "test", value)}
+        super().__init__(path, format.name, (), roles, request, names_columns=False)
         with _opened(path) as file:
             if not all(part in file for part in format.ids):
                 raise ValueError(f"{path}: the names are not those of {format}: {', '.join(file)}")
             ids = [_ids(path, file[part]) for part in format.ids]
-            shape = (len(ids[0]), len(ids[1]))
-            if 0 in shape:
-                raise ValueError(f"{path}: there are no {'segments' if shape[0] else 'models'}")
+            self.shape = (len(ids[0]), len(ids[1]))
+            if 0 in self.shape:
+                raise ValueError(
+                    f"{path}: there are no {'segments' if self.shape[0] else 'models'}"
+                )
             self._parts = _parts_of(path, file, format, request)
             parts = {part: file[name] for part, name in self._parts.items()}
-            self._is_turned = _is_turned(path, file, parts, shape, request.transpose)
-            self.shape = shape
-            self._ids = [_categories(each) for each in ids]
+            self._is_turned = _is_turned(path, file, parts, self.shape, request.transpose)
+        self._ids = [_categories(names) for names in ids]
         said = "transposed: columns are models" if self._is_turned else "rows are models"
         self.remarks = (f"{format.ids[0]}: enroll", f"{format.ids[1]}: test", said)
 
     def pieces(self, n_bytes: int | None) -> Iterator[_Block]:
-        """Yield the matrices of some models at a time."""
+        """Yield the trials of some models at a time."""
         entries = _BLOCK if n_bytes is None else n_bytes // _BYTES_PER_TRIAL
         n_models, n_segments = self.shape
         step = max(1, entries // n_segments)
-        with _opened(self._path) as file:
+        with _opened(self.path) as file:
             for first in range(0, n_models, step):
                 here = slice(first, min(first + step, n_models))
                 parts = {
                     part: file[name][:, here].T if self._is_turned else file[name][here, :]
                     for part, name in self._parts.items()
                 }
-                yield _Block(first, parts, here.stop / n_models)
+                mask, values = self._mask_and_values(parts)
+                row, column = np.nonzero(mask)
+                share = here.stop / n_models
+                yield _Block(row + first, column, values[row, column], share)
 
     def frame(self, piece: _Block, kinds: Mapping[str, Any]) -> "DataFrame":
         """Return the trials of some models."""
         pl = polars()
-        row, column, value = self._trials(piece.parts)
         models, segments = self._ids
-        columns = {"enroll": models.gather(row + piece.first), "test": segments.gather(column)}
-        if "scores" in self._parts:
-            columns["score"] = pl.Series(value.astype(np.float64))
-            if value.dtype.kind in "iu":
-                check_scores(
-                    columns["score"],
-                    lambda: pl.Series(value.astype(str).tolist()),
-                    partial(self.places, piece),
-                )
+        columns = {"enroll": models.gather(piece.row), "test": segments.gather(piece.column)}
+        if "score" in self.roles:
+            columns["score"] = pl.Series(piece.value)
         else:
             words = pl.Series(VOCABULARIES[WITH_SPOOF])
-            columns["label"] = words.gather(np.where(value > 0, 0, -value))
+            columns["label"] = words.gather(np.where(piece.value > 0, 0, -piece.value))
         frame: DataFrame = pl.DataFrame(columns)
         return frame
 
     def places(self, piece: _Block, rows: Sequence[int]) -> list[str]:
         """Name the file, and the rows and columns of trials."""
-        models, segments, _ = self._trials(piece.parts)
-        places = [(models[row] + piece.first, segments[row]) for row in rows]
+        places = [(piece.row[row], piece.column[row]) for row in rows]
         places = [place[::-1] for place in places] if self._is_turned else places
-        return [f"{self._path}: row {i}, column {j}" for i, j in places]
+        return [f"{self.path}: row {i}, column {j}" for i, j in places]
 
-    def _trials(self, parts: dict[str, NDArray[Any]]) -> Any:
-        """Return rows, columns and values of trials: scores, or 1, -1 and -2 of a key."""
+    def _mask_and_values(self, parts: dict[str, NDArray[Any]]) -> tuple[Any, NDArray[Any]]:
+        """Return which entries of matrices are trials, and the scores or labels."""
         if "scores" in parts:
-            mask = parts.get("mask", np.broadcast_to(True, parts["scores"].shape))
-            row, column = np.nonzero(mask)
-            return row, column, parts["scores"][row, column]
+            scores = parts["scores"]
+            return parts.get("mask", np.broadcast_to(True, scores.shape)), scores
         if "key" in parts:
             mask = parts["key"]
             odd = ~np.isin(mask, (-2, -1, 0, 1))
             if odd.any():
                 rule = "must hold 1, 0, -1 and, for spoofed trials, -2"
-                raise ValueError(f"{self._path}: {self._parts['key']} {rule}, not {mask[odd][0]}")
-            row, column = np.nonzero(mask)
-            return row, column, mask[row, column].astype(np.int8)
+                raise ValueError(f"{self.path}: {self._parts['key']} {rule}, not {mask[odd][0]}")
+            return mask, mask.astype(np.int8)
         targets, nontargets = parts["target_mask"] != 0, parts["nontarget_mask"] != 0
         if (targets & nontargets).any():
-            raise ValueError(f"{self._path}: a trial is in both target_mask and nontarget_mask")
-        row, column = np.nonzero(targets | nontargets)
-        return row, column, np.where(targets[row, column], np.int8(1), np.int8(-1))
+            raise ValueError(f"{self.path}: a trial is in both target_mask and nontarget_mask")
+        return targets | nontargets, np.where(targets, np.int8(1), np.int8(-1))
 
 
 def _parts_of(path: Path, file: Any, format: Matrices, request: Request) -> dict[str, str]:

@@ -1,20 +1,24 @@
 """Text: the format says what each column is, or a header line names the columns."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError, counted
 from fastpsr.tables.sample import Sample
-from fastpsr.tables.text import TextFile, header_of
+from fastpsr.tables.text import Piece, TextFile, header_of
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.formats.format import Format, frame_of
 from fastpsr.trials.roles import NORM_COLUMNS, ROLES, Request, find_roles, has_usual_names
 from fastpsr.trials.trial_file import OneFile, TrialFile
 from fastpsr.trials.trial_set import TrialSet
+
+if TYPE_CHECKING:
+    from polars import DataFrame
 
 
 @dataclass(frozen=True)
@@ -42,13 +46,8 @@ class Text(Format):
         numbers = {roles["score"]: "score"} if "score" in roles else {}
         numbers |= {role: role for role in NORM_COLUMNS if role in self.roles}
         has_header = not self.roles
-        source = TextFile(path, sample, columns, separator, has_header, numbers)
-        nothing = "there is no trial" + " below the header" * has_header
-        file = OneFile(
-            path, self.name, source, roles, request, names_columns=has_header, nothing=nothing
-        )
-        file.n_held = len(sample.content or b"")
-        return file
+        text = TextFile(path, sample, columns, separator, has_header, numbers)
+        return _TrialsAsText(text, self.name, roles, request)
 
     def separator_of(self, header: str, request: Request) -> str:
         """Return the separator of the usual names of a header of this format; "" if none is."""
@@ -84,6 +83,27 @@ class Text(Format):
                 f"{self.name} cannot hold {counted(len(wrong), 'id')} with blanks, tabs or nothing "
                 f"in them, such as {wrong[0]!r}",
             )
+
+
+class _TrialsAsText(OneFile):
+    """A text file of trials."""
+
+    def __init__(
+        self, text: TextFile, format: str, roles: Mapping[str, str], request: Request
+    ) -> None:
+        has_header = text.has_header
+        super().__init__(text.path, format, text.columns, roles, request, names_columns=has_header)
+        self._text, self.n_held = text, len(text.sample.content or b"")
+        self.nothing = "there is no trial" + " below the header" * has_header
+
+    def pieces(self, n_bytes: int | None) -> Iterator[Piece]:
+        return self._text.pieces(n_bytes)
+
+    def frame(self, piece: Piece, kinds: Mapping[str, Any]) -> "DataFrame":
+        return self._text.frame(piece, kinds)
+
+    def places(self, piece: Piece, rows: Sequence[int]) -> list[str]:
+        return self._text.places(piece, rows)
 
 
 @dataclass(frozen=True)

@@ -404,18 +404,12 @@ _OWN_NAMES = ("target", "enroll", "test", *SPEAKER_COLUMNS)
 
 
 def _names_of_columns(paths: Sequence[AnyPath]) -> dict[str, AnyPath]:
-    """Name each by its stem; where this is another's or taken, by its name or the whole path."""
+    """Name each by its stem, or by the whole path where this is another's or taken."""
     stems = [Path(Path(path).name.removesuffix(".gz")).stem for path in paths]
-    choices = [*zip(stems, (Path(path).name for path in paths), map(str, paths), strict=True)]
-    names = [
-        next(
-            (word for rank, word in enumerate(words) if word not in _OWN_NAMES
-             and [other[rank] for other in choices].count(word) == 1),
-            words[-1],
-        )
-        for words in choices
-    ]  # fmt: skip
-    return dict(zip(names, paths, strict=True))
+    return {
+        str(path) if stem in _OWN_NAMES or stems.count(stem) > 1 else stem: path
+        for stem, path in zip(stems, paths, strict=True)
+    }
 
 
 def _column_names(names: Sequence[str], key: TrialFile, finder: SpeakerFinder | None) -> list[str]:
