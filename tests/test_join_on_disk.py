@@ -18,6 +18,7 @@ import fastpsr as fp
 from fastpsr import trials
 from fastpsr.trials.joining import joined_file, key_and_scores, on_disk
 from tests.commands import surroundings
+from tests.golden import FOLDER
 
 pytest.importorskip("pyarrow")
 
@@ -154,56 +155,43 @@ def test_several_systems_each_in_an_order_of_its_own():
     )
 
 
-def write_binary(key, format, frame, score):
-    """Write a key or scores in a binary format; HDF5 in the order of its rows."""
-    if format == "parquet":
-        frame.write_parquet(key)
-    elif format == "npz":
-        np.savez(key, **{name: frame[name].to_numpy().astype(
-            float if name in ("score", "snr") else str) for name in frame.columns})  # fmt: skip
-    else:
-        h5py = pytest.importorskip("h5py")
-        sides = [sorted({*frame[side]}) for side in ("enroll", "test")]
-        places = [[ids.index(x) for x in frame[side]]
-                  for side, ids in zip(("enroll", "test"), sides, strict=True)]  # fmt: skip
-        matrix = np.zeros([len(ids) for ids in sides])
-        mask = np.zeros(matrix.shape, np.int8)
-        matrix[tuple(places)] = 0.0 if score is None else frame[score]
-        mask[tuple(places)] = 1 if score else np.where(frame["label"] == "target", 1, -1)
-        with h5py.File(key, "w") as file:
-            file.attrs["fastpsr_rows_are_models"] = True
-            for name, ids in zip(("ID/row_ids", "ID/column_ids"), sides, strict=True):
-                file[name] = np.array([x.encode() for x in ids])
-            if score:
-                file["scores"] = matrix
-            file["score_mask" if score else "trial_mask"] = mask
-    return key
-
-
 @pytest.mark.usefixtures("pieces")
 @pytest.mark.parametrize("order", ["same", "other"])
-@pytest.mark.parametrize("format", ["parquet", "npz", "bosaris"])
+@pytest.mark.parametrize("format", ["parquet", "npz"])
 def test_binary_formats_are_joined(format, order):
+    def write(name, frame):
+        if format == "parquet":
+            frame.write_parquet(name)
+        else:
+            arrays = {column: frame[column].to_numpy() for column in frame.columns}
+            np.savez(name, **{k: v.astype(str) if v.dtype == object else v
+                              for k, v in arrays.items()})  # fmt: skip
+        return name
+
     pairs = {"enroll": [e for e, _ in PAIRS], "test": [t for _, t in PAIRS]}
     frame = pl.DataFrame(pairs | {"label": WORDS, "snr": [k % 4 + 0.5 for k in range(len(PAIRS))]})
     scored = pl.DataFrame(pairs | {"score": SCORES})[:-3]
-    scored = scored if order == "same" else scored[::-1]
-    suffix = {"parquet": ".parquet", "npz": ".npz", "bosaris": ".h5"}[format]
-    key = write_binary(f"key{suffix}", format, frame, None)
-    scores = write_binary(f"scores{suffix}", format, scored, "score")
-    expected = dict(zip(PAIRS, SCORES, strict=True))
+    key = write(f"key.{format}", frame)
+    scores = write(f"scores.{format}", scored if order == "same" else scored[::-1])
     text_key, text_scores = save("key", KEY), save("scores", LINES)
     for of_key, of_scores in ((key, scores), (key, text_scores), (text_key, scores)):
         result, joint = joined(of_key, of_scores, missing="drop")
         made = require_as_read(joint, of_key, of_scores, missing="drop")
         assert result.notes == made.notes
-        ids = zip(joint["enroll"], joint["test"], strict=True)
-        assert joint["llr"].to_list() == [expected[pair] for pair in ids]
+        assert joint["llr"].to_list() == SCORES[: joint.height]
         assert joint.height == len(PAIRS) - 3 * (of_scores is scores)
-        if of_key is key and format != "bosaris":
+        if of_key is key:
             assert joint["snr"].to_list() == made.columns["snr"].tolist()
     assert refused(key, scores) == message_of(lambda: trials.read(key, scores))
     assert "3 trials without a score" in refused(key, scores)
+
+
+@pytest.mark.usefixtures("pieces")
+def test_matrices_are_joined():
+    pytest.importorskip("h5py")
+    key, scores = (FOLDER / "corpus" / f"bosaris{name}" for name in (".key", "-transposed.scores"))
+    _, frame = joined(key, scores)
+    require_as_read(frame, key, scores)
 
 
 @pytest.mark.usefixtures("pieces")
@@ -338,8 +326,6 @@ def with_faults(faults, lines):
         scores += [scores[7], scores[20].rsplit(" ", 1)[0] + " 9.5"]
     if "key" in faults:
         key.insert(30, key[2])
-    if "label" in faults:
-        key.append(KEY[0].replace("target", "nontarget"))
     return key, scores
 
 
@@ -375,21 +361,6 @@ def test_repeats_in_the_same_order(again):
     assert result.in_order == {"scores": True}
     assert result.notes == require_as_read(frame, "key", "scores", duplicates="first").notes
     assert frame.height == len(KEY)
-
-
-def test_labels_that_differ():
-    key, scores = with_faults(["label"], LINES)
-    save("key", key)
-    save("scores", scores)
-    found = refused("key", "scores", **ALLOWING)
-    assert found == message_of(lambda: trials.read("key", "scores", **ALLOWING))
-    assert "1 duplicate trial in the key with another label" in found
-    save("key", KEY)
-    wrong = [f"{line} {word}" for line, word in zip(LINES, WORDS, strict=True)]
-    wrong[5] = wrong[5].replace("nontarget", "target")
-    for lines in (wrong, wrong[::-1]):
-        save("scores", lines)
-        assert refused("key", "scores") == message_of(lambda: trials.read("key", "scores"))
 
 
 def test_a_trial_left_out_of_one_system_is_left_out_of_all():
@@ -435,24 +406,6 @@ def test_small_buckets_on_disk_and_small_row_groups(lines, monkeypatch):
     groups = pq.ParquetFile("out.parquet").metadata
     sizes = [groups.row_group(k).num_rows for k in range(groups.num_row_groups)]
     assert sizes == [10] * 8 + [1]
-
-
-@pytest.mark.parametrize("missing", ["error", "drop"])
-@pytest.mark.parametrize("kept", [4, 600])
-def test_sorted_keys_and_few_scores_in_small_buckets(kept, missing, monkeypatch):
-    """The first blocks of the key have one class, and most buckets no score."""
-    monkeypatch.setattr(joined_file, "_PIECE_BYTES", 300)
-    monkeypatch.setattr(joined_file, "_FIRST_BYTES", 64)
-    monkeypatch.setenv("FASTPSR_MEMORY", "2KB")
-    key = [f"e{k} t{k} {'target' if k > 300 else 'nontarget'}" for k in range(600)]
-    rows = [400, 8, 500, 9] if kept == 4 else range(600)[::-1]
-    save("key", key)
-    save("scores", [f"e{k} t{k} {k}.5" for k in rows])
-    if kept == 4 and missing == "error":
-        assert "596 trials without a score ('e0 t0' at key:1" in refused("key", "scores")
-    else:
-        _, frame = joined("key", "scores", missing=missing)
-        require_as_read(frame, "key", "scores", missing=missing)
 
 
 def test_side_is_joined_on_where_both_have_it():

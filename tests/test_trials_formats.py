@@ -440,8 +440,7 @@ def test_own_words_for_labels(tmp_path, layout, separator):
         return
     key = trials.read_key(path, labels=OWN)
     assert (key.y_true.tolist(), key.vocabulary) == (Y, "Mated/other")
-    scores = save(tmp_path / "scores", text("etsl"))  # whose labels have the usual words
-    assert trials.read(path, scores, labels=OWN).y_true.tolist() == Y
+    scores = save(tmp_path / "scores", SCORE_LINES)
     done = trials.join(path, scores, tmp_path / "o.parquet", labels=OWN)
     assert (done.n_trials, done.n_targets) == (len(Y), sum(Y))
 

@@ -116,8 +116,6 @@ def as_column(series: "Series") -> Column:
     pl = polars()
     if isinstance(series.dtype, pl.Categorical | pl.Enum) and series.null_count() == 0:
         return encode(series)
-    if series.dtype.is_decimal():
-        series = series.cast(pl.Float64)
     if series.dtype.is_numeric() or series.dtype == pl.Boolean:
         return np.asarray(series.to_numpy())
     return Coded.of(series.cast(pl.String).fill_null(""))

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastpsr.data.budget import memory_budget
 from fastpsr.errors import ArgumentError
@@ -19,6 +18,7 @@ from fastpsr.optional import polars, pyarrow
 from fastpsr.trials.joining.key_and_scores import (
     KeyAndScores,
     Policies,
+    Rows,
     check_classes,
     check_ids,
     hashes_of,
@@ -222,7 +222,7 @@ def join_as(
 class _System:
     """A score file, the name of its column, whether it is in the key's order, and its join.
 
-    `scores` are those of rows of the key, by the block of the key.
+    `scores` are those of rows of the key, in a bucket for each block of the key.
     """
 
     name: str
@@ -230,23 +230,6 @@ class _System:
     join: KeyAndScores
     scores: Spill
     in_order: bool = True
-
-    def add(self, key: "DataFrame", scores: "DataFrame", rows: tuple[Any, Any], block: Any) -> None:
-        """Add joined rows of two parts, in a block of the key, or in one for each row."""
-        pl = polars()
-        frame = pl.DataFrame(
-            {"row": key["row"].to_numpy()[rows[0]], "score": scores["score"].to_numpy()[rows[1]]}
-        )
-        blocks = pl.repeat(block, frame.height, eager=True) if np.isscalar(block) else block
-        self.scores.add(frame, pl.Series(blocks))
-
-    def take(self, block: int, first: int, height: int) -> NDArray[np.float64]:
-        """Return the scores of a block of the key, nan where there is none."""
-        score = np.full(height, np.nan)
-        frame = self.scores.take(block)
-        if frame.height:
-            score[frame["row"].to_numpy() - first] = frame["score"].to_numpy()
-        return score
 
 
 @dataclass(eq=False)
@@ -279,7 +262,7 @@ class _Joining:
         """
         feeds = {system: Feed(self._parts(system.file)) for system in self.systems}
         hashes, n_targets = self.spill(), 0
-        for number, block in enumerate(self._parts(self.key)):
+        for block in self._parts(self.key):
             self.heights.append(block.height)
             n_targets += int(block["label"].sum())
             numbers = hashes_of(block[self._ids]).alias("hash")
@@ -287,8 +270,7 @@ class _Joining:
             for system, feed in [*feeds.items()]:
                 scores = feed.take(block.height)
                 if scores is not None and scores[self._ids].equals(block[self._ids]):
-                    rows = system.join.join_in_order(block, scores)
-                    system.add(block, scores, rows, number)
+                    self._keep(system, block, scores, system.join.join_in_order(block, scores))
                 else:
                     del feeds[system]
         check_classes(self.key.path, n_targets, self.key.n_rows)
@@ -310,15 +292,13 @@ class _Joining:
                 rows.add(part, hashes_of(part[self._ids]) % n_buckets)
             return rows
 
-        of_key, ends = spilled(self.key), np.cumsum(self.heights)
+        of_key = spilled(self.key)
         for system in self.systems:
             with closing(spilled(system.file)) as of_scores:
                 for bucket in range(n_buckets):
                     key, scores = of_key.take(bucket), of_scores.take(bucket)
                     if key.height or scores.height:
-                        rows = system.join.join(key, scores)
-                        blocks = np.searchsorted(ends, key["row"].to_numpy()[rows[0]], "right")
-                        system.add(key, scores, rows, blocks)
+                        self._keep(system, key, scores, system.join.join(key, scores))
             system.join.check_common()
 
     def write(
@@ -336,7 +316,11 @@ class _Joining:
                     raise ValueError("the files changed while they were read")
                 named = {"target": block["label"], "enroll": block["enroll"], "test": block["test"]}
                 named |= {name[1:]: block[name] for name in block.columns if name.startswith(":")}
-                named |= {s.name: pl.Series(s.take(number, first, height)) for s in self.systems}
+                for system in self.systems:
+                    score = np.full(height, np.nan)
+                    rows = system.scores.take(number)
+                    score[rows["row"].to_numpy() - first] = rows["score"].to_numpy()
+                    named[system.name] = pl.Series(score)
                 has_scores = (pl.col(system.name).is_not_nan() for system in self.systems)
                 frame = pl.DataFrame(named).filter(*has_scores)
                 if finder is not None:
@@ -352,6 +336,16 @@ class _Joining:
                 system.join.check_numbers()
             raise ValueError(f"{self.key.path}: no trial has a score of every system")
         return writer.n_rows, n_targets
+
+    def _keep(
+        self, system: _System, key: "DataFrame", scores: "DataFrame", joined: tuple[Rows, Rows]
+    ) -> None:
+        """Keep the scores of joined rows of two parts by the block of the key."""
+        pl, (of_key, of_scores) = polars(), joined
+        rows = key["row"].to_numpy()[of_key]
+        frame = pl.DataFrame({"row": rows, "score": scores["score"].to_numpy()[of_scores]})
+        blocks = np.searchsorted(np.cumsum(self.heights), rows, "right")
+        system.scores.add(frame, pl.Series(blocks))
 
     def _parts(self, file: TrialFile) -> "Iterator[DataFrame]":
         """Yield the rows of a file as a join takes them."""
