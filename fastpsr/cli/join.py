@@ -11,12 +11,8 @@ from fastpsr.cli.options.declaration import declared
 from fastpsr.cli.options.files import check_files, named_files
 from fastpsr.cli.options.sources import TrialOptions
 from fastpsr.cli.show import print_line, steps
-from fastpsr.cli.trial_files import request_of
 from fastpsr.cli.wording import note_in_options, worded
 from fastpsr.files import PARQUET, ending_of
-from fastpsr.trials.joining.joined_file import join_as
-from fastpsr.trials.joining.key_and_scores import Policies
-from fastpsr.trials.speakers import SpeakerFinder
 
 
 @in_groups
@@ -59,6 +55,11 @@ def join_files(
     trials: TrialOptions, scores: Sequence[Path] | Mapping[str, Path], output: Path
 ) -> None:
     """Join score files with a key; print how they were interpreted, and what was written."""
+    from fastpsr.cli.trial_files import request_of
+    from fastpsr.trials.joining.joined_file import join_as
+    from fastpsr.trials.joining.key_and_scores import Policies
+    from fastpsr.trials.speakers import SpeakerFinder
+
     ways = ("speakers", "speaker_columns", "speaker_pattern")
     mapping, columns, pattern = (trials.speakers.get(way) for way in ways)
     with steps() as begin, worded(scores="--scores", labels="--key-format {}"):
