@@ -128,13 +128,6 @@ def pick(column: Any, index: Any) -> Any:
     return column.pick(index) if isinstance(column, Coded) else np.array(column[index])
 
 
-def recode(column: Coded, names: "Series") -> NDArray[np.int64]:
-    """Return the rows' places in other `names`; -1 for a string that is not among them."""
-    places = column.names.cast(polars().Enum(names), strict=False).to_physical()
-    look_up: NDArray[np.int64] = places.cast(int).fill_null(-1).to_numpy()
-    return look_up[column.codes]
-
-
 def is_used(column: Coded) -> "Series":
     """Return which of the names some row has."""
     used: Series = polars().Series(np.bincount(column.codes, minlength=len(column.names)) > 0)

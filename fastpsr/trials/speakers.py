@@ -11,7 +11,7 @@ from fastpsr.errors import ArgumentError, warn
 from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.optional import polars
 from fastpsr.trials.by_id import ById, check_none_lacks
-from fastpsr.trials.coded import Coded, Column, encode, is_used, recode
+from fastpsr.trials.coded import Coded, Column, encode, is_used
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series
@@ -19,17 +19,6 @@ if TYPE_CHECKING:
 #: How columns become speakers in memory; the braces are a pair of names.
 AS_SPEAKERS = "with_speakers(column={})"
 _MANY = 0.02  # of the target trials, of two speakers: more than a few wrong labels
-
-
-def of_one_population(enroll: Column, test: Column) -> tuple[Coded, Coded]:
-    """Return columns that name the speakers of both sides, coded by the same table of names."""
-    pl = polars()
-    sides = [
-        c if isinstance(c, Coded) else encode(pl.Series(c).cast(pl.String)) for c in (enroll, test)
-    ]
-    names = pl.concat([side.names.filter(is_used(side)) for side in sides]).unique().sort()
-    coded = [Coded(recode(side, names).astype(np.int32), names) for side in sides]
-    return coded[0], coded[1]
 
 
 def taken_as_conditions(columns: Iterable[str], remedy: str) -> tuple[str, ...]:
@@ -132,23 +121,25 @@ class SpeakerFinder:
         Ids without a speaker, which has no name then, are raised by :meth:`check`. `is_target` is
         None where there are no labels.
         """
+        pl = polars()
         if self.columns is None:
             sides = [self._of_ids(column, side) for side, column in enumerate(ids)]
-            enroll, test = of_one_population(*sides)
         else:
-            enroll, test = of_one_population(*(columns[name] for name in self.columns))
-        self._names.update(enroll.names.to_list())
+            named = [columns[name] for name in self.columns]
+            sides = [c.series() if isinstance(c, Coded) else pl.Series(c) for c in named]
+        both = encode(pl.concat([side.cast(pl.String) for side in sides]))  # one population
+        enroll, test = (Coded(codes, both.names) for codes in np.split(both.codes, 2))
+        self._names.update(both.names.to_list())
         if len(enroll):
             self._compare(enroll, test, ids, is_target)
         return enroll, test
 
-    def _of_ids(self, ids: Coded, side: int) -> Coded:
+    def _of_ids(self, ids: Coded, side: int) -> "Series":
         assert self._of_names is not None
         speakers = self._of_names(ids.names, side).fill_null("")
         without = ids.names.filter(is_used(ids) & (speakers == ""))
         self._lacking[side].update(dict.fromkeys(without.to_list()))
-        coded = encode(speakers)
-        return Coded(coded.codes[ids.codes], coded.names)
+        return speakers.gather(ids.codes)
 
     def _compare(self, enroll: Coded, test: Coded, ids: Sequence[Coded], is_target: Any) -> None:
         """Count trials by their speakers and labels."""
