@@ -27,6 +27,7 @@ Rows = NDArray[np.int64] | slice
 _EXAMPLES = 3
 _FEW = 0.5  # share of the key's trials below which leaving the others out is not offered
 _IDS = ("enroll", "test", "side")
+_ROWS = 1 << 20
 #: What each policy is to allow what it is for.
 _ALLOWING = {"missing": "drop", "extra": "ignore", "duplicates": "first", "nan": "drop"}
 
@@ -175,7 +176,8 @@ class KeyAndScores:
     def join(self, key: "DataFrame", scores: "DataFrame") -> tuple[Rows, Rows]:
         """Return the rows of the key that have a score, in its order, and those of their scores."""
         ids = ids_in(key)
-        first = _first_rows(key[ids])
+        hashes = hashes_of(key[ids])
+        first = _first_rows(key[ids], hashes)
         is_first = first == np.arange(key.height)
         if key[ids].equals(scores[ids]):
             if is_first.all():
@@ -183,9 +185,15 @@ class KeyAndScores:
             first_score, is_first_score = first, is_first
             score_of = np.where(is_first, first, -1)
         else:
-            first_score = _first_rows(scores[ids])
+            score_hashes = hashes_of(scores[ids])
+            first_score = _first_rows(scores[ids], score_hashes)
             is_first_score = first_score == np.arange(scores.height)
-            score_of = _score_of(key[ids], is_first, scores[ids], is_first_score)
+            masks = is_first, is_first_score
+            rows, score_rows = _matches(hashes.to_frame(), score_hashes.to_frame(), *masks)
+            if not _are_equal(key[ids], rows, scores[ids], score_rows):  # of unlike ids
+                rows, score_rows = _matches(key[ids], scores[ids], *masks)
+            score_of = np.full(key.height, -1, np.int64)
+            score_of[rows] = score_rows
         self._note_repeats(key, "label", first, ("other label", "trial again"))
         self._note_repeats(scores, "score", first_score, ("other score", "score again"))
         is_unused = is_first_score.copy()
@@ -194,9 +202,9 @@ class KeyAndScores:
         self._rows["missing"].add(key, np.flatnonzero(is_first & (score_of < 0)))
         if self._policies.counts:
             score_of = score_of[first]
-        rows = np.flatnonzero(score_of >= 0)
-        of_key: Rows = slice(None) if rows.size == key.height else rows
-        return self._with_numbers(key, scores, of_key, score_of[rows])
+        places = np.flatnonzero(score_of >= 0)
+        of_key: Rows = slice(None) if places.size == key.height else places
+        return self._with_numbers(key, scores, of_key, score_of[places])
 
     def join_in_order(self, key: "DataFrame", scores: "DataFrame") -> tuple[Rows, Rows]:
         """Join lists whose trials are known to be the same in one order, each once."""
@@ -343,36 +351,44 @@ def hashes_of(ids: "DataFrame") -> "Series":
     return hashes
 
 
-def _first_rows(ids: "DataFrame") -> NDArray[np.int64]:
+def _first_rows(ids: "DataFrame", hashes: "Series") -> NDArray[np.int64]:
     """Return for each row the first row that has the same ids."""
-    if hashes_of(ids).n_unique() == ids.height:
+    if hashes.n_unique() == ids.height:
         return np.arange(ids.height)
     rows = ids.with_row_index("row").select(polars().col("row").first().over(ids.columns))
     return rows.to_series().to_numpy().astype(np.int64)
 
 
-def _score_of(
-    key: "DataFrame",
-    is_first: NDArray[np.bool_],
-    scores: "DataFrame",
-    is_first_score: NDArray[np.bool_],
-) -> NDArray[np.int64]:
-    """Return the score's row for each row of the key, -1 for none, or for a repeated row."""
+def _matches(
+    key: "DataFrame", scores: "DataFrame", of_key: NDArray[np.bool_], of_scores: NDArray[np.bool_]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return rows of the key, and of the scores, that have the same entries; masks allow rows."""
     pl = polars()
 
-    def numbered(ids: "DataFrame", name: str, mask: NDArray[np.bool_]) -> Any:
-        rows = ids.lazy().with_row_index(name)
+    def allowed(part: "DataFrame", name: str, mask: NDArray[np.bool_]) -> Any:
+        rows = part.lazy().with_row_index(name)
         return rows if mask.all() else rows.filter(pl.Series(mask))
 
     both = (
-        numbered(key, "key", is_first)
-        .join(numbered(scores, "score", is_first_score), on=key.columns, how="inner")
+        allowed(key, "key", of_key)
+        .join(allowed(scores, "score", of_scores), on=key.columns, how="inner")
         .select("key", "score")
         .collect(engine="streaming")
     )
-    score_of = np.full(key.height, -1, np.int64)
-    score_of[both["key"].to_numpy()] = both["score"].to_numpy()
-    return score_of
+    return both["key"].to_numpy(), both["score"].to_numpy()
+
+
+def _are_equal(
+    ours: "DataFrame", rows: NDArray[Any], theirs: "DataFrame", their_rows: NDArray[Any]
+) -> bool:
+    """Whether rows are equal side by side; copies of few are held."""
+    for name in ours.columns:
+        a, b = ours[name].rechunk(), theirs[name].rechunk()  # rows of one chunk are gathered faster
+        for start in range(0, rows.size, _ROWS):
+            some = slice(start, start + _ROWS)
+            if not a.gather(rows[some]).equals(b.gather(their_rows[some])):
+                return False
+    return True
 
 
 def _picked(rows: Rows, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
