@@ -500,7 +500,7 @@ def test_own_words_on_the_command_line(tmp_path, monkeypatch):
     succeed("join", "--key", "key", "--key-format", words, "--scores", "scores",
             "--output", "o.parquet")  # fmt: skip
     refused = fastpsr("evaluate", "--key", "key", "--key-format", "target=a", "--scores", "scores")
-    assert "--key-format must give words for both, target=WORD,nontarget=WORD" in refused.err
+    assert "--key-format must give a word for each class, target=WORD,nontarget=WORD" in refused.err
     refused = fastpsr("evaluate", "--key", "key", "--scores", "scores",
                       "--key-format", "target=other,nontarget=mate")  # fmt: skip
     assert refused.err.endswith("pass --key-format target=NAME,nontarget=NAME\n")
