@@ -68,6 +68,12 @@ class Fittable(Options):
             object.__setattr__(fitted, name, value)
         return fitted
 
+    def require_fit(self) -> None:
+        """Raise unless it is fitted."""
+        if not hasattr(self, "domain_"):
+            rule, remedy = "must be fitted before it transforms", "call fit(predictions)"
+            raise ArgumentError("calibrator", rule, remedy=remedy, name=self.name)
+
     def check_fitted(self) -> None:
         """Raise unless the fitted attributes, read from a file, are valid."""
 
@@ -254,8 +260,7 @@ class Calibrator(Fittable, ABC):
             If the calibrator is not fitted, or was fitted to predictions of another kind.
         """
         check_data(predictions)
-        if not hasattr(self, "domain_"):
-            raise ValueError(f"{self.name} must be fitted before it transforms")
+        self.require_fit()
         if predictions.kind != self.domain_:
             raise ArgumentError(
                 "predictions",

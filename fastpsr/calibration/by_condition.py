@@ -127,7 +127,7 @@ class ByCondition(Fittable):
 
     def __getitem__(self, name: str) -> Any:
         """Return the fitted calibrator of a condition, such as "gender=f"; it may be the pooled."""
-        self._require_fit()
+        self.require_fit()
         if name not in self.groups_:
             raise KeyError(name)
         return self.own_[self.groups_.index(name)] or self.pooled_
@@ -190,7 +190,7 @@ class ByCondition(Fittable):
         RuntimeWarning
             For conditions that the training data do not have.
         """
-        self._require_fit()
+        self.require_fit()
         samples = self._samples(predictions)
         crossed = Crossed(self.columns_, tuple(map(Binning, self.edges_)))
         groups = crossed.groups(by, samples)
@@ -299,10 +299,6 @@ class ByCondition(Fittable):
             if not has_no_fit(error):
                 raise
             return None, "no map is best"
-
-    def _require_fit(self) -> None:
-        if not hasattr(self, "domain_"):
-            raise ValueError(f"{self.name} must be fitted before it transforms")
 
 
 def _warn_of_unseen(sizes: Mapping[str, int]) -> None:

@@ -158,8 +158,7 @@ class LinearFusion(Fittable):
         systems : dict of name to Predictions or Quality, or list of these
             As in the fit: by name, or in the same order.
         """
-        if not hasattr(self, "domain_"):
-            raise ValueError(f"{self.name} must be fitted before it transforms")
+        self.require_fit()
         inputs = {str(name): system for name, system in systems_by_name(systems).items()}
         if not isinstance(systems, Mapping) and len(inputs) == len(self.systems_):
             inputs = dict(zip(self.systems_, inputs.values(), strict=True))

@@ -155,10 +155,10 @@ def read_table(
     >>> systems = fp.read_table(folder / "scores.csv", columns={"a": "dog", "b": "cat"})
     >>> print(fp.evaluate(systems, [fp.BrierScore()], differences="first"))
     difference: a - b
-    metric            a       b  difference
-    targets           1       1
-    non-targets       1       1
-    NBS          1.6250  0.6250      1.0000
+    metric          a       b  difference
+    positives       1       1
+    negatives       1       1
+    NBS        1.6250  0.6250      1.0000
     """
     checks.check_choice("kind", kind, tuple(KINDS))
     checks.check_choice("nan", nan, ("error", "drop"))
