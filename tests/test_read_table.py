@@ -401,3 +401,15 @@ def test_names_of_columns_may_hold_colons():
     assert len({*groups_of("t.csv", "n:m:2")}) == 2
     run = ["evaluate", "t.csv", "--columns", "q", "--by", "n:m:0"]
     assert "--by n:m must be an integer of at least 2, not 0" in fastpsr(*run).err
+
+
+def test_lists_in_parquet_are_a_column_per_class(tmp_path):
+    rows = np.random.default_rng(0).dirichlet(np.ones(3), 20)
+    table = polars.DataFrame({"y_true": np.arange(20) % 3, "q": rows.tolist()})
+    table.write_parquet(tmp_path / "t.parquet")
+    data = fp.read_table(tmp_path / "t.parquet", columns="q", kind="posteriors")
+    assert np.array_equal(data.posteriors, rows)
+    for wrong in ([[0.5, 0.5]] * 19 + [[1.0]], [[0.5, 0.5]] * 19 + [None]):
+        table.with_columns(q=polars.Series(wrong)).write_parquet(tmp_path / "w.parquet")
+        with pytest.raises(fp.ArgumentError, match=r"2 numbers in every row, not [01]"):
+            fp.read_table(tmp_path / "w.parquet", columns="q", kind="posteriors")

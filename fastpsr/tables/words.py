@@ -49,8 +49,22 @@ def as_array(column: Any) -> NDArray[Any]:
     """Return an array or a series as an array, with integers of 128 bits as text."""
     if isinstance(column, np.ndarray):
         return column
-    is_wide = column.dtype == polars().Int128
-    return np.asarray((column.cast(str) if is_wide else column).to_numpy())
+    pl = polars()
+    if column.dtype == pl.Int128:
+        column = column.cast(str)
+    elif isinstance(column.dtype, pl.List) and column.dtype.inner.is_numeric():
+        column = _side_by_side(column)
+    return np.asarray(column.to_numpy())
+
+
+def _side_by_side(lists: Any) -> Any:
+    """Return a series of lists as one of rows of the same length."""
+    pl, lengths = polars(), lists.list.len()
+    if lengths.n_unique() > 1 or lists.null_count():
+        row = (lengths != lengths[0]).fill_null(True).arg_max()
+        rule = f"must have {lengths[0]} numbers in every row, not {lengths[row] or 0}"
+        raise ArgumentError("columns", rule, row, name=lists.name)
+    return lists.cast(pl.Array(lists.dtype.inner, lengths[0])) if len(lists) else lists
 
 
 def as_ids(words: "Series") -> "Series":
