@@ -39,9 +39,8 @@ from benchmarks.populations import (
     unequal_clusters,
 )
 from benchmarks.report import write_report
-from fastpsr.bootstrap.estimands import Estimand
 from fastpsr.bootstrap.intervals import percentile
-from fastpsr.bootstrap.results import draw_values, results_of
+from fastpsr.bootstrap.results import Estimand, draw_values, results_of
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.values import Job
 from fastpsr.counts import side_by_side

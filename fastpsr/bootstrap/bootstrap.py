@@ -7,9 +7,8 @@ from typing import Any, NoReturn, TypedDict, Unpack, overload
 
 import numpy as np
 
-from fastpsr.bootstrap.estimands import METHODS, Estimand
 from fastpsr.bootstrap.intervals import Method
-from fastpsr.bootstrap.results import BootstrapResult, draw_values, results_of
+from fastpsr.bootstrap.results import METHODS, BootstrapResult, Estimand, draw_values, results_of
 from fastpsr.bootstrap.schemes import IdUnits, Resampling, names_of_ids, present_rows
 from fastpsr.bootstrap.settings import Intervals, Progress, as_progress, least_resamples
 from fastpsr.bootstrap.values import Job, as_number

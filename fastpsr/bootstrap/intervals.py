@@ -175,6 +175,11 @@ def percentile_p_value(replicates: Floats) -> float:
     return min(1.0, 2.0 * (rarer + 1.0) / (replicates.size + 1.0))
 
 
+def within(value: float, value_range: tuple[float, float]) -> float:
+    """Return the nearest value in a range; nan stays."""
+    return value if math.isnan(value) else min(max(value, value_range[0]), value_range[1])
+
+
 def _quantile(ordered: Floats, share: float) -> float:
     """Return the quantile as an order statistic, also defined for infinite values."""
     # rounding must not increase the index by one

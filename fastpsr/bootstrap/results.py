@@ -1,19 +1,25 @@
-"""Results of the bootstrap: estimands with the values they need, intervals and warnings."""
+"""Quantities with an interval, the values that each method needs, and the results."""
 
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
 import numpy as np
 
 from fastpsr.bootstrap import intervals
-from fastpsr.bootstrap.estimands import METHODS, Estimand, Outcome, interval_of
-from fastpsr.bootstrap.intervals import Interval, UsedMethod
+from fastpsr.bootstrap.intervals import Estimate, Interval, UsedMethod, within
 from fastpsr.bootstrap.schemes import Units
-from fastpsr.bootstrap.settings import Intervals, Progress, described, drawn_for
+from fastpsr.bootstrap.settings import (
+    Intervals,
+    Progress,
+    constant_replicates,
+    described_results,
+    drawn_for,
+    undefined_replicates,
+)
 from fastpsr.bootstrap.values import (
     Input,
     Job,
@@ -25,6 +31,7 @@ from fastpsr.bootstrap.values import (
 from fastpsr.counts import one_call, side_by_side
 from fastpsr.data import Floats
 from fastpsr.errors import Subject, in_silence, warn
+from fastpsr.interval_rule import NO_BIAS, IntervalRule
 from fastpsr.metrics.base import Metric
 from fastpsr.results import Result, frame, table
 from fastpsr.version import __version__
@@ -39,6 +46,98 @@ _OF_UNITS: dict[Input, Callable[..., list[Floats]]] = {
     "left out": left_out_values,
     "left out by stratum": left_out_by_stratum,
 }
+
+
+@dataclass(frozen=True, eq=False)
+class Estimand:
+    """A signed sum of metrics that has an interval: one metric, or the difference of two.
+
+    Attributes
+    ----------
+    subject : Subject
+    terms : tuple of (Job, float)
+        The metrics, with their values on the data and under draws, and their signs.
+    family : hashable, optional
+        The intervals of a family hold jointly; those without a family each alone.
+    is_paired : bool
+        Whether the metrics see the same draws; else their data are drawn apart.
+    """
+
+    subject: Subject
+    terms: tuple[tuple[Job, float], ...]
+    family: Hashable = None
+    is_paired: bool = True
+
+    @classmethod
+    def of(cls, subject: Subject, job: Job) -> "Estimand":
+        """Return a metric."""
+        return cls(subject, ((job, 1.0),))
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether it is more than a metric."""
+        return len(self.terms) > 1 or self.terms[0][1] != 1.0
+
+    @property
+    def is_of_functions(self) -> bool:
+        """Whether a term is a function of the caller, which may ignore the weights."""
+        return not all(isinstance(job.metric, Metric) for job, _ in self.terms)
+
+    @property
+    def value(self) -> float:
+        """The value on the data."""
+        with np.errstate(invalid="ignore"):  # inf - inf is undefined
+            return float(sum(np.float64(sign) * job.value for job, sign in self.terms))
+
+    @property
+    def value_range(self) -> tuple[float, float]:
+        """Least and greatest value that it can have."""
+        ends = [sign * np.array(job.value_range) for job, sign in self.terms]
+        return float(sum(map(min, ends))), float(sum(map(max, ends)))
+
+    @property
+    def rule(self) -> IntervalRule:
+        """Rule of its intervals; intervals of sums have the plain scale."""
+        rules = self.rules
+        if not self.is_sum:
+            return rules[0]
+        biased = (rule for rule in rules if rule.center != NO_BIAS)
+        return replace(next(biased, rules[0]), scale="plain")
+
+    @property
+    def rules(self) -> list[IntervalRule]:
+        """How the intervals of its metrics are computed."""
+        return [job.interval_rule for job, _ in self.terms]
+
+    @property
+    def class_sizes(self) -> Any:
+        """Number of samples of each class, the least of all terms, (K,)."""
+        return np.min([job.data.class_sizes for job, _ in self.terms], axis=0)
+
+    @property
+    def units(self) -> Units:
+        """Units that were drawn."""
+        return self.terms[0][0].units
+
+    def under(self, name: Input) -> Any:
+        """Return the values under draws, with the shape of the values of its metrics."""
+        if not self.is_sum:
+            return self.terms[0][0].draws[name]
+        with np.errstate(invalid="ignore"):  # inf - inf is undefined
+            return sum(sign * job.draws[name] for job, sign in self.terms)
+
+    @property
+    def replicates(self) -> Floats:
+        """The replicates, none if they were not drawn."""
+        if not all("replicates" in job.draws for job, _ in self.terms):
+            return np.empty(0)
+        return np.asarray(self.under("replicates"))
+
+    @property
+    def defined(self) -> Floats:
+        """The replicates that are not nan."""
+        replicates = self.replicates
+        return replicates[~np.isnan(replicates)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,35 +159,30 @@ class BootstrapResult(Result):
     replicates : ndarray of float64, shape (n_resamples,)
         nan where the metric was undefined.
     n_undefined : int
-        Number of replicates in which the metric is undefined, for example because a class is
-        missing. They are not used for the interval.
+        Number of replicates in which the metric is undefined, which the interval leaves out.
     confidence_level : float
     method : str
         How the interval was computed: "percentile", "basic", "bca", "normal", "subsampling",
         "jackknife" or "inverted test".
     degrees_of_freedom : float
-        Of an interval by subsampling or by the jackknife: about how many samples, clusters or
-        speakers determine the value; intervals are wider where there are few. nan for other
-        methods.
+        Of an interval by subsampling or the jackknife: about how many samples, clusters or speakers
+        determine the value; nan for other methods.
     seed : int
         Seed that reproduces the replicates.
     resampling : str
         Name of the resampling scheme.
     corrected : float
-        The value, corrected for the optimism of having been optimized or fitted on these samples,
-        where the interval is by subsampling; else nan. The interval is around it, and for a small
-        value of a large optimism it may not contain the value itself.
+        The value corrected for the optimism of a fit to these samples, where the interval is by
+        subsampling, else nan. The interval is around it, and may not contain the value itself.
     caution : str
         Why the interval is not to be used, where only the range of the metric bounds it; else "".
     unit : str
         Of the value: "fraction", "percent", "probability", "nats", "bits", or "" for ratios.
     p_value : float
-        Of a difference: the p-value of the hypothesis that it is 0, two-sided: 1 minus the level
-        at which an interval by this method would end at 0. From replicates it is at least
-        ``2 / (n_resamples + 1)``, and of percentiles it counts the value as one more replicate: of
-        few of these it may be just above 0.05 where the interval excludes 0. It is of this
-        difference alone, and is not adjusted for the
-        number of differences, also where their intervals hold jointly. nan for a metric.
+        Two-sided, of the hypothesis that a difference is 0: 1 minus the level at which an interval
+        by this method would end at 0, of this difference alone. From replicates it is at least
+        ``2 / (n_resamples + 1)``; of percentiles the value counts as one more replicate, so that
+        of few it may exceed 0.05 slightly where the interval excludes 0. nan for a metric.
 
     Examples
     --------
@@ -174,15 +268,118 @@ class BootstrapResult(Result):
         )
 
 
-def described_results(results: Sequence[BootstrapResult]) -> str:
-    """Return the settings of intervals that were computed together as text."""
-    methods: dict[str, list[str]] = {}
-    for result in results:
-        methods.setdefault(result.method, []).append(result.name)
-    first = results[0]
-    return described(
-        first.confidence_level, methods, first.n_resamples, first.resampling, first.seed
+class IntervalMethod(NamedTuple):
+    """Inputs and computation of an interval at a confidence level.
+
+    The function raises a ValueError with the reason if there is no interval.
+    """
+
+    needs: tuple[Input, ...]
+    compute: Callable[[Estimand, float], Interval | Estimate]
+
+
+def _bca(estimand: Estimand, level: float) -> Interval:
+    if estimand.is_paired:
+        influence = -intervals.centered(estimand.under("left out by stratum"))
+    else:
+        of_sides = [
+            -sign * intervals.centered(job.draws["left out by stratum"])
+            for job, sign in estimand.terms
+        ]
+        influence = np.concatenate(of_sides)
+    return intervals.bca(estimand.value, estimand.defined, influence, level)
+
+
+def _subsampling(estimand: Estimand, _level: float) -> Estimate:
+    units = estimand.units.independent
+    intervals.check_sizes(units.name, int(units.n_in_strata.sum()), estimand.class_sizes)
+    center = sum(
+        sign
+        * intervals.corrected_value(job.value, job.draws["subsets"], job.interval_rule, units.name)
+        for job, sign in estimand.terms
     )
+    if not estimand.is_sum:
+        center = min(center, estimand.value_range[1])
+    return intervals.subsampling(
+        center, estimand.under("subsets"), estimand.under("left out"), estimand.rule, units.name
+    )
+
+
+def _jackknife(estimand: Estimand, _level: float) -> Estimate:
+    return intervals.jackknife(estimand.value, estimand.under("left out"), estimand.rule)
+
+
+def _difference_of_independent(compute: Any, estimand: Estimand, level: float) -> Estimate:
+    """Return the difference of two metrics whose data are drawn apart."""
+    sides = (Estimand.of(estimand.subject, job) for job, _ in estimand.terms)
+    a, b = (compute(side, level) for side in sides)
+    difference: Estimate = a.minus(b)
+    return difference
+
+
+def _inverted_test(estimand: Estimand, level: float) -> Interval:
+    n_units = estimand.units.n_shared or None  # where nothing is drawn within them
+    ends = []
+    for job, _ in estimand.terms:
+        errors, replicates, norm = job.draws["signed errors"]
+        ends.append(intervals.inverted_test(errors, replicates, norm, level, n_units))
+    if not estimand.is_sum:
+        return ends[0]
+    replicates = np.array([job.draws["replicates"] for job, _ in estimand.terms])
+    return intervals.interval_of_difference(ends[0], ends[1], replicates)
+
+
+METHODS: dict[UsedMethod, IntervalMethod] = {
+    "percentile": IntervalMethod(
+        ("replicates",), lambda of, level: intervals.percentile(of.defined, level)
+    ),
+    "basic": IntervalMethod(
+        ("replicates",), lambda of, level: intervals.basic(of.value, of.defined, level)
+    ),
+    "normal": IntervalMethod(
+        ("replicates",), lambda of, level: intervals.normal(of.value, of.defined, level)
+    ),
+    "bca": IntervalMethod(("replicates", "left out by stratum"), _bca),
+    "subsampling": IntervalMethod(("subsets", "left out"), _subsampling),
+    "jackknife": IntervalMethod(("left out",), _jackknife),
+    "inverted test": IntervalMethod(("replicates", "signed errors"), _inverted_test),
+}
+
+
+class Outcome(NamedTuple):
+    """An interval, its method, the estimate if any, and a problem or ""."""
+
+    method: UsedMethod
+    interval: Interval
+    estimate: Estimate | None = None
+    problem: str = ""
+
+
+def interval_of(method: UsedMethod, estimand: Estimand, level: float) -> Outcome:
+    """Return the interval by a method; by percentile where a value is infinite; or the problem."""
+    value, replicates = estimand.value, estimand.defined
+    needs, compute = METHODS[method]
+    if not estimand.is_paired and method in ("subsampling", "jackknife"):
+        compute = partial(_difference_of_independent, compute)
+    none = Interval(math.nan, math.nan)
+    if math.isnan(value):
+        return Outcome(method, none, None, "is undefined: both values are infinite")
+    if "replicates" in needs or math.isinf(value):
+        if replicates.size < 2:
+            return Outcome(method, none)
+        if method != "percentile" and not np.isfinite([value, *replicates]).all():
+            problem = (
+                "is infinite on the data or in a replicate: its interval is by percentile, "
+                f"not {method}"
+            )
+            return Outcome("percentile", intervals.percentile(replicates, level), None, problem)
+    try:
+        computed = compute(estimand, level)
+        if isinstance(computed, Estimate):
+            return Outcome(method, computed.interval(level), computed)
+        return Outcome(method, computed)
+    except ValueError as error:
+        return Outcome(method, none, None, f"has no interval: {error}")
 
 
 def intervals_of(
@@ -320,8 +517,8 @@ def _result(
     corrected = estimate.center if estimate and outcome.method == "subsampling" else math.nan
     caution = _uninformative(estimand, outcome)
     problems = {
-        "undefined": _undefined(n_undefined, replicates.size),
-        "constant": _constant(estimand, defined),
+        "undefined": undefined_replicates(n_undefined, replicates.size),
+        "constant": constant_replicates(value, defined) if estimand.is_of_functions else "",
         outcome.problem.partition(":")[0]: outcome.problem,
         "uninformative": caution and f"has {caution}; test more samples",
     }
@@ -335,14 +532,14 @@ def _result(
         with np.errstate(over="ignore"):  # squares of values near the largest float
             standard_error = float(defined.std(ddof=1))
             bias = float(defined.mean() - value)
-    low, high = (_within(end, estimand.value_range) for end in outcome.interval)
+    low, high = (within(end, estimand.value_range) for end in outcome.interval)
     return BootstrapResult(
         name=str(estimand.subject), value=value, interval=Interval(low, high),
         standard_error=standard_error, bias=bias, replicates=replicates, n_undefined=n_undefined,
         confidence_level=level, method=outcome.method, seed=settings.seed,
         resampling=settings.drawn, unit=getattr(estimand.terms[0][0].metric, "unit", ""),
         degrees_of_freedom=estimate.degrees_of_freedom if estimate else math.nan,
-        corrected=_within(corrected, estimand.value_range), caution=caution,
+        corrected=within(corrected, estimand.value_range), caution=caution,
         p_value=_p_value(estimand, outcome),
     )  # fmt: skip
 
@@ -383,32 +580,6 @@ def _uninformative(estimand: Estimand, outcome: Outcome) -> str:
     return (
         f"an interval {reached}, the range of the metric, which is not to be used: too few "
         "samples determine the value"
-    )
-
-
-def _within(value: float, value_range: tuple[float, float]) -> float:
-    """Return the nearest value in a range; nan stays."""
-    return value if math.isnan(value) else min(max(value, value_range[0]), value_range[1])
-
-
-def _undefined(n_undefined: int, n_replicates: int) -> str:
-    """Return a message about replicates that are left out; "" without any."""
-    if not n_undefined:
-        return ""
-    return (
-        f"is undefined in {n_undefined:,} of {n_replicates:,} replicates, which are "
-        "left out: a class is missing there, or a calibrator has no optimum"
-    )
-
-
-def _constant(estimand: Estimand, defined: Floats) -> str:
-    """Return a message about functions of the caller that may ignore the weights, else ""."""
-    is_ours = all(isinstance(job.metric, Metric) for job, _ in estimand.terms)
-    if is_ours or defined.size < 2 or not (defined == estimand.value).all():
-        return ""
-    return (
-        "is the same in all replicates, which differ only in predictions.sample_weight: "
-        "does it take the weights into account?"
     )
 
 

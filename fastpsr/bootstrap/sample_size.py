@@ -8,7 +8,6 @@ import numpy as np
 
 from fastpsr import checks
 from fastpsr.bootstrap.bootstrap import value_on_data
-from fastpsr.bootstrap.estimands import Estimand, interval_of
 from fastpsr.bootstrap.intervals import (
     FEWEST,
     SPLITS,
@@ -18,7 +17,13 @@ from fastpsr.bootstrap.intervals import (
     degrees_of_freedom,
     halves_and_quarters,
 )
-from fastpsr.bootstrap.results import BootstrapResult, draw_values, results_of
+from fastpsr.bootstrap.results import (
+    BootstrapResult,
+    Estimand,
+    draw_values,
+    interval_of,
+    results_of,
+)
 from fastpsr.bootstrap.schemes import Resampling
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.values import Job

@@ -4,16 +4,19 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fastpsr import checks
 from fastpsr.bootstrap.intervals import METHODS, N_SUBSETS, Method, UsedMethod
 from fastpsr.bootstrap.schemes import IID, Resampling
-from fastpsr.data import Data
+from fastpsr.data import Data, Floats
 from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import IntervalRule
+
+if TYPE_CHECKING:
+    from fastpsr.bootstrap.results import BootstrapResult
 
 #: Called with the number of replicates done, and their total.
 Progress = Callable[[int, int], object]
@@ -253,3 +256,34 @@ class _ProgressLine:
             file=sys.stderr,
             flush=True,
         )
+
+
+def described_results(results: "Sequence[BootstrapResult]") -> str:
+    """Return the settings of intervals that were computed together as text."""
+    methods: dict[str, list[str]] = {}
+    for result in results:
+        methods.setdefault(result.method, []).append(result.name)
+    first = results[0]
+    return described(
+        first.confidence_level, methods, first.n_resamples, first.resampling, first.seed
+    )
+
+
+def undefined_replicates(n_undefined: int, n_replicates: int) -> str:
+    """Return a message about replicates that are left out; "" without any."""
+    if not n_undefined:
+        return ""
+    return (
+        f"is undefined in {n_undefined:,} of {n_replicates:,} replicates, which are "
+        "left out: a class is missing there, or a calibrator has no optimum"
+    )
+
+
+def constant_replicates(value: float, defined: Floats) -> str:
+    """Return a message about replicates that all have the value on the data, else ""."""
+    if defined.size < 2 or not (defined == value).all():
+        return ""
+    return (
+        "is the same in all replicates, which differ only in predictions.sample_weight: "
+        "does it take the weights into account?"
+    )

@@ -8,10 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 from fastpsr.bootstrap import BootstrapResult, Resampling
-from fastpsr.bootstrap.estimands import Estimand
 from fastpsr.bootstrap.intervals import Method
-from fastpsr.bootstrap.results import described_results, draw_values, results_of
-from fastpsr.bootstrap.settings import Intervals, Progress, as_progress
+from fastpsr.bootstrap.results import Estimand, draw_values, results_of
+from fastpsr.bootstrap.settings import Intervals, Progress, as_progress, described_results
 from fastpsr.bootstrap.values import Job
 from fastpsr.calibration import TrainOnTest
 from fastpsr.calibration.base import Calibrator, FitTransform

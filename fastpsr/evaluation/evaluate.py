@@ -14,9 +14,8 @@ from fastpsr.bootstrap.bootstrap import (
     check_same_columns,
     check_same_samples,
 )
-from fastpsr.bootstrap.estimands import Estimand
 from fastpsr.bootstrap.intervals import Method
-from fastpsr.bootstrap.results import intervals_of, results_of
+from fastpsr.bootstrap.results import Estimand, intervals_of, results_of
 from fastpsr.bootstrap.schemes import names_of_ids
 from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.counts import side_by_side
