@@ -289,3 +289,36 @@ def test_other_columns_have_other_names_than_calibrated_scores(n_classes, name):
     run = ["calibrate", "t.csv", "--columns", columns, *OF_SCORES[2:], "--output", "o.npz"]
     files = {"t.csv": Path("t.csv").read_bytes()}
     check_refusal(files, run, [f"t.csv: a column beside the scores must not be named {name}, as"])
+
+
+def test_columns_that_a_file_cannot_hold_are_said_and_others_keep_their_digits(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    rows = [",y_true,llr,big", *(f"{k},{k % 2},{k % 3},{2**53 + k}" for k in range(30))]
+    rows[4] = "3,1,0,"
+    Path("t.csv").write_text("\n".join(rows) + "\n")
+    for ending in ("csv", "npz"):
+        succeed(
+            "calibrate",
+            "t.csv",
+            "--scores-are",
+            "raw",
+            "--columns",
+            "llr",
+            "--output",
+            f"o.{ending}",
+        )
+    assert Path("o.csv").read_text().splitlines()[1].endswith(str(2**53))
+    with np.load("o.npz") as archive:
+        assert archive["big"][:4].tolist() == [str(2**53), str(2**53 + 1), str(2**53 + 2), ""]
+        np.savez(
+            "p.npz",
+            y_true=archive["y_true"],
+            llr=archive["llr"],
+            ids=np.array([1, "a"] * 15, object),
+        )
+    run = succeed(
+        "calibrate", "p.npz", "--scores-are", "raw", "--columns", "llr", "--output", "q.npz"
+    )
+    assert "not written: ids" in run

@@ -102,8 +102,8 @@ def test_where_values_would_differ_it_is_refused():
     assert refused(*EVALUATE, "a.txt", *options) == (
         "error: the key.csv with scores takes at least about 1 MB of memory, and 500 KB may be "
         "used: set FASTPSR_MEMORY to more if they fit, or have them joined by fastpsr join, and "
-        "evaluate that file, with --labels target, part by part (RCL then has folds of trials, not "
-        "of speakers)\n"
+        "evaluate that file part by part, with --labels target --columns SYSTEM and --scores-are "
+        "llr (RCL then has folds of trials, not of speakers)\n"
     )
 
 
@@ -149,6 +149,6 @@ def test_spoofed_trials_are_told_apart_in_memory_alone(line, monkeypatch, tmp_pa
     Path("spoofed.csv").write_text("\n".join(lines) + "\n")
     run = fastpsr("evaluate", "--key", "spoofed.csv", "--scores", "a.txt", "--metrics", "EER")
     assert run.code == 2
-    assert "part by part (spoofed trials are then non-targets like all others)" in run.err
+    assert "llr (spoofed trials are then non-targets like all others)" in run.err
     assert "EER" not in run.out
     assert [*(tmp_path / "temporary").iterdir()] == []

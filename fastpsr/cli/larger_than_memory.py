@@ -69,7 +69,8 @@ def _check_options(options: EvaluationOptions, needed: str) -> None:
 def _refused(needed: str, why: str) -> ValueError:
     return ValueError(
         f"{needed}: set FASTPSR_MEMORY to more if they fit, or have them joined by fastpsr join, "
-        f"and evaluate that file, with --labels target, part by part ({why})"
+        "and evaluate that file part by part, with --labels target --columns SYSTEM and "
+        f"--scores-are llr ({why})"
     )
 
 

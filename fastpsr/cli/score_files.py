@@ -21,6 +21,7 @@ from fastpsr.cli.wording import in_options
 from fastpsr.data import KINDS_OF_SCALES, Predictions
 from fastpsr.errors import ArgumentError, counted
 from fastpsr.files import check_written_ending, ending_of, whole_file
+from fastpsr.frames import check_column_names
 from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.tables import Table, open_table
 from fastpsr.tables.binary import write_npz
@@ -272,16 +273,32 @@ def _write_table(table: Table, calibrated: Predictions, path: Path) -> str:
         labels, weights = labels and "y_true", weights and "sample_weight"
         own = {labels: calibrated.y_true, name: calibrated.scores, weights: calibrated.weights}
         columns = {column: values for column, values in own.items() if column is not None}
+    left_out = []
     for column in source.of_length(source.names or (), len(calibrated)):
         if column in table.scores:
             columns[name] = calibrated.scores
+            continue
+        try:
+            values = source.written(column, as_text=ending_of(path) == ".csv")
+        except ArgumentError:  # such as an array that holds a pickle
+            values = None
+        if values is None or not _is_writable(values, ending_of(path)):
+            left_out.append(column)
         else:
-            columns[column] = source.written(column, as_text=ending_of(path) == ".csv")
+            columns[column] = values
     write_columns(path, columns)
     listed = [column for column in (labels, name, weights) if column is not None]
     n_others = len(columns) - len(listed)
     others = f", and of {counted(n_others, 'other column')}" if n_others else ""
-    return f"{len(calibrated):,} rows of {', '.join(listed)} (natural logarithms){others}"
+    lacking = f"; not written: {', '.join(left_out)}" if left_out else ""
+    return f"{len(calibrated):,} rows of {', '.join(listed)} (natural logarithms){others}{lacking}"
+
+
+def _is_writable(column: Any, ending: str) -> bool:
+    """Whether a file with this ending can hold a column beside the scores."""
+    if isinstance(column, np.ndarray):
+        return column.dtype.kind in "biufU" and (ending == ".npz" or column.ndim < 3)
+    return ending == ".parquet" or not column.dtype.is_nested()
 
 
 def write_columns(path: Path, columns: Mapping[str, Any]) -> None:
@@ -298,7 +315,9 @@ def write_columns(path: Path, columns: Mapping[str, Any]) -> None:
             if ending == ".npz":
                 write_npz(part, {name: _for_archive(column) for name, column in columns.items()})
                 return
-            frame = pl.DataFrame([s for name, c in columns.items() for s in _series(name, c)])
+            series = [s for name, c in columns.items() for s in _series(name, c)]
+            check_column_names(path, [s.name for s in series])
+            frame = pl.DataFrame({s.name: s for s in series})
             frame.write_csv(part) if ending == ".csv" else frame.write_parquet(part)
         except pl.exceptions.PolarsError as error:  # such as of columns of lists
             raise ValueError(f"{path} cannot be written: {error}") from None
@@ -306,6 +325,8 @@ def write_columns(path: Path, columns: Mapping[str, Any]) -> None:
 
 def _for_archive(column: Any) -> NDArray[Any]:
     """Return a column as an array, text as NumPy's strings."""
+    if not isinstance(column, np.ndarray) and column.dtype.is_integer() and column.null_count():
+        column = column.cast(str)  # integers as floats, with nan, may lose digits
     array = as_array(column)
     return array if array.dtype != object else column.cast(str).fill_null("").to_numpy().astype(str)
 

@@ -335,7 +335,7 @@ class OpenTable:
             for name in ids:  # raises before anything is computed
                 source._require_ids(name)
         names = ids if others else self.names or ()
-        further = tuple(name for name in names if name not in roles)
+        further = tuple(name for name in names if others or name not in roles)
         return {
             name: Table(source, kinds[name], own, label, weight, known, further, files, n_bytes)
             for name, own in scores.items()

@@ -72,18 +72,25 @@ def as_ids(words: "Series") -> "Series":
 
     Empty cells are null.
     """
-    pl = polars()
-    integers = words.cast(pl.Int64, strict=False)
-    if words.count() and integers.cast(pl.String).eq_missing(words).all():
+    integers = _plain_integers(words)
+    if integers is not None and not words.null_count():
         return integers
     return words.set(words.str.strip_chars() == "", None)
+
+
+def _plain_integers(words: "Series") -> "Series | None":
+    """Return words as integers, null where empty; None if some are not written so."""
+    pl = polars()
+    integers: Series = words.cast(pl.Int64, strict=False)
+    are_plain = words.count() and integers.cast(pl.String).eq_missing(words).all()
+    return integers if are_plain else None
 
 
 def as_typed(words: "Series") -> "Series":
     """Return numbers where all words are plain ones, and different words are different numbers."""
     pl = polars()
-    integers = as_ids(words)
-    if integers.dtype == pl.Int64:
+    integers = _plain_integers(words)
+    if integers is not None:
         return integers
     numbers: Series = words.cast(pl.Float64, strict=False)
     are_plain = words.count() and words.str.contains(_PLAIN).all()

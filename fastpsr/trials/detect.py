@@ -141,7 +141,7 @@ def _what_was_seen(sample: Sample, request: Request) -> str:
         f"those of {shorten(lines[0])!r}"
     ]
     if separator in (";", "|"):
-        parts.append("columns must be apart by blanks, tabs or commas")
+        parts.append("columns must be apart by blanks, tabs or commas, or by ; below a header")
     if "label" in request.needed and "label" not in table.kinds:
         parts.append(f"labels are known as {', '.join(request.vocabularies)}")
     parts.append(

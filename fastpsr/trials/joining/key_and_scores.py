@@ -355,8 +355,11 @@ def _first_rows(ids: "DataFrame", hashes: "Series") -> NDArray[np.int64]:
     """Return for each row the first row that has the same ids."""
     if hashes.n_unique() == ids.height:
         return np.arange(ids.height)
-    rows = ids.with_row_index("row").select(polars().col("row").first().over(ids.columns))
-    return rows.to_series().to_numpy().astype(np.int64)
+    first = np.arange(ids.height)
+    repeated = np.flatnonzero(hashes.is_duplicated().to_numpy())  # equal ids have equal hashes
+    rows = ids[repeated].with_columns(row=repeated)
+    first[repeated] = rows.select(polars().col("row").first().over(ids.columns)).to_series()
+    return first
 
 
 def _matches(

@@ -71,6 +71,8 @@ def why_ids_differ(key: Unmatched, scores: Unmatched) -> str:
         fewer = [change for change in changes if change != name]
         if ids.alike(fewer).shape[1] >= best.shape[1]:
             changes = fewer
+    if not changes:  # the ids are alike, and another column differs
+        return ""
     row, its_row = best[:, best[0].argmin()].tolist()
     show = ascii if _UNICODE in changes else repr  # which look the same
     at_least = (
