@@ -98,15 +98,25 @@ def test_messages_name_the_class():
 
 
 def test_saved_calibrators_know_their_classes(tmp_path):
-    fp.save_calibrator(fp.TemperatureScaling().fit(DATA), tmp_path / "c.json")
-    calibrator = fp.load_calibrator(tmp_path / "c.json")
-    assert np.array_equal(
-        calibrator.transform(DATA).posteriors,
-        calibrator.transform(fp.Predictions.from_posteriors(None, Q)).posteriors,
-    )
-    swapped = fp.Predictions.from_posteriors(None, Q, classes=["dog", "cat", "eel"])
-    with pytest.raises(ValueError, match=r"\('cat', 'dog', 'eel'\), not \('dog', 'cat', 'eel'\)"):
-        calibrator.transform(swapped)
+    groups = {"g": Y % 2}
+    likelihoods = fp.Predictions.from_log_likelihoods(WORDS, np.log(Q), classes=NAMES)
+    by_group = fp.ByCondition(fp.TemperatureScaling(), min_per_class=5)
+    for fitted, data, more in (
+        (fp.TemperatureScaling().fit(DATA), DATA, ()),
+        (by_group.fit(DATA, groups), DATA, (groups,)),
+        (fp.LinearFusion().fit([likelihoods]), likelihoods, ()),
+    ):
+        fp.save_calibrator(fitted, tmp_path / "c.json")
+        loaded = fp.load_calibrator(tmp_path / "c.json")
+        swapped, unnamed = data[:], data[:]
+        swapped.class_names, unnamed.class_names = ("dog", "cat", "eel"), None
+        for other in (data, unnamed, swapped):
+            given = [other] if isinstance(fitted, fp.LinearFusion) else other
+            if other is swapped:
+                with pytest.raises(ValueError, match=r"'cat', 'dog', 'eel'\), not \('dog', 'cat'"):
+                    loaded.transform(given, *more)
+            else:
+                assert len(loaded.transform(given, *more)) == len(data)
 
 
 def test_expected_cost_takes_labels():

@@ -74,6 +74,13 @@ class Fittable(Options):
             rule, remedy = "must be fitted before it transforms", "call fit(predictions)"
             raise ArgumentError("calibrator", rule, remedy=remedy, name=self.name)
 
+    def require_same_classes(self, argument: str, data: Data) -> None:
+        """Raise if data and the training data have labels of classes that differ."""
+        names, expected = data.class_names, self.class_names_
+        if names != expected and names is not None and expected is not None:
+            rule = f"must have the classes {self.name} was fitted to, {expected}, not {names}"
+            raise ArgumentError(argument, rule)
+
     def check_fitted(self) -> None:
         """Raise unless the fitted attributes, read from a file, are valid."""
 
@@ -268,10 +275,7 @@ class Calibrator(Fittable, ABC):
                 f"not {predictions.kind}",
             )
         Calibrator.check_classes(self, predictions.n_classes)  # transforming needs less than a fit
-        names, expected = predictions.class_names, self.class_names_
-        if names != expected and names is not None and expected is not None:
-            rule = f"must have the classes {self.name} was fitted to, {expected}, not {names}"
-            raise ArgumentError("predictions", rule)
+        self.require_same_classes("predictions", predictions)
         return mapped(predictions, Apply(self))
 
     # Computations that some calibrators can do faster than with separate fits

@@ -59,8 +59,6 @@ def write_calibrator(
         name = type(calibrator).__name__
         raise ArgumentError("calibrator", "must be fitted before it is saved", name=name)
     content = {"format": _FORMAT, **_content(calibrator)}
-    if calibrator.class_names_ is not None:
-        content["classes"] = [*calibrator.class_names_]
     if scales:
         content["scores_are"] = [*scales]
     write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
@@ -106,9 +104,11 @@ def scales_in(path: Path) -> list[str]:
 
 
 def _content(calibrator: Fittable) -> dict[str, Any]:
+    names = calibrator.class_names_
     return {
         "calibrator": type(calibrator).__name__,
         "domain": calibrator.domain_,
+        **({} if names is None else {"classes": [*names]}),
         "options": _options(calibrator),
         "fitted": {key: _entry(getattr(calibrator, key)) for key in calibrator.fitted_names},
     }

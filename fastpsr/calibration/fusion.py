@@ -145,6 +145,7 @@ class LinearFusion(Fittable):
             "rank_": fits.rank,
             "columns_": stack.names,
             "systems_": tuple(map(str, inputs)),
+            "class_names_": stack.first.class_names,
         }
         return self.with_fitted("likelihoods", attributes)
 
@@ -171,6 +172,7 @@ class LinearFusion(Fittable):
         if stack.n_classes != self.bias_.size:
             rule = f"must have {self.bias_.size} classes, as in the fit, not {stack.n_classes}"
             raise ArgumentError("systems", rule)
+        self.require_same_classes("systems", stack.first)
         if stack.names != self.columns_:
             rule = f"must make the columns {', '.join(self.columns_)}, not {', '.join(stack.names)}"
             raise ArgumentError("systems", rule)
