@@ -64,7 +64,10 @@ def test_infinite_scores_are_read_and_counted():
     Path("s.csv").write_text("label,llr\n0,-inf\n1, 0.5\n0,-1\n1,Infinity\n", "utf-8")
     run = ["calibrate", "s.csv", "--scores-are", "llr", "--calibrator", "pav", "--apply", "s.csv"]
     out = succeed(*run, "--output", "o.csv")
-    assert "o.csv: 4 rows of label, llr (natural logarithms); scores that are -inf: 2, " in out
+    assert (
+        "o.csv: 4 rows of llr (natural logarithms), and of 1 other column; scores that are -inf"
+        in out
+    )
     assert polars.read_csv("o.csv")["llr"].to_list() == [-np.inf, np.inf, -np.inf, np.inf]
 
 
@@ -291,34 +294,25 @@ def test_other_columns_have_other_names_than_calibrated_scores(n_classes, name):
     check_refusal(files, run, [f"t.csv: a column beside the scores must not be named {name}, as"])
 
 
-def test_columns_that_a_file_cannot_hold_are_said_and_others_keep_their_digits(
-    tmp_path, monkeypatch
-):
+def test_other_columns_keep_their_digits_or_are_said_to_be_left_out(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    raw = ("--scores-are", "raw", "--columns", "llr", "--output")
     rows = [",y_true,llr,big", *(f"{k},{k % 2},{k % 3},{2**53 + k}" for k in range(30))]
     rows[4] = "3,1,0,"
     Path("t.csv").write_text("\n".join(rows) + "\n")
-    for ending in ("csv", "npz"):
-        succeed(
-            "calibrate",
-            "t.csv",
-            "--scores-are",
-            "raw",
-            "--columns",
-            "llr",
-            "--output",
-            f"o.{ending}",
-        )
-    assert Path("o.csv").read_text().splitlines()[1].endswith(str(2**53))
+    succeed("calibrate", "t.csv", *raw, "o.npz")
     with np.load("o.npz") as archive:
         assert archive["big"][:4].tolist() == [str(2**53), str(2**53 + 1), str(2**53 + 2), ""]
-        np.savez(
-            "p.npz",
-            y_true=archive["y_true"],
-            llr=archive["llr"],
-            ids=np.array([1, "a"] * 15, object),
-        )
-    run = succeed(
-        "calibrate", "p.npz", "--scores-are", "raw", "--columns", "llr", "--output", "q.npz"
-    )
-    assert "not written: ids" in run
+        arrays = {"y_true": archive["y_true"], "llr": archive["llr"]}
+    np.savez("p.npz", **arrays, ids=np.array([1, "a"] * 15, object))
+    assert "not written: ids" in succeed("calibrate", "p.npz", *raw, "q.npz")
+
+
+def test_labels_of_the_scores_to_calibrate_are_not_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text("y_true,llr\n" + "0,1\n1,2\n1,0\n0,0\n" * 20)
+    Path("new.csv").write_text("y_true,weight,llr\n?,heavy,1\n,,2\n")
+    raw = ("--scores-are", "raw", "--columns", "llr", "--labels", "y_true")
+    succeed("calibrate", "t.csv", *raw, "--apply", "new.csv", "--output", "o.csv")
+    written = [line.rpartition(",")[0] for line in Path("o.csv").read_text().splitlines()]
+    assert written == ["y_true,weight", "?,heavy", ","]

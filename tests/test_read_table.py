@@ -403,12 +403,16 @@ def test_names_of_columns_may_hold_colons():
     assert "--by n:m must be an integer of at least 2, not 0" in fastpsr(*run).err
 
 
-def test_lists_in_parquet_are_a_column_per_class(tmp_path):
+def test_lists_and_decimals_in_parquet_are_scores(tmp_path):
     rows = np.random.default_rng(0).dirichlet(np.ones(3), 20)
     table = polars.DataFrame({"y_true": np.arange(20) % 3, "q": rows.tolist()})
     table.write_parquet(tmp_path / "t.parquet")
     data = fp.read_table(tmp_path / "t.parquet", columns="q", kind="posteriors")
     assert np.array_equal(data.posteriors, rows)
+    decimals = table.select("y_true", s=polars.col("y_true").cast(polars.Decimal(9, 2)) / 2)
+    decimals.with_columns(y_true=polars.col("y_true") > 0).write_parquet(tmp_path / "d.parquet")
+    scores = fp.read_table(tmp_path / "d.parquet", columns="s", kind="raw scores").scores
+    assert np.array_equal(scores, table["y_true"] / 2)
     for wrong in ([[0.5, 0.5]] * 19 + [[1.0]], [[0.5, 0.5]] * 19 + [None]):
         table.with_columns(q=polars.Series(wrong)).write_parquet(tmp_path / "w.parquet")
         with pytest.raises(fp.ArgumentError, match=r"2 numbers in every row, not [01]"):

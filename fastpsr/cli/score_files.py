@@ -111,7 +111,7 @@ class TableReader:
         tables = opened.choose(
             kinds, columns, self.tables.labels, self.tables.weights,
             {"ids": ids, "by": self.conditions}, in_parts=in_parts,
-            nan="drop" if self.drops_nan else "error",
+            nan="drop" if self.drops_nan else "error", labeled=labeled,
         )  # fmt: skip
         of_scores: Any = {"classes": self.tables.classes, "normalize": self.normalize}
         systems = {}

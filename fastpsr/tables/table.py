@@ -302,12 +302,17 @@ class OpenTable:
         *,
         in_parts: bool | None = None,
         nan: Literal["error", "drop"] = "error",
+        labeled: bool = True,
     ) -> dict[str, Table]:
         """Return tables of the scores of systems by name, which share the other columns.
+
+        Unless `labeled`, labels and weights are columns beside the scores, like all others.
 
         Labels, weights, columns of scores and `nan` are as `fastpsr.read_table` says. `others` are
         named by arguments, which errors name; without any, the predictions have all columns.
         """
+        if not labeled:  # those of the training data may be named
+            labels, weights = (n if n in (self.names or ()) else None for n in (labels, weights))
         label = self._find("labels", labels, LABELS)
         weight = self._find("weights", weights, WEIGHTS)
         known = {
@@ -320,6 +325,9 @@ class OpenTable:
             name: self._scores(kinds[name], chosen, of_samples, ids)
             for name, chosen in columns.items()
         }
+        if not labeled:
+            label = weight = None
+            of_samples = {}
         all_scores = tuple(dict.fromkeys(sum(scores.values(), ())))
         roles = [*all_scores, *(name for name in of_samples.values() if name is not None)]
         files, n_bytes = self._parts(in_parts, len(roles), {*ids})

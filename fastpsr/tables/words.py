@@ -52,6 +52,8 @@ def as_array(column: Any) -> NDArray[Any]:
     pl = polars()
     if column.dtype == pl.Int128:
         column = column.cast(str)
+    elif column.dtype.is_decimal():
+        column = column.cast(pl.Float64)
     elif isinstance(column.dtype, pl.List) and column.dtype.inner.is_numeric():
         column = _side_by_side(column)
     return np.asarray(column.to_numpy())
