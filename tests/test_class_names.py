@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import fastpsr as fp
+from tests.contract import registry
 
 NAMES = ["cat", "dog", "eel"]
 RNG = np.random.default_rng(5)
@@ -13,6 +14,9 @@ Q = RNG.dirichlet(np.ones(3) + 4 * np.eye(3)[0], 300)
 WORDS = np.array(NAMES)[Y]
 DATA = fp.Predictions.from_posteriors(WORDS, Q, classes=NAMES)
 ERRORS = 1.0 - np.eye(3)
+BINARY = fp.Predictions.from_posteriors(
+    np.where(Y == 0, "yes", "no"), Q[:, 0], classes=["no", "yes"]
+)
 
 
 @pytest.mark.parametrize(
@@ -51,11 +55,24 @@ def test_metrics_take_a_class_by_its_label_in_memory_and_in_parts(metric):
         metric("fox")(DATA)
 
 
-def test_subsets_calibrated_predictions_and_parts_keep_names():
-    calibrator = fp.TemperatureScaling().fit(DATA)
+def test_subsets_and_parts_keep_names():
     parts = fp.from_parts([DATA[:100], DATA[100:]])
-    for data in (DATA[::2], calibrator.transform(DATA), parts, parts.compute()):
+    for data in (DATA[::2], parts, parts.compute()):
         assert data.class_names == tuple(NAMES)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", registry.CALIBRATOR_KINDS)
+def test_every_calibrator_keeps_names(kind):
+    calibrator = registry.calibrators(kind)[0]
+    fitted = calibrator.fit(BINARY)
+    parts = fp.from_parts([BINARY[:100], BINARY[100:]])
+    for data in (
+        fitted.transform(BINARY),
+        fp.cross_fit(calibrator, BINARY),
+        fitted.transform(parts),
+    ):
+        assert data.class_names == fitted.class_names_ == ("no", "yes")
 
 
 def test_parquet_files_name_classes(tmp_path):
