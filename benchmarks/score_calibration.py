@@ -66,7 +66,7 @@ def compare(train: fp.trials.TrialSet, test: fp.trials.TrialSet, durations: Path
         values = [metric(tested) for metric in metrics]
         cells = [f"{fp.Cllr()(trained):.4f}", *(f"{value:.4f}" for value in values)]
         lines.append(f"| {name}, {said} | {' | '.join(cells)} | {seconds:.2f} s |")
-    drawn = fp.TwoWay(*test.with_speakers(pattern=_SPEAKER).speakers)
+    drawn = fp.TwoWay(*test.with_speakers(f"pattern:{_SPEAKER}").speakers)
     gains = fp.evaluate(
         fused, metrics, differences="first", n_resamples=1_000, resampling=drawn, seed=0
     )

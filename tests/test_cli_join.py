@@ -28,7 +28,7 @@ def test_join_says_what_it_did():
     out = succeed(
         *JOIN, "a.txt", "b.txt", "--output", "o.parquet", "--speakers", "pattern:^id[0-9]+"
     )
-    trials = fp.trials.read("key", "b.txt").with_speakers(pattern="^id[0-9]+")
+    trials = fp.trials.read("key", "b.txt").with_speakers("pattern:^id[0-9]+")
     assert out.splitlines() == [
         "key: kaldi-trials; column 1: enroll; column 2: test; column 3: label (target/nontarget)",
         "a.txt: kaldi-scores; column 1: enroll; column 2: test; column 3: score",
@@ -87,7 +87,7 @@ def test_policies_are_options():
     [
         ("a.txt --output none/o.parquet", "No such folder for the file: none/o.parquet"),
         ("key --output o.parquet", "are key and scores swapped?"),
-        ("a.txt --output o.parquet --key-format label=x", "--key-format is for files"),
+        ("a.txt --output o.parquet --key-format label=x", "--key-format names columns"),
         ("a.txt a.txt --output o.parquet", "--scores must name each file once"),
         ("x=a.txt x=b.txt --output o.parquet", "each file a name of its own, not x twice"),
     ],

@@ -51,7 +51,7 @@ def test_challenge():
     for name, simulated in zip(("dev", "eval"), lists, strict=True):
         for system in "ab":
             files = f"a/{name}_key.txt", f"a/{name}_{system}.txt"
-            trials = fp.trials.read(*files, speaker_pattern="^[^/]+")
+            trials = fp.trials.read(*files, speakers="pattern:^[^/]+")
             np.testing.assert_array_equal(trials.y_true, simulated.y_true)
             scores = getattr(simulated, system)
             np.testing.assert_allclose(trials.score, scores, rtol=0.0, atol=5.1e-6)

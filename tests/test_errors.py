@@ -80,7 +80,6 @@ def test_declared_usages_are_options():
         (error("seed", "must be 2", remedy="pass seed=None"), "--seed must be 2"),
         (error("n_resamples", "must be 2"), "--resamples must be 2"),
         (error("prior", "must be 2"), "--priors must be 2"),
-        (error("speaker_columns", "must be 2"), "--speakers columns must be 2"),
         (error("y_true", "must be 2"), "y_true must be 2"),
         (error("path", "is unclear", name="k:"), "k: is unclear"),
         (
@@ -88,12 +87,8 @@ def test_declared_usages_are_options():
             "scores do not fit: pass --allow missing,nan",
         ),
         (
-            error("path", "is unclear", pass_={"key_columns": {"score": ...}}),
-            "path is unclear: pass --key-format score=NAME",
-        ),
-        (
-            error("path", "is unclear", pass_={"transpose": bool}),
-            "path is unclear: pass --format transpose or no-transpose",
+            error("path", "is unclear", pass_={"key_format": "score=COLUMN"}),
+            "path is unclear: pass --key-format score=COLUMN",
         ),
         (
             error("by", "has many", name="by['a']", pass_={"bins": 4}),

@@ -203,13 +203,15 @@ def test_scores_without_ids_in_the_order_of_the_key(form):
     if form == "labeled":
         numbers = [f"{s} {word}" for s, word in zip(numbers, WORDS, strict=True)]
     save("scores", numbers)
-    options = {"duplicates": "first", "in_order": True}
+    options = {"duplicates": "first", "format": "in-order"}
     result, frame = joined("key", "scores", **options)
     made = require_as_read(frame, "key", "scores", **options)
     assert made.score.tolist() == SCORES
     assert result.notes == made.notes
     assert result.in_order == {"scores": True}
-    with pytest.raises(ValueError, match="has no ids of trials to join on: pass in_order=True"):
+    with pytest.raises(
+        ValueError, match=r"no ids of trials to join on: pass format=.in-order."
+    ):
         trials.read("key", "scores")
     for wrong in (numbers[:-1], [*numbers, numbers[0]]):
         save("scores", wrong)
@@ -220,11 +222,11 @@ def test_scores_without_ids_in_the_order_of_the_key(form):
             "order there must be one for each"
         )
     save("scores", LINES)
-    found = refused("key", "scores", in_order=True)
-    assert found == message_of(lambda: trials.read("key", "scores", in_order=True))
-    assert found.startswith("in_order is for scores without ids, and scores has some")
-    with pytest.raises(ValueError, match="in_order is for scores in the order of a key"):
-        trials.read(None, "scores", in_order=True)
+    found = refused("key", "scores", format="in-order")
+    assert found == message_of(lambda: trials.read("key", "scores", format="in-order"))
+    assert found.startswith("format in-order is for scores without ids, and scores has some")
+    with pytest.raises(ValueError, match="in-order is for scores in the order of a key"):
+        trials.read(None, "scores", format="in-order")
 
 
 @pytest.mark.filterwarnings("ignore:.* target trials are of two speakers")
@@ -235,14 +237,14 @@ def test_reading_and_joining_take_the_same_arguments():
     key = {word: save(word, lines) for word, lines in ids.items()}
     save("scores", SHUFFLED)
     heard = []
-    options = {"speaker_pattern": "^.{4}", "progress": lambda *said: heard.append(said)}
+    options = {"speakers": "pattern:^.{4}", "progress": lambda *said: heard.append(said)}
     result, frame = joined(key, "scores", **options)
     made = require_as_read(frame, key, "scores", **options)
     assert result.notes == made.notes
     names = np.array(made.speaker_names)
     assert frame["enroll_speaker"].to_list() == names[made.speakers[0]].tolist()
     assert heard.count(("reading scores", 81, 81)) >= 2
-    again = trials.read(trials.read_key(key), "scores", speaker_pattern="^.{4}")
+    again = trials.read(trials.read_key(key), "scores", speakers="pattern:^.{4}")
     assert again.notes == made.notes
     assert again.score.tolist() == made.score.tolist()
     listed = trials.read([trials.read_key(save("key", KEY[:40])), save("key2", KEY[40:])], "scores")
@@ -250,10 +252,8 @@ def test_reading_and_joining_take_the_same_arguments():
     numbers = {word: save(f"{word}_scores", ["1.5", "2.5"]) for word in ("target", "nontarget")}
     assert trials.read(numbers).y_true.tolist() == [1, 1, 0, 0]
     for join in (trials.read, lambda *given, **more: trials.join(*given, "o.parquet", **more)):
-        with pytest.raises(ValueError, match="give exactly one of them"):
-            join(key, "scores", speakers={}, speaker_pattern=".")
-        with pytest.raises(ValueError, match="speaker_columns must be among those of the files"):
-            join(key, "scores", speaker_columns=("a", "b"))
+        with pytest.raises(ValueError, match="speakers must be columns of the files"):
+            join(key, "scores", speakers=("a", "b"))
 
 
 def test_names_of_columns():
@@ -289,16 +289,13 @@ def test_conditions_and_speakers_travel(lines):
     made = require_as_read(frame, "key", "scores")
     for name in ("gender", "spk", "segspk"):
         assert frame[name].to_list() == made.columns[name].series().to_list()
-    for ours, theirs in [
-        ({"speakers": "map"}, {"mapping": "map"}),
-        ({"speakers": {x: x[:4] for pair in PAIRS for x in pair}}, {"mapping": "map"}),
-        ({"speaker_columns": ("spk", "segspk")}, {"column": ("spk", "segspk")}),
-        ({"speaker_pattern": "^.{4}"}, {"pattern": "^.{4}"}),
-        ({"speaker_pattern": ("^.{4}", "(.)$")}, {"pattern": ("^.{4}", "(.)$")}),
-    ]:
-        result, frame = joined("key", "scores", **ours)
+    for speakers in (
+        "map", {x: x[:4] for pair in PAIRS for x in pair}, ("spk", "segspk"), "columns:spk,segspk",
+        "pattern:^.{4}",
+    ):  # fmt: skip
+        result, frame = joined("key", "scores", speakers=speakers)
         assert frame.columns[4:6] == ["enroll_speaker", "test_speaker"]
-        known = made.with_speakers(**theirs)
+        known = made.with_speakers(speakers)
         names = np.array(known.speaker_names)
         for column, places in zip(("enroll_speaker", "test_speaker"), known.speakers, strict=True):
             assert frame[column].to_list() == names[places].tolist()
@@ -439,7 +436,7 @@ def test_what_is_wrong_with_a_file():
         ("key", "all_nan", {"nan": "drop"}),
         ("targets", "scores", {}),
         ("key", "table", {}),
-        ("key", "table", {"score_columns": {"score": "x"}}),
+        ("key", "table", {"format": "score=x"}),
         ("key", "scores", {"missing": "ignore"}),
     ]:
         found = refused(key, scores, **options)

@@ -105,7 +105,7 @@ def test_speakers_are_drawn_and_kept_apart():
     speakers = ("--speakers", "columns:by,of", "--resamples", "40", "--metrics", "Cllr,RCL")
     content = of_command("evaluate", "--key", "key", "--scores", "a", *speakers)
     trials, options = read("a")["a"], {**FEW, "metrics": ["Cllr", "RCL"]}
-    with_speakers = trials.with_speakers(column=("by", "of"))
+    with_speakers = trials.with_speakers(("by", "of"))
     require_same(fp.trials.evaluate({"a": with_speakers}, **options), content)
     by_columns = fp.trials.evaluate(with_speakers, resampling=fp.TwoWay("by", "of"), **options)
     assert [row.low for row in by_columns.rows] == [row["low"] for row in content["rows"]]
@@ -214,7 +214,7 @@ def test_invalid_sets():
 
 
 def test_predictions_have_the_columns_of_the_trials():
-    trials = read("a")["a"].with_speakers(column=("by", "of"))
+    trials = read("a")["a"].with_speakers(("by", "of"))
     enroll, test = trials.speakers
     data = trials.predictions()
     assert {"enroll", "test", "session", "enroll_speaker", "test_speaker"} <= {*data.columns}

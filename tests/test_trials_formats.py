@@ -85,21 +85,21 @@ def test_named_columns(tmp_path):
     path = tmp_path / "file"
     columns = {"who": ENROLL, "what": TEST, "ok": Y, "value": SCORES, "snr": [5, 5, 10, 10, 5]}
     pl.DataFrame(columns).write_parquet(path)
-    names = {"enroll": "who", "test": "what", "label": "ok", "score": "value"}
-    joined = trials.read(path, key_columns=names)
+    names = "enroll=who,test=what,label=ok,score=value"
+    joined = trials.read(path, format=names)
     assert (joined.y_true.tolist(), joined.score.tolist()) == (Y, SCORES)
     assert joined.column("snr").tolist() == [5, 5, 10, 10, 5]
     assert "what: test; ok: label" in joined.notes[0]
     with pytest.raises(fp.ArgumentError) as caught:
         trials.read_key(path)
-    assert caught.value.pass_ == {"columns": {"enroll": ...}}
-    assert trials.read_key(path, columns=names).y_true.tolist() == Y  # the remedy
+    assert caught.value.pass_ == {"format": "enroll=COLUMN"}
+    assert trials.read_key(path, format=names).y_true.tolist() == Y  # the remedy
     for call, argument in (
-        (lambda: trials.read(path, path, key_columns={"nope": "who"}), "key_columns"),
-        (lambda: trials.read_key(path, columns={"enroll": "nope"}), "columns"),
-        (lambda: trials.read_key(path, columns={"nope": "who"}), "columns"),
+        (lambda: trials.read(path, path, key_format="nope=who"), "key_format"),
+        (lambda: trials.read_key(path, format="enroll=nope"), "format"),
+        (lambda: trials.read_key(path, format="nope"), "format"),
     ):
-        with pytest.raises(fp.ArgumentError, match="'nope'") as caught:
+        with pytest.raises(fp.ArgumentError, match="'nope") as caught:
             call()
         assert caught.value.argument == argument
 
@@ -107,7 +107,7 @@ def test_named_columns(tmp_path):
 @pytest.mark.parametrize(("separator", "name"), [(",", "csv"), ("\t", "nist")])
 def test_a_header_is_known_by_the_names_that_were_chosen(tmp_path, separator, name):
     path = save(tmp_path / "scores", "cosine who what\n2.5 a b\n1 c d\n".replace(" ", separator))
-    scores = trials.read_scores(path, columns={"enroll": "who", "test": "what", "score": "cosine"})
+    scores = trials.read_scores(path, format="enroll=who,test=what,score=cosine")
     assert scores.format == name
     assert scores.score.tolist() == [2.5, 1.0]
     assert scores.enroll.strings().tolist() == ["a", "c"]
@@ -131,13 +131,13 @@ def test_several_columns_for_a_role(tmp_path):
         path = save(tmp_path / "scores", f"enroll,test,score,{name}\na,b,1,2\n")
         with pytest.raises(fp.ArgumentError) as caught:
             trials.read_scores(path)
-        assert caught.value.pass_ == {"columns": {"score": ...}}
-        assert trials.read_scores(path, columns={"score": name}).score.tolist() == [2.0]
+        assert caught.value.pass_ == {"format": "score=COLUMN"}
+        assert trials.read_scores(path, format=f"score={name}").score.tolist() == [2.0]
     path = save(tmp_path / "both", "enroll,model,test,score,label\na,m,b,1,1\na,m,c,2,0\n")
     with pytest.raises(fp.ArgumentError) as caught:
         trials.read(path)
-    assert caught.value.pass_ == {"score_columns": {"enroll": ...}}
-    assert trials.read(path, score_columns={"enroll": "model"}).enroll.tolist() == ["m", "m"]
+    assert caught.value.pass_ == {"format": "enroll=COLUMN"}
+    assert trials.read(path, format="enroll=model").enroll.tolist() == ["m", "m"]
 
 
 def test_parquet_files_with_equal_names_or_cut_short(tmp_path):
@@ -191,21 +191,20 @@ def test_targets_and_nontargets_in_two_files(tmp_path, layout):
         content = "".join(line for line, y in zip(lines, Y, strict=True) if y == label)
         return save(tmp_path / f"{layout}{label}", content)
 
-    sides = of_class(layout, 1), of_class(layout, 0)
-    joined = trials.read(trials.read_classes(*sides))
+    sides = {"target": of_class(layout, 1), "nontarget": of_class(layout, 0)}
+    joined = trials.read(trials.read_scores(sides))
+    assert trials.read(sides).score.tolist() == joined.score.tolist()
     assert joined.y_true.tolist() == [1, 1, 0, 0, 0]
     assert joined.score.tolist() == [1.25, 3e-7, -0.5, float("-inf"), 1 / 3]
     assert joined.notes[0].splitlines()[1].endswith("; all are non-targets")
     if layout == "ets":
-        key = trials.read_classes(of_class("et", 1), of_class("et", 0), of="pairs")
+        key = {"target": of_class("et", 1), "nontarget": of_class("et", 0)}
         scores = save(tmp_path / "scores", text("ets"))
-        assert trials.read(key, scores).score.tolist() == joined.score.tolist()
+        assert trials.read(trials.read_key(key), scores).score.tolist() == joined.score.tolist()
         with pytest.raises(ValueError, match=r"ets1 has ids of trials, and .*bare has none"):
-            trials.read_classes(sides[0], save(tmp_path / "bare", "1\n2\n"))
+            trials.read(sides | {"nontarget": save(tmp_path / "bare", "1\n2\n")})
     with pytest.raises(ValueError, match=r"has labels \(target/nontarget\)"):
-        trials.read_classes(save(tmp_path / "labeled", text(layout + "l")), sides[1])
-    with pytest.raises(fp.ArgumentError, match=r"^of must be 'scores' or 'pairs'"):
-        trials.read_classes(*sides, of="x")
+        trials.read(sides | {"target": save(tmp_path / "labeled", text(layout + "l"))})
 
 
 # Writing
@@ -330,21 +329,21 @@ def test_matrices_are_joined_and_written(tmp_path, kind, masks):
 
 def test_square_matrices_need_transpose(tmp_path):
     key = CORPUS / "malformed-square-matrix.key"
-    for transpose, enroll, test in ((False, "aab", "xyy"), (True, "abb", "xxy")):
-        reading = trials.read_key(key, transpose=transpose)
+    for turn, enroll, test in (("no-transpose", "aab", "xyy"), ("transpose", "abb", "xxy")):
+        reading = trials.read_key(key, format=turn)
         assert "".join(reading.enroll.strings()) == enroll
         assert "".join(reading.test.strings()) == test
     scores, text_key = tmp_path / "scores", save(tmp_path / "text", "a x 1\na y 0\nb y 1\n")
     with h5py.File(scores, "w") as file:
         file["ID/row_ids"], file["ID/column_ids"] = [b"a", b"b"], [b"x", b"y"]
         file["scores"], file["score_mask"] = [[1, 2], [0, 3]], np.array([[1, 1], [0, 1]], np.uint8)
-    for either in (key, text_key):
-        assert trials.read(either, scores, transpose=False).score.tolist() == [1.0, 2.0, 3.0]
-    joined = trials.read(text_key, scores, transpose=False)
+    options = {"key_format": "no-transpose", "format": "no-transpose"}
+    assert trials.read(key, scores, **options).score.tolist() == [1.0, 2.0, 3.0]
+    joined = trials.read(text_key, scores, format="no-transpose")
     trials.write_scores(tmp_path / "new", joined, format="sidekit")  # says what its rows are
     assert trials.read_scores(tmp_path / "new").score.tolist() == [1.0, 2.0, 3.0]
-    with pytest.raises(fp.ArgumentError, match=r"^transpose is for HDF5 files"):
-        trials.read(text_key, save(tmp_path / "lines", "a x 0.5\n"), transpose=False)
+    with pytest.raises(fp.ArgumentError, match=r"^key_format transposes HDF5 files"):
+        trials.read(text_key, scores, **options)
 
 
 def test_invalid_hdf5(tmp_path):
@@ -352,8 +351,8 @@ def test_invalid_hdf5(tmp_path):
     (tmp_path / "cut").write_bytes(path.read_bytes()[:900])
     for call, message in (
         (lambda: trials.read_key(path, format="sidekit"), "not those of sidekit"),
-        (lambda: trials.read_key(path, transpose=True), "where rows are models"),
-        (lambda: trials.read_key(path, columns={"enroll": "x"}), "^columns is for files that name"),
+        (lambda: trials.read_key(path, format="transpose"), "where rows are models"),
+        (lambda: trials.read_key(path, format="enroll=x"), "^format names columns, and"),
         (lambda: trials.read_key(path, format="csv"), "bosaris or sidekit or dca-plda, not csv"),
         (lambda: trials.read(path), "give the key too"),
         (lambda: trials.read_key(tmp_path / "cut"), "whole HDF5 file"),
@@ -420,7 +419,7 @@ def test_later_lists_of_countermeasures(tmp_path, line, separator, condition):
     assert condition in key.columns
 
 
-OWN = {"target": "Mated", "nontarget": "other"}
+OWN = "target=Mated,nontarget=other"
 
 
 @pytest.mark.parametrize("layout", ["etl", "let", "etls", "sl"])
@@ -430,18 +429,18 @@ def test_own_words_for_labels(tmp_path, layout, separator):
     with pytest.raises(ValueError, match="labels are known as target/nontarget"):
         trials.read_key(path) if "s" not in layout else trials.read(path)
     if "s" in layout:
-        assert trials.read(path, labels=OWN).y_true.tolist() == Y
-        swapped = {"target": "other", "nontarget": "mated"}
-        trials_of_others = trials.read(path, labels=swapped)
+        assert trials.read(path, format=OWN).y_true.tolist() == Y
+        swapped = "target=other,nontarget=mated"
+        trials_of_others = trials.read(path, format=swapped)
         assert trials_of_others.y_true.tolist() == [1 - y for y in Y]
         written = tmp_path / "written"
         trials.write_scores(written, trials_of_others, trials_of_others.score)
-        assert trials.read(written, labels=swapped).y_true.tolist() == [1 - y for y in Y]
+        assert trials.read(written, format=swapped).y_true.tolist() == [1 - y for y in Y]
         return
-    key = trials.read_key(path, labels=OWN)
+    key = trials.read_key(path, format=OWN)
     assert (key.y_true.tolist(), key.vocabulary) == (Y, "Mated/other")
     scores = save(tmp_path / "scores", SCORE_LINES)
-    done = trials.join(path, scores, tmp_path / "o.parquet", labels=OWN)
+    done = trials.join(path, scores, tmp_path / "o.parquet", key_format=OWN)
     assert (done.n_trials, done.n_targets) == (len(Y), sum(Y))
 
 
@@ -452,11 +451,11 @@ def test_own_words_for_labels_of_named_columns(tmp_path, columns):
     frame.write_csv(path) if columns == "csv" else frame.write_parquet(path)
     with pytest.raises(ValueError, match="a label must be one of"):
         trials.read_key(path)
-    key = trials.read_key(path, labels={"target": 1, "nontarget": 2})
+    key = trials.read_key(path, format="target=1,nontarget=2")
     assert key.y_true.tolist() == Y
     with pytest.raises(fp.ArgumentError, match=r"a label must be one of 1/3, not '2'") as caught:
-        trials.read_key(path, labels={"target": 1, "nontarget": 3})
-    assert caught.value.pass_ == {"labels": {"target": ..., "nontarget": ...}}
+        trials.read_key(path, format="target=1,nontarget=3")
+    assert caught.value.pass_ == {"format": "target=WORD,nontarget=WORD"}
 
 
 @pytest.mark.parametrize("n_bytes", [8, 1000])
@@ -465,24 +464,23 @@ def test_no_other_words_stand_in_for_own_words(tmp_path, monkeypatch, n_bytes):
     monkeypatch.setattr(table_text, "PIECE_BYTES", n_bytes)
     path = save(tmp_path / "key", "a b impostor\na c impostor\na d genuine\n")
     with pytest.raises(ValueError, match=r"key:3: a label must be one of impostor/genuin, not 'g"):
-        trials.read_key(path, labels={"target": "impostor", "nontarget": "genuin"})
-    words = {"target": "impostor", "nontarget": "genuine"}
-    assert trials.read_key(path, labels=words).y_true.tolist() == [1, 1, 0]
+        trials.read_key(path, format="target=impostor,nontarget=genuin")
+    words = "target=impostor,nontarget=genuine"
+    assert trials.read_key(path, format=words).y_true.tolist() == [1, 1, 0]
     scores = save(tmp_path / "scores", "a b 1 same\na c 1 same\na d 0 different\n")
-    assert trials.read(path, scores, labels=words).y_true.tolist() == [1, 1, 0]
+    assert trials.read(path, scores, key_format=words).y_true.tolist() == [1, 1, 0]
     save(scores, "a b 1 impostor\na c 1 impostor\na d 0 imposter\n")
     with pytest.raises(ValueError, match="scores:3: a label must be one of impostor/genuine, not"):
-        trials.read(path, scores, labels=words)
+        trials.read(path, scores, key_format=words, format=words)
 
 
 @pytest.mark.parametrize(
-    "labels",
-    [{}, {"target": "a"}, {"target": "a", "nontarget": "A"}, {"target": "a/b", "nontarget": "c"},
-     {"target": "a", "nontarget": "b", "spoof": "c"}, {"target": "", "nontarget": "b"}],
-)  # fmt: skip
-def test_own_words_that_are_refused(tmp_path, labels):
-    with pytest.raises(fp.ArgumentError, match="labels must give a word for 'target' and another"):
-        trials.read_key(save(tmp_path / "key", KEY), labels=labels)
+    "words",
+    ["target=a", "target=a,nontarget=A", "target=a/b,nontarget=c", "target=,nontarget=b"],
+)
+def test_own_words_that_are_refused(tmp_path, words):
+    with pytest.raises(fp.ArgumentError, match="format must give a word for each class"):
+        trials.read_key(save(tmp_path / "key", KEY), format=words)
 
 
 def test_own_words_on_the_command_line(tmp_path, monkeypatch):
@@ -503,4 +501,4 @@ def test_own_words_on_the_command_line(tmp_path, monkeypatch):
     assert "--key-format must give a word for each class, target=WORD,nontarget=WORD" in refused.err
     refused = fastpsr("evaluate", "--key", "key", "--scores", "scores",
                       "--key-format", "target=other,nontarget=mate")  # fmt: skip
-    assert refused.err.endswith("pass --key-format target=NAME,nontarget=NAME\n")
+    assert refused.err.endswith("pass --key-format target=WORD,nontarget=WORD\n")

@@ -171,9 +171,8 @@ def test_what_was_read_before_takes_no_options(tmp_path):
     read(tmp_path)
     key, scores = trials.read_key(tmp_path / "key"), trials.read_scores(tmp_path / "scores")
     for files, options, message in (
-        ((key, scores), {"key_format": "sitw"}, r"key_format, .* and .*key was read before"),
-        ((key, scores), {"score_columns": {"score": "x"}}, r"score_f.* and .*scores was read"),
-        ((key, scores), {"transpose": True}, r"transpose .* was read before"),
+        ((key, scores), {"key_format": "sitw"}, r"key_format says .* and .*key was read before"),
+        ((key, scores), {"format": "score=x"}, r"^format says .* and .*scores was read before"),
         ((None,), {}, "key or scores must be given"),
         ((key,), {}, "key: there are no scores"),
         ((scores, scores), {}, "scores: there are no labels"),
@@ -197,11 +196,11 @@ def test_join_is_what_a_dictionary_does(tmp_path_factory, data):
     score_text = "".join(f"{a} {b} {s}\n" for (a, b), s in scores)
     files = save(folder / "key", key_text), save(folder / "scores", score_text)
     options = {"missing": "drop", "extra": "ignore", "duplicates": "first"}
-    joined = trials.read(*files, score_format="kaldi-scores", **options)
+    joined = trials.read(*files, format="kaldi-scores", **options)
     assert joined.score.tolist() == expected
     assert joined.y_true.tolist() == [key[ids] for ids in key if ids in by_pair]
     if len(key) == 3:  # it takes longer
-        file = trials.join(*files, folder / "out", score_format="kaldi-scores", **options)
+        file = trials.join(*files, folder / "out", format="kaldi-scores", **options)
         assert pl.read_parquet(file.path)["llr"].to_list() == expected
         assert file.n_targets == joined.y_true.sum()
         assert file.notes == joined.notes
@@ -293,7 +292,7 @@ def test_speakers_of_columns_patterns_and_maps(tmp_path):
     with pytest.raises(ValueError, match="speakers are not known"):
         joined.speakers  # noqa: B018
     for with_speakers in (
-        joined.with_speakers(column=("spk", "segspk")),
+        joined.with_speakers(("spk", "segspk")),
         joined.with_speakers({"a": "1", "b": "2", "x": "1", "y": "2"}),
         joined.with_speakers(save(tmp_path / "map", "a 1\nb  2\nx\t1\ny 2\nx 1\nz 3\n")),
     ):
@@ -305,7 +304,7 @@ def test_speakers_of_columns_patterns_and_maps(tmp_path):
         )
         assert with_speakers.select([1, 2]).speakers[1].tolist() == [1, 0]
     with pytest.warns(RuntimeWarning, match=r"^2 of 2 target trials are of two speakers, as 'a x'"):
-        by_letter = joined.with_speakers(pattern=("^[ab]", "([xy])$"))
+        by_letter = joined.with_speakers("pattern:.$")
     assert by_letter.speaker_names == ["a", "b", "x", "y"]
 
 
@@ -314,7 +313,7 @@ def test_target_trials_of_two_speakers_are_warned_of_from_two_per_cent_on(tmp_pa
     pairs = [(f"s{k % 9}/{k}", f"{'t' if k < n_wrong else 's'}{k % 9}/x") for k in range(200)]
     key = "".join(f"{a} {b} target\n" for a, b in pairs) + "s1/a s2/b nontarget\n"
     scores = key.replace("nontarget", "-1").replace("target", "1.5")
-    files, pattern = (tmp_path / "key", tmp_path / "scores"), {"speaker_pattern": "^[^/]+"}
+    files, pattern = (tmp_path / "key", tmp_path / "scores"), {"speakers": "pattern:^[^/]+"}
     for call in (
         lambda: read(tmp_path, key, scores, **pattern),
         lambda: trials.join(*files, tmp_path / "o", **pattern),
@@ -330,31 +329,30 @@ def test_target_trials_of_two_speakers_are_warned_of_from_two_per_cent_on(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("options", "argument", "names"),
+    ("speakers", "message"),
     [
-        ({"mapping": {"a": "1", "x": "1", "y": "1"}}, "mapping", r"1 enroll id \('b'\)$"),
+        ({"a": "1", "x": "1", "y": "1"}, r"1 enroll id \('b'\)$"),
         (
-            {"mapping": {"a": "1", "b": None, "x": ""}}, "mapping",
+            {"a": "1", "b": None, "x": ""},
             r"none to 1 enroll id \('b'\) and 2 test ids \('x', 'y'\)$",
         ),
-        ({"pattern": "q"}, "pattern", r"2 enroll ids \('a', 'b'\) and 2 test ids \('x', 'y'\)$"),
-        ({"pattern": "^(a)|."}, "pattern", r"gives none to 1 enroll id \('b'\) and 2"),
-        ({"pattern": ""}, "pattern", "'' gives none to 2 enroll ids"),
-        ({"pattern": "[ab]"}, "pattern", r"gives none to 2 test ids \('x', 'y'\)"),
-        ({"pattern": 5}, "pattern", "not 5"),
-        ({"pattern": "("}, "pattern", "regular expression"),
-        ({"pattern": ("a", "b", "c")}, "pattern", "a pair"),
-        ({"column": ("spk", "nope")}, "column", r"\(gender, phone, spk, segspk\), not 'nope'"),
-        ({"column": "gender"}, "column", "a pair of names"),
-        ({}, None, "exactly one of"),
-        ({"pattern": ".", "column": ("spk", "spk")}, None, "exactly one of"),
+        ("pattern:q", r"2 enroll ids \('a', 'b'\) and 2 test ids \('x', 'y'\)$"),
+        ("pattern:^(a)|.", r"gives none to 1 enroll id \('b'\) and 2"),
+        ("pattern:", "'' gives none to 2 enroll ids"),
+        ("pattern:[ab]", r"gives none to 2 test ids \('x', 'y'\)"),
+        (5, "not 5"),
+        ("pattern:(", "regular expression"),
+        (("a", "b", "c"), "a pair of columns"),
+        (("spk", "nope"), r"\(gender, phone, spk, segspk\), not 'nope'"),
+        ("columns:gender", "a pair of columns"),
+        (None, "must be given"),
     ],
-)  # fmt: skip
-def test_invalid_speakers(tmp_path, options, argument, names):
+)
+def test_invalid_speakers(tmp_path, speakers, message):
     joined = read(tmp_path, key=NIST)
-    with pytest.raises(ValueError, match=names) as caught:
-        joined.with_speakers(**options)
-    assert argument is None or caught.value.argument == argument
+    with pytest.raises(fp.ArgumentError, match=message) as caught:
+        joined.with_speakers(speakers)
+    assert caught.value.argument == "speakers"
 
 
 @pytest.mark.filterwarnings("ignore:.* target trials are of two speakers")
@@ -380,11 +378,11 @@ def test_columns_of_speakers_that_are_conditions_are_named(tmp_path):
     scores = save(tmp_path / "scores", "a x 2\nb y -1\n")
     joined = trials.read(key, scores)
     note = "columns enroll_spk and TestSpeaker are taken as conditions; if they name the speakers: "
-    assert joined.notes[-1] == note + "with_speakers(column=('enroll_spk', 'TestSpeaker'))"
-    with_speakers = joined.with_speakers(column=("enroll_spk", "TestSpeaker"))  # the remedy
+    assert joined.notes[-1] == note + "speakers='columns:enroll_spk,TestSpeaker'"
+    with_speakers = joined.with_speakers("columns:enroll_spk,TestSpeaker")  # the remedy
     assert not any("taken as conditions" in line for line in with_speakers.notes)
     file = trials.join(key, scores, tmp_path / "both.parquet")
-    assert file.notes[-1] == note + "speaker_columns=('enroll_spk', 'TestSpeaker')"
+    assert file.notes[-1] == joined.notes[-1]
 
 
 @pytest.mark.parametrize(
@@ -405,7 +403,7 @@ def test_invalid_files_of_speakers(tmp_path, content, message):
 def test_speakers_need_ids(tmp_path):
     without_ids = trials.read(save(tmp_path / "eer", "1 target\n2 nontarget\n"))
     with pytest.raises(ValueError, match="these trials have no ids: kaldi-eer holds none"):
-        without_ids.with_speakers(pattern=".")
+        without_ids.with_speakers("pattern:.")
     with pytest.raises(FileNotFoundError):
         read(tmp_path).with_speakers(tmp_path / "none")
 

@@ -52,28 +52,15 @@ def join(
 
 
 def join_files(
-    trials: TrialOptions, scores: Sequence[Path] | Mapping[str, Path], output: Path
+    options: TrialOptions, scores: Sequence[Path] | Mapping[str, Path], output: Path
 ) -> None:
     """Join score files with a key; print how they were interpreted, and what was written."""
-    from fastpsr.cli.trial_files import request_of
-    from fastpsr.trials.joining.joined_file import join_as
-    from fastpsr.trials.joining.key_and_scores import Policies
-    from fastpsr.trials.speakers import SpeakerFinder
+    from fastpsr import trials
 
-    ways = ("speakers", "speaker_columns", "speaker_pattern")
-    mapping, columns, pattern = (trials.speakers.get(way) for way in ways)
-    with steps() as begin, worded(scores="--scores", labels="--key-format {}"):
-        joined = join_as(
-            trials.key,
-            scores,
-            output,
-            request_of(trials.key_format, "key", "key_"),
-            request_of(trials.format, "scores", "score_"),
-            Policies(**trials.policies),
-            SpeakerFinder.of(mapping, columns, pattern),
-            trials.format.in_order,
-            begin,
-        )
+    layouts = {"key_format": options.key_format, "format": options.format}
+    key: Any = options.key
+    with steps() as begin, worded(scores="--scores"):
+        joined = trials.join(key, scores, output, **layouts, **options.joined, progress=begin)
     for line in joined.notes:
         print_line(note_in_options(line))
     for path, in_order in joined.in_order.items():

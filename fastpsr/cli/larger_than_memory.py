@@ -49,12 +49,9 @@ def joined_in_parts(
 
 def _check_options(options: EvaluationOptions, needed: str) -> None:
     """Raise if options need all trials in memory."""
-    trials, turned = options.trials, "transpose or no-transpose"
     in_memory = {
         **{f"--output {path}": True for path in options.outputs.reports},
         "--equalize": options.measures.equalize,
-        f"--format {turned}": trials.format.transpose is not None,
-        f"--key-format {turned}": trials.key_format.transpose is not None,
     }
     for option, is_given in in_memory.items():
         if is_given:
@@ -62,7 +59,7 @@ def _check_options(options: EvaluationOptions, needed: str) -> None:
                 f"{needed}: set FASTPSR_MEMORY to more if they fit; {option} needs all trials in "
                 "memory: leave it out"
             )
-    if trials.speakers:
+    if options.trials.speakers:
         raise _refused(needed, "RCL then has folds of trials, not of speakers")
 
 

@@ -5,14 +5,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fastpsr.cli.options.sources import Layout, TrialOptions
+from fastpsr.cli.options.sources import TrialOptions
 from fastpsr.cli.show import Steps, print_line, print_line_once
-from fastpsr.cli.wording import note_in_options, worded
+from fastpsr.cli.wording import note_in_options
 from fastpsr.trials import Reading, TrialSet, read
 from fastpsr.trials.formats import endings_of, may_end_in
 from fastpsr.trials.read import read_file
-from fastpsr.trials.roles import Request, Wanted
-from fastpsr.trials.speakers import AS_SPEAKERS, taken_as_conditions
+from fastpsr.trials.speakers import taken_as_conditions
 
 
 @dataclass(eq=False)
@@ -25,17 +24,20 @@ class TrialReader:
 
     def read(self, path: Path) -> TrialSet:
         """Read the scores of a system, with labels; add speakers."""
-        key = self._key
+        options, key = self.options, self._key
+        self.progress(f"reading {path}")
         if key is None:
-            trials = self._read_labeled(path)
+            files: Any = options.key if isinstance(options.key, dict) else path
+            trials = read(files, format=options.format, progress=self.progress, **options.joined)
             notes = [*trials.notes]
         else:
-            scores = self._read_file(path, "scores", known=key.ids)
+            scores = read_file(path, options.format, self.progress, key.ids)
             print_line(scores.notes)  # printed before the join, since it may explain an error
             self.progress(f"joining {path}")
-            trials = read(key, scores, **self.options.joined)
+            order = "in-order" if options.format.in_order else None
+            trials = read(key, scores, format=order, **options.joined)
             notes = [*trials.notes[2:]]
-        if trials.has_speakers or taken_as_conditions(trials.columns, AS_SPEAKERS):
+        if trials.has_speakers or taken_as_conditions(trials.columns):
             _print(*notes[:-1])
             print_line_once(note_in_options(notes[-1]))  # which holds for several systems
         else:
@@ -44,7 +46,10 @@ class TrialReader:
 
     def read_unlabeled(self, path: Path) -> TrialSet:
         """Read scores without a key."""
-        trials = read(None, self._read_file(path, "scores"), **self.options.policies)
+        self.progress(f"reading {path}")
+        options = self.options
+        format, policies = options.format, options.policies
+        trials = read(None, path, format=format, progress=self.progress, **policies)
         _print(*trials.notes)
         return trials
 
@@ -54,36 +59,9 @@ class TrialReader:
         if not files or not (self.has_scores or isinstance(files, list)):
             return None
         self.progress(f"reading {' and '.join(map(str, self.options.files))}")
-        turns = "--key-format transpose or no-transpose"
-        with worded(labels="--key-format {}", transpose=turns):
-            request = request_of(self.options.key_format, "key", "key_")
-            key = read_file(files, request, self.progress)
+        key = read_file(files, self.options.key_format, self.progress)
         _print(key.notes)
         return key
-
-    def _read_file(self, path: Path, wanted: Wanted, **more: Any) -> Reading:
-        """Read a file, and show how much of it was read."""
-        self.progress(f"reading {path}")
-        request = request_of(self.options.format, wanted, "score_")
-        with worded(labels="--format {}"):
-            return read_file(path, request, self.progress, **more)
-
-    def _read_labeled(self, path: Path) -> TrialSet:
-        """Read scores that hold their labels, or those of each class."""
-        joined, files = self.options.joined, self.options.key
-        if isinstance(files, dict):
-            self.progress(f"reading {' and '.join(map(str, files.values()))}")
-            by_class: Any = files
-            format = self.options.format.format
-            return read(by_class, score_format=format, progress=self.progress, **joined)
-        return read(self._read_file(path, "labeled scores"), **joined)
-
-
-def request_of(layout: Layout, wanted: Wanted, prefix: str) -> Request:
-    """Return how a file is read, by the arguments of the library with a prefix."""
-    return Request(
-        wanted, layout.format, layout.columns, layout.transpose, words=layout.labels, prefix=prefix
-    )
 
 
 def _print(*notes: str) -> None:

@@ -135,24 +135,18 @@ def note_in_options(note: str) -> str:
     >>> _ = load("evaluate")
     >>> note_in_options("left out: 2 trials without a score ('a b', 'a c'): missing=drop")
     "left out: 2 trials without a score ('a b', 'a c'): --allow missing"
-    >>> note_in_options("columns e and t are taken as conditions; ...: speaker_columns=('e', 't')")
+    >>> note_in_options("columns e and t are taken as conditions; ...: speakers='columns:e,t'")
     'columns e and t are taken as conditions; ...: --speakers columns:e,t'
     """
-    note = note.replace("with_speakers(column=", "speaker_columns=")
     what, colon, last = note.rpartition(": ")
     argument, equals, value = last.partition("=")
     usage = usage_of(argument) if equals else None
-    words = re.findall(r"[^\s()',]+", value)
-    return note if usage is None else f"{what}{colon}{_with_value(usage, words)}"
+    return note if usage is None else what + colon + usage.format(value.strip("'"))
 
 
 def _with_value(usage: str, value: object, column: str = "") -> str:
     """Return an option with its value; NAME is a placeholder for the user's choice."""
-    if isinstance(value, Mapping):
-        value = ",".join(
-            f"{role}={'NAME' if name is ... else name}" for role, name in value.items()
-        )
-    elif isinstance(value, list | tuple):
+    if isinstance(value, list | tuple):
         value = ",".join(map(str, value))
     elif value is True:
         value = ""

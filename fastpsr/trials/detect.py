@@ -12,7 +12,7 @@ from fastpsr.tables.sample import Sample, look
 from fastpsr.tables.text import fields_of, words_of
 from fastpsr.trials.formats.format import Format
 from fastpsr.trials.formats.matrices import Matrices
-from fastpsr.trials.formats.registry import REGISTRY, check_format
+from fastpsr.trials.formats.registry import REGISTRY
 from fastpsr.trials.formats.text import Text
 from fastpsr.trials.labels import VOCABULARIES, vocabularies_of
 from fastpsr.trials.roles import NORM_COLUMNS, Request, has_usual_names
@@ -29,7 +29,6 @@ def detect(path: Path, request: Request) -> tuple[Format, Sample]:
     ValueError
         If no format fits that has what is needed, or more than one.
     """
-    check_format(f"{request.prefix}format", request.format)
     sample = look(path)
     if len(sample.lines) > 1 and _SEPARATOR_LINE.fullmatch(sample.lines[0]):
         sample = replace(sample, lines=sample.lines[1:], numbers=sample.numbers[1:])
@@ -50,8 +49,8 @@ def detect(path: Path, request: Request) -> tuple[Format, Sample]:
             raise ValueError(f"{path}: the content is not that of {' or '.join(map(str, known))}")
         format = _single(path, request, matrices)
     if request.columns and not format.names_columns:
-        rule = f"is for files that name theirs, and {path} is {format.name}"
-        raise ArgumentError(f"{request.prefix}columns", rule)
+        rule = f"names columns, and {path} is {format.name}, which has no names"
+        raise ArgumentError(request.argument, rule)
     for role in request.needed if format.roles else ():  # the format may have been forced
         if role not in format.roles:
             raise request.lacking(path, [role], f"{path}: {format} has no {role}")
@@ -99,7 +98,7 @@ def _single(path: Path, request: Request, fitting: Sequence[Format], of_a_key: s
     if len(fitting) > 1 or of_a_key:
         choices = ", ".join(map(str, fitting)) + (of_a_key and f"; of a key: {of_a_key}")
         rule = f"the content fits more than one format: {choices}"
-        raise request.unclear(path, rule, "format")
+        raise request.unclear(path, rule)
     return fitting[0]
 
 
@@ -124,8 +123,8 @@ def _check_first_line(path: Path, sample: Sample, request: Request, format: Text
     line = sample.lines[0]
     header = f"the first line, {shorten(line)!r}, looks like a header"
     if {*"\t,"} & {*line}:
-        named = dict.fromkeys(request.needed, ...)
-        raise request.unclear(path, f"{header}, but none of its names is usual", "columns", named)
+        named = ",".join(f"{role}=COLUMN" for role in request.needed)
+        raise request.unclear(path, f"{header}, but none of its names is usual", named)
     if has_usual_names(line.split(), {}):
         raise ValueError(f"{path}: {header}: put tabs or commas between its names, or omit it")
 

@@ -3,9 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any
-
-from fastpsr.errors import ArgumentError
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from polars import Series
@@ -29,24 +27,6 @@ VOCABULARIES: dict[str, tuple[str, ...]] = {
         *(WITH_SPOOF, "bonafide/spoof"),
     ]
 }
-
-
-def own_words(labels: Mapping[Any, object] | None) -> tuple[str, ...]:
-    """Return the caller's words for target and for non-target, () if there are none.
-
-    Examples
-    --------
-    >>> own_words({"nontarget": 2, "target": "same-speaker"})
-    ('same-speaker', '2')
-    """
-    if labels is None:
-        return ()
-    words = tuple(str(labels.get(name, "")).strip() for name in ("target", "nontarget"))
-    is_known = {*labels} == {"target", "nontarget"} and all(words) and "/" not in "".join(words)
-    if not is_known or words[0].lower() == words[1].lower():
-        rule = "must give a word for 'target' and another for 'nontarget', without /"
-        raise ArgumentError("labels", f"{rule}, not {dict(labels)}")
-    return words
 
 
 def vocabularies_of(
@@ -93,12 +73,12 @@ class LabelWords:
         for word in labels.unique(maintain_order=True).to_list():
             if word in self._seen:
                 continue
-            if not self._seen:  # all words are of the vocabulary of the first, whatever follows
-                self._known = self._request.vocabularies_with(word)
             if not vocabularies_of([*self._seen, word], self._known):
                 place = where([int((labels == word).arg_max() or 0)])[0]
                 if not vocabularies_of([word], self._known):
-                    raise self._request.unknown_label(place, word, self._known)
+                    rule = f"a label must be one of {', '.join(self._known)}, not {word!r}"
+                    rule = f"{rule}: replace it in the file, or name its words"
+                    raise self._request.unclear(place, rule, "target=WORD,nontarget=WORD")
                 before = " and ".join(map(repr, self._seen))
                 raise ValueError(
                     f"{place}: labels must be of one kind, but {word!r} follows {before}"

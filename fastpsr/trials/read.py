@@ -24,7 +24,7 @@ from fastpsr.trials.joining.key_and_scores import (
     settle,
 )
 from fastpsr.trials.roles import CLASSES, Label, Request, Wanted
-from fastpsr.trials.speakers import AS_SPEAKERS, SpeakerFinder, taken_as_conditions
+from fastpsr.trials.speakers import SpeakerFinder, Speakers, taken_as_conditions
 from fastpsr.trials.trial_file import TrialFile, TrialFiles, WithIdsOf
 from fastpsr.trials.trial_set import Source, TrialSet
 
@@ -108,7 +108,10 @@ Files = AnyPath | Reading | Sequence[AnyPath | Reading] | Mapping[Label, AnyPath
 def open_file(path: AnyPath, request: Request) -> TrialFile:
     """Open a file as requested, to be read part by part."""
     format, sample = detect(Path(path), request)
-    return format.open(Path(path), sample, request)
+    file = format.open(Path(path), sample, request)
+    if request.transpose is not None and file.shape is None:
+        raise ArgumentError(request.argument, f"transposes HDF5 files, and {path} is {file.format}")
+    return file
 
 
 def open_files(argument: str, files: Files, request: Request) -> TrialFile:
@@ -131,21 +134,11 @@ def open_files(argument: str, files: Files, request: Request) -> TrialFile:
         if not isinstance(file, Reading):
             opened.append(open_file(file, request))
             continue
-        if request.format or request.columns or request.transpose is not None:
-            raise ArgumentError(
-                f"{request.prefix}format",
-                f"say how to read a file, and {file.path} was read before",
-                name=f"{request.prefix}format, {request.prefix}columns and transpose",
-            )
+        if request.is_given:
+            rule = f"says how to read a file, and {file.path} was read before"
+            raise ArgumentError(request.argument, rule)
         opened.append(file.file)
     return opened[0] if len(opened) == 1 else TrialFiles(opened)
-
-
-def check_transpose(transpose: bool | None, files: Sequence[TrialFile]) -> None:
-    """Raise if none of the files has matrices that `transpose` could be for."""
-    if transpose is not None and all(file.shape is None for file in files):
-        rule = f"is for HDF5 files, and {files[0].path} is {files[0].format}"
-        raise ArgumentError("transpose", rule)
 
 
 def read(
@@ -153,15 +146,8 @@ def read(
     scores: AnyPath | Reading | None = None,
     *,
     key_format: str | None = None,
-    score_format: str | None = None,
-    key_columns: Mapping[str, str] | None = None,
-    score_columns: Mapping[str, str] | None = None,
-    labels: Mapping[Label, str] | None = None,
-    transpose: bool | None = None,
-    in_order: bool = False,
-    speakers: AnyPath | Mapping[str, str] | None = None,
-    speaker_columns: tuple[str, str] | None = None,
-    speaker_pattern: str | tuple[str, str] | None = None,
+    format: str | None = None,
+    speakers: Speakers | None = None,
     missing: Literal["error", "drop"] = "error",
     extra: Literal["error", "ignore"] = "error",
     duplicates: Literal["error", "first", "count"] = "error",
@@ -178,26 +164,15 @@ def read(
         each, without labels. None for scores without labels.
     scores : path or Reading, optional
         The scores, in any order.
-    key_format, score_format : str, optional
-        Names of the formats, to force them; by default they are detected from the content. Alone, a
-        score file takes either.
-    key_columns, score_columns : mapping of str to str, optional
-        Names of columns by role (enroll, test, label, score, side), for files that name theirs.
-    labels : mapping of str to str, optional
-        The words for "target" and for "nontarget", where they are none of the usual ones.
-    transpose : bool, optional
-        For HDF5 files with as many models as segments: whether the columns are models. It is for
-        both files if both are HDF5; :func:`read_key` and :func:`read_scores` take it apart.
-    in_order : bool
-        Whether the scores have no ids and are those of the key's trials in its order. There must
-        be as many.
-    speakers : path or mapping of str to str, optional
-        Speaker of each id: a file of lines ``id speaker``, or a mapping.
-    speaker_columns : pair of str, optional
-        Columns with the speakers of models and segments.
-    speaker_pattern : str or pair of str, optional
-        Regular expression that is searched in each id; its first group, or else the whole match, is
-        the speaker. As :meth:`TrialSet.with_speakers` has it.
+    key_format, format : str, optional
+        How the key, and the scores, are read, by default detected from their content: one or more
+        of these, with commas between. The name of a format; columns by their roles (enroll, test,
+        label, score, side) for files that name theirs, as in ``"enroll=speaker"``; the words of the
+        file for labels, ``"target=same,nontarget=other"``; for HDF5 files with as many models as
+        segments, whether their columns are the models, ``"transpose"`` or ``"no-transpose"``; and
+        of scores ``"in-order"``: they have no ids, and are those of the key's trials in its order.
+    speakers : path, mapping of str to str, pair of str, or str, optional
+        Speaker of each id, as :meth:`TrialSet.with_speakers` takes it.
     missing : {"error", "drop"}
         What to do with trials of the key that have no score.
     extra : {"error", "ignore"}
@@ -242,36 +217,34 @@ def read(
     ([2.5, -3.0], [1, 0])
     """
     policies = Policies(missing, extra, duplicates, nan)
-    finder = SpeakerFinder.of(speakers, speaker_columns, speaker_pattern)
+    finder = SpeakerFinder.of(speakers)
     wanted: Wanted = "scores"
     if scores is None:
         if not (key is None or isinstance(key, Reading | Mapping | str | os.PathLike)):
             raise ArgumentError("key", "must be one file of scores with labels, not a list")
         wanted, key, scores = "labeled scores", None, key
-        score_format, score_columns = key_format or score_format, key_columns or score_columns
+        format = key_format or format
     if scores is None:
         raise ArgumentError("scores", "must be given", name="key or scores")
-    of_key = Request("key", key_format, key_columns or {}, transpose, None, labels, "key_")
-    request = Request(wanted, score_format, score_columns or {}, transpose, None, labels, "score_")
-    key_file, (file,) = open_lists(key, [scores], of_key, request, in_order=in_order)
+    request = Request.of(wanted, format)
+    key_file, (file,) = open_lists(
+        key, [scores], Request.of("key", key_format, "key_format"), request
+    )
     key_read = None
     if key_file is not None:
         key_read = key if isinstance(key, Reading) else collect(key_file, progress)
-    if isinstance(scores, Reading) and not in_order:
+    if isinstance(scores, Reading) and not request.in_order:
         scores_read = scores
     else:
         scores_read = collect(file, progress, None if key_read is None else key_read.ids)
     trials = _joined(key_read, scores_read, wanted, policies)
-    return trials if finder is None else trials.with_found(finder)
+    return trials if finder is None else trials.with_speakers(finder)
 
 
 def read_key(
     path: Files,
     *,
     format: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    labels: Mapping[Label, str] | None = None,
-    transpose: bool | None = None,
     progress: Progress | None = None,
 ) -> Reading:
     r"""Read a trial key: pairs of ids with labels.
@@ -282,12 +255,7 @@ def read_key(
         The file; text may be compressed by gzip. Several make one key, and a dict has the ids of
         the trials "target" and "nontarget" in a file each.
     format : str, optional
-        Name of the format; by default it is detected from the content.
-    columns : mapping of str to str, optional
-        Names of columns by role (enroll, test, label, score, side), for files that name theirs; by
-        default usual names are looked for.
-    transpose : bool, optional
-        For HDF5 files with as many models as segments: whether the columns are models.
+        How the file is read, as `key_format` of :func:`read`.
     progress : callable, optional
         Called with (name of the step, rows done, approximate total number of rows).
 
@@ -312,19 +280,16 @@ def read_key(
     >>> key.notes.split(": ", 1)[1]
     'kaldi-trials; column 1: enroll; column 2: test; column 3: label (target/nontarget)'
     """
-    request = Request("key", format, columns or {}, transpose, words=labels)
-    return read_file(path, request, progress)
+    return read_file(path, Request.of("key", format), progress)
 
 
 def read_scores(
-    path: AnyPath,
+    path: AnyPath | Mapping[Label, AnyPath],
     *,
     format: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    transpose: bool | None = None,
     progress: Progress | None = None,
 ) -> Reading:
-    r"""Read a score file, with labels or without; otherwise as :func:`read_key`.
+    r"""Read a score file, with labels or without, or those of each class, as :func:`read_key` does.
 
     Examples
     --------
@@ -336,76 +301,19 @@ def read_scores(
     >>> scores.format, scores.score.tolist(), scores.y_true
     ('kaldi-scores', [2.5, -3.0], None)
     """
-    return read_file(path, Request("scores", format, columns or {}, transpose), progress)
-
-
-def read_classes(
-    targets: AnyPath,
-    nontargets: AnyPath,
-    *,
-    of: Literal["scores", "pairs"] = "scores",
-    format: str | None = None,
-    progress: Progress | None = None,
-) -> Reading:
-    r"""Read the targets and the non-targets of a list, which are in two files.
-
-    Parameters
-    ----------
-    targets, nontargets : path
-        Files without labels, of one kind.
-    of : {"scores", "pairs"}
-        Scores: one number a line, or any score file. Pairs: the ids of trials, two a line, which
-        make a key.
-    format : str, optional
-        Name of the format of both; by default it is detected from the content.
-    progress : callable, optional
-        Called with (name of the step, rows done, approximate total number of rows).
-
-    Returns
-    -------
-    Reading
-        The targets, then the non-targets, with labels. :func:`fastpsr.trials.read` takes it: pairs
-        as its key, scores in place of both its files.
-
-    Raises
-    ------
-    ValueError
-        As :func:`read_scores` does; or if a file has labels, or only one of them has ids.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from fastpsr import trials
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     one, other = pathlib.Path(folder, "targets"), pathlib.Path(folder, "impostors")
-    ...     _ = one.write_text("2.5\n0.5\n"), other.write_text("-3\n")
-    ...     found = trials.read(read_classes(one, other))
-    >>> found.score.tolist(), found.y_true.tolist()
-    ([2.5, 0.5, -3.0], [1, 1, 0])
-    """
-    if of not in ("scores", "pairs"):
-        raise ArgumentError("of", f"must be 'scores' or 'pairs', not {of!r}")
-    files: dict[Label, AnyPath] = {"target": targets, "nontarget": nontargets}
-    return read_file(files, Request(of, format), progress)
+    return read_file(path, Request.of("scores", format), progress)
 
 
 def open_lists(
-    key: Files | None,
-    scores: Sequence[Files],
-    of_key: Request,
-    of_scores: Request,
-    *,
-    in_order: bool,
+    key: Files | None, scores: Sequence[Files], of_key: Request, of_scores: Request
 ) -> tuple[TrialFile | None, list[TrialFile]]:
     """Open a key, if there is one, and the scores of systems that are to be joined with it."""
     key_file = None if key is None else open_files("key", key, of_key)
     files = [open_files("scores", file, of_scores) for file in scores]
-    for request in (of_key, of_scores):
-        check_transpose(request.transpose, files if key_file is None else [key_file, *files])
-    if in_order:
+    if of_scores.in_order:
         if key_file is None:
-            rule = "is for scores in the order of a key: give the key, too"
-            raise ArgumentError("in_order", rule)
+            rule = "in-order is for scores in the order of a key: give the key, too"
+            raise ArgumentError("format", rule)
         files = [WithIdsOf(key_file, file) for file in files]
     return key_file, files
 
@@ -417,9 +325,7 @@ def read_file(
     known: Mapping[str, Coded] | None = None,
 ) -> Reading:
     """Read files that are one as requested; :func:`collect` has the other arguments."""
-    file = open_files("path", files, request)
-    check_transpose(request.transpose, [file])
-    return collect(file, progress, known)
+    return collect(open_files("path", files, request), progress, known)
 
 
 def collect(
@@ -547,7 +453,7 @@ def _assemble(
         pick(key.y_true, of_key),
         pick(scores.score, of_scores),
         columns,
-        (*notes, *left_out, *taken_as_conditions(columns, AS_SPEAKERS)),
+        (*notes, *left_out, *taken_as_conditions(columns)),
         Source(scores.format, scores.names, scores.vocabulary, order),
     )
 

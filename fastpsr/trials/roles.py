@@ -1,13 +1,14 @@
 """Roles of columns in files of trials: what a file is read for, and which columns have them."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from fastpsr.errors import ArgumentError
+from fastpsr.exports import FORMATS
 from fastpsr.frames import check_column_names
-from fastpsr.trials.labels import VOCABULARIES, own_words, vocabularies_of
+from fastpsr.trials.labels import VOCABULARIES
 
 #: What a column can be.
 ROLES = ("enroll", "test", "side", "label", "score")
@@ -17,6 +18,7 @@ NORM_COLUMNS = ("norm_1", "norm_2", "norm_3", "norm_4")
 Label = Literal["target", "nontarget"]
 CLASSES: tuple[Label, Label] = ("target", "nontarget")
 Wanted = Literal["key", "pairs", "scores", "labeled scores"]
+_TRANSPOSED = {"transpose": True, "no-transpose": False}
 _NEEDED = {
     "key": ("enroll", "test", "label"),
     "pairs": ("enroll", "test"),
@@ -58,60 +60,80 @@ class Request:
     ----------
     wanted : {"key", "pairs", "scores", "labeled scores"}
         What the file is read for.
+    argument : str
+        The caller's argument that says how, for errors.
     format : str or None
         Name of the format, to force it.
     columns : mapping of str to str
         Names of columns by role.
+    words : mapping of str to str
+        The words of the file for "target" and "nontarget"; no others are allowed then.
     transpose : bool or None
         Whether the columns of a square matrix are models.
+    in_order : bool
+        Whether scores have no ids, and are in the order of the key.
     label : {"target", "nontarget"} or None
         Label of all trials of a file that has none of its own.
-    words : mapping of str to str, or None
-        The words of the file for "target" and "nontarget"; no others are allowed then. Scores
-        beside a key, whose labels are compared with the key's, may have the usual ones instead.
-    prefix : str
-        Of the caller's names for these arguments, "key_" or "score_": errors speak of them.
     """
 
     wanted: Wanted
+    argument: str = "format"
     format: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
+    words: Mapping[str, str] = field(default_factory=dict)
     transpose: bool | None = None
+    in_order: bool = False
     label: Label | None = None
-    words: Mapping[Label, str] | None = None
-    prefix: str = ""
 
-    def __post_init__(self) -> None:
-        unknown = [role for role in self.columns if role not in ROLES]
-        if unknown:
-            rule = f"must name roles {', '.join(ROLES)}, not {unknown[0]!r}"
-            raise ArgumentError(f"{self.prefix}columns", rule)
-        _ = self.vocabularies  # which may be refused
+    @classmethod
+    def of(
+        cls, wanted: Wanted, layout: "str | Request | None", argument: str = "format"
+    ) -> "Request":
+        """Return the request that a text describes: words and ROLE=COLUMN with commas between.
+
+        Examples
+        --------
+        >>> request = Request.of("key", "csv,label=trial,target=same,nontarget=other")
+        >>> request.format, request.columns, request.words
+        ('csv', {'label': 'trial'}, {'target': 'same', 'nontarget': 'other'})
+        """
+        if isinstance(layout, Request):
+            return replace(layout, wanted=wanted)
+        parts = [] if layout is None else [part.strip() for part in layout.split(",")]
+        named = dict(part.split("=", 1) for part in parts if "=" in part)
+        words = {str(label): named.pop(label) for label in CLASSES if label in named}
+        order = ["in-order"] if "scores" in wanted else []
+        flags = [part for part in parts if "=" not in part]
+        is_known = {*flags} <= {*FORMATS, *_TRANSPOSED, *order} and {*named} <= {*ROLES}
+        formats = [flag for flag in flags if flag in FORMATS]
+        turns = [_TRANSPOSED[flag] for flag in flags if flag in _TRANSPOSED]
+        if not is_known or "" in named.values() or len(formats) > 1 or len(turns) > 1:
+            known = ", ".join([*FORMATS, *_TRANSPOSED, *order])
+            raise ArgumentError(
+                argument,
+                f"must be ROLE=COLUMN with a role among {', '.join(ROLES)}, or one of {known}, "
+                f"each once, with commas between, not {layout!r}",
+            )
+        spellings = {word.lower() for word in words.values()}
+        if words and (len(spellings) < 2 or "" in spellings or "/" in "".join(spellings)):
+            raise ArgumentError(
+                argument,
+                "must give a word for each class, target=WORD,nontarget=WORD, which differ and "
+                f"have no /, not {layout!r}",
+            )
+        format, transpose = next(iter(formats), None), next(iter(turns), None)
+        return cls(wanted, argument, format, named, words, transpose, "in-order" in flags)
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the caller says how to read the file, beside the order of its rows."""
+        return replace(self, in_order=False) != Request(self.wanted, self.argument)
 
     @property
     def vocabularies(self) -> Mapping[str, tuple[str, ...]]:
         """The words for labels that the file may have, by the name of the vocabulary."""
-        own = own_words(self.words)
-        if not own:
-            return VOCABULARIES
-        return {"/".join(own): own} | (VOCABULARIES if self.wanted == "scores" else {})
-
-    def vocabularies_with(self, word: str) -> Mapping[str, tuple[str, ...]]:
-        """Return the vocabularies of a file whose first label is a word: the caller's, or usual."""
-        first, *others = self.vocabularies
-        if self.words is None or not others:
-            return self.vocabularies
-        is_own = vocabularies_of([word], {first: self.vocabularies[first]})
-        return {first: self.vocabularies[first]} if is_own else VOCABULARIES
-
-    def unknown_label(self, place: str, word: str, known: Iterable[str]) -> ValueError:
-        """Return the error of a word that is no label."""
-        rule = f"a label must be one of {', '.join(known)}, not {word!r}"
-        if self.wanted == "scores":
-            return ValueError(f"{place}: {rule}: replace it in the file")
-        rule = f"{rule}: replace it in the file, or name its words"
-        words = {"labels": {"target": ..., "nontarget": ...}}
-        return ArgumentError(self._file, rule, pass_=words, name=f"{place}:")
+        words = tuple(self.words[label] for label in CLASSES if self.words)
+        return {"/".join(words): words} if words else VOCABULARIES
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -124,15 +146,9 @@ class Request:
             return ArgumentError("scores", "has no labels", pass_={"key": ...}, name=str(path))
         return ValueError(message)
 
-    def unclear(self, path: Path, rule: str, argument: str, value: object = ...) -> ArgumentError:
-        """Return the error of a file that does not tell what `argument` could say."""
-        pass_ = {f"{self.prefix}{argument}": value}
-        return ArgumentError(self._file, rule, pass_=pass_, name=f"{path}:")
-
-    @property
-    def _file(self) -> str:
-        """The argument that names the file."""
-        return {"key_": "key", "score_": "scores"}.get(self.prefix, "path")
+    def unclear(self, place: object, rule: str, layout: object = ...) -> ArgumentError:
+        """Return the error of a file that does not tell what the caller can say by `layout`."""
+        return ArgumentError("path", rule, pass_={self.argument: layout}, name=f"{place}:")
 
 
 def has_usual_names(words: Sequence[str], chosen: Mapping[str, str]) -> bool:
@@ -155,10 +171,8 @@ def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, 
     for role, usual in _USUAL.items():
         if role in chosen:
             if chosen[role] not in names:
-                raise ArgumentError(
-                    f"{request.prefix}columns",
-                    f"must name columns of {path} ({', '.join(names)}), not {chosen[role]!r}",
-                )
+                rule = f"must name columns of {path} ({', '.join(names)}), not {chosen[role]!r}"
+                raise ArgumentError(request.argument, rule)
             roles[role] = chosen[role]
             continue
         present = [name for name in named(usual) if name not in chosen.values()]
@@ -168,7 +182,7 @@ def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, 
             continue  # nobody asks a key for scores
         if len(present) > 1:
             rule = f"the column of the {role} could be {' or '.join(present)}"
-            raise request.unclear(path, rule, "columns", {role: ...})
+            raise request.unclear(path, rule, f"{role}=COLUMN")
         if present:
             roles[role] = present[0]
         elif role == "enroll" and role in needed and sum(map(_may_be_ids, names)) < 2:
@@ -181,7 +195,7 @@ def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, 
                 f"there is no column for the {role}: none is named {' or '.join(usual)}; there are "
                 f"{', '.join(names)}"
             )
-            raise request.unclear(path, rule, "columns", {role: ...})
+            raise request.unclear(path, rule, f"{role}=COLUMN")
     return roles
 
 

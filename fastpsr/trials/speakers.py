@@ -16,12 +16,16 @@ from fastpsr.trials.coded import Coded, Column, encode, is_used
 if TYPE_CHECKING:
     from polars import DataFrame, Series
 
-#: How columns become speakers in memory; the braces are a pair of names.
-AS_SPEAKERS = "with_speakers(column={})"
+#: Where speakers are: values by id, a pair of columns, or text that says which.
+Speakers = str | os.PathLike[str] | Mapping[str, str] | tuple[str, str]
+_WAYS = (
+    "must be a file of lines `id speaker`, or a mapping of these; a pair of columns, or "
+    "columns:ENROLL,TEST; or pattern:REGEX"
+)
 _MANY = 0.02  # of the target trials, of two speakers: more than a few wrong labels
 
 
-def taken_as_conditions(columns: Iterable[str], remedy: str) -> tuple[str, ...]:
+def taken_as_conditions(columns: Iterable[str]) -> tuple[str, ...]:
     """Say that a pair of columns named for speakers are conditions, in a line if there is one."""
     named = [name for name in columns if re.search("speaker|spk", name, re.IGNORECASE)]
     sides = [
@@ -30,9 +34,9 @@ def taken_as_conditions(columns: Iterable[str], remedy: str) -> tuple[str, ...]:
     ]
     if not all(sides):
         return ()
-    pair = (sides[0][0], sides[1][0])
-    said = f"columns {pair[0]} and {pair[1]} are taken as conditions; if they name the speakers:"
-    return (f"{said} {remedy.format(pair)}",)
+    enroll, test = sides[0][0], sides[1][0]
+    said = f"columns {enroll} and {test} are taken as conditions; if they name the speakers"
+    return (f"{said}: speakers='columns:{enroll},{test}'",)
 
 
 class SpeakerFinder:
@@ -40,22 +44,21 @@ class SpeakerFinder:
 
     Parameters
     ----------
-    argument, source : str
-        Argument that says where they are, and its value, for errors.
+    source : str
+        Where they are, for errors.
     columns : pair of str, or None
         Columns that name the speakers.
     of_names : callable, or None
-        Returns the speakers of ids of a side, 0 or 1; null where there is none.
+        Returns the speakers of ids; null where there is none.
     """
 
     def __init__(
         self,
-        argument: str,
         source: str,
         columns: tuple[str, str] | None = None,
-        of_names: "Callable[[Series, int], Series] | None" = None,
+        of_names: "Callable[[Series], Series] | None" = None,
     ) -> None:
-        self._argument, self._source = argument, source
+        self._source = source
         self.columns, self._of_names = columns, of_names
         self._names: set[str] = set()
         self._lacking: tuple[dict[str, None], dict[str, None]] = ({}, {})  # sets that keep order
@@ -65,53 +68,31 @@ class SpeakerFinder:
         self._example = ("", "", "")  # a target trial of two speakers
 
     @classmethod
-    def of(
-        cls,
-        mapping: str | os.PathLike[str] | Mapping[str, str] | None,
-        columns: tuple[str, str] | None,
-        pattern: str | tuple[str, str] | None,
-        arguments: tuple[str, str, str] = ("speakers", "speaker_columns", "speaker_pattern"),
-    ) -> "SpeakerFinder | None":
-        """Return the finder of speakers for one source, None without a source.
-
-        `arguments` are what the caller calls the three, for errors.
-        """
-        of_mapping, of_columns, of_pattern = arguments
-        if sum(way is not None for way in (mapping, columns, pattern)) > 1:
-            rule = "must not be given together: give exactly one of them"
-            name = f"{of_mapping}, {of_columns} and {of_pattern}"
-            raise ArgumentError(of_mapping, rule, name=name)
-        if columns is not None:
-            if isinstance(columns, str) or len(columns) != 2:
-                raise ArgumentError(
-                    of_columns,
-                    "must be a pair of names, of the enrollment side's column and the test "
-                    f"side's, not {columns!r}",
-                )
-            return cls(of_columns, "", (columns[0], columns[1]))
-        if mapping is not None:
-            by_id = ById.of(mapping, "speaker")
-            return cls(of_mapping, by_id.source, None, lambda names, side: by_id.of_ids(names))
-        if pattern is None:
-            return None
-        patterns = (pattern, pattern) if isinstance(pattern, str) else pattern
-        if not isinstance(patterns, tuple | list) or len(patterns) != 2:
-            rule = f"must be a string or a pair of them, not {pattern!r}"
-            raise ArgumentError(of_pattern, rule)
-        groups = [_group_of(pattern, of_pattern) for pattern in patterns]
-
-        def extracted(names: "Series", side: int) -> "Series":
-            return names.str.extract(patterns[side], groups[side])
-
-        return cls(of_pattern, repr(pattern), None, extracted)
+    def of(cls, speakers: "Speakers | SpeakerFinder | None") -> "SpeakerFinder | None":
+        """Return the finder of speakers, None without a source."""
+        if speakers is None or isinstance(speakers, SpeakerFinder):
+            return speakers
+        kind, _, value = speakers.partition(":") if isinstance(speakers, str) else ("", "", "")
+        if kind == "pattern":
+            group = _group_of(value)
+            return cls(repr(value), None, lambda names: names.str.extract(value, group))
+        columns = tuple(value.split(",")) if kind == "columns" else speakers
+        if isinstance(columns, tuple | list):
+            if len(columns) != 2 or not all(columns):
+                raise ArgumentError("speakers", f"{_WAYS}, not {speakers!r}")
+            return cls("", (columns[0], columns[1]))
+        if speakers == "" or not isinstance(speakers, str | os.PathLike | Mapping):
+            raise ArgumentError("speakers", f"{_WAYS}, not {speakers!r}")
+        by_id = ById.of(speakers, "speaker")
+        return cls(by_id.source, None, by_id.of_ids)
 
     def check_columns(self, conditions: Sequence[str]) -> None:
         """Raise unless there are the columns."""
         for name in self.columns or ():
             if name not in conditions:
                 known = ", ".join(conditions) or "none"
-                rule = f"must be among those of the files ({known}), not {name!r}"
-                raise ArgumentError(self._argument, rule)
+                rule = f"must be columns of the files ({known}), not {name!r}"
+                raise ArgumentError("speakers", rule)
 
     def find(
         self, ids: Sequence[Coded], columns: Mapping[str, Column], is_target: Any
@@ -136,7 +117,7 @@ class SpeakerFinder:
 
     def _of_ids(self, ids: Coded, side: int) -> "Series":
         assert self._of_names is not None
-        speakers = self._of_names(ids.names, side).fill_null("")
+        speakers = self._of_names(ids.names).fill_null("")
         without = ids.names.filter(is_used(ids) & (speakers == ""))
         self._lacking[side].update(dict.fromkeys(without.to_list()))
         return speakers.gather(ids.codes)
@@ -177,7 +158,7 @@ class SpeakerFinder:
 
     def check(self) -> None:
         """Raise if an id had no speaker; warn if names seem to be those of others."""
-        check_none_lacks(self._argument, "speaker", self._source, self._lacking)
+        check_none_lacks("speakers", "speaker", self._source, self._lacking)
         for name in sorted(self._everywhere):
             warn(
                 f"speaker {name!r} is in all {self._n_trials:,} trials: replicates of speakers "
@@ -203,12 +184,12 @@ class SpeakerFinder:
         )
 
 
-def _group_of(pattern: str, argument: str) -> int:
+def _group_of(pattern: str) -> int:
     """Return which group of a regular expression is the speaker; 0 is the whole match."""
     pl = polars()
     try:
         return 1 if any(pl.Series([""]).str.extract_groups(pattern).struct.fields) else 0
     except pl.exceptions.PolarsError as error:
         reason = str(error).strip().splitlines()[-1]
-        rule = f"must be a regular expression, not {pattern!r}: {reason}"
-        raise ArgumentError(argument, rule) from None
+        rule = f"pattern must be a regular expression, not {pattern!r}: {reason}"
+        raise ArgumentError("speakers", rule) from None

@@ -336,8 +336,8 @@ class WithIdsOf(TrialFile):
 
     def __init__(self, key: TrialFile, file: TrialFile) -> None:
         if "enroll" in file.roles or "test" in file.roles:
-            rule = f"is for scores without ids, and {file.path} has some: they are joined on them"
-            raise ArgumentError("in_order", rule)
+            rule = f"in-order is for scores without ids, and {file.path} has some to join on"
+            raise ArgumentError("format", rule)
         self._key, self._file = key, file
         self._ids = [role for role in ("enroll", "test", "side") if role in key.roles]
         self.path, self.paths, self.format = file.path, file.paths, file.format

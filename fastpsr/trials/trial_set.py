@@ -18,11 +18,7 @@ from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.trials.by_id import quality_of_columns, quality_of_ids
 from fastpsr.trials.coded import Coded, Column, pick
 from fastpsr.trials.labels import KIND, VOCABULARIES, WITH_SPOOF
-from fastpsr.trials.speakers import (
-    AS_SPEAKERS,
-    SpeakerFinder,
-    taken_as_conditions,
-)
+from fastpsr.trials.speakers import SpeakerFinder, Speakers, taken_as_conditions
 
 #: The column of predictions that says which trials are spoofed, of lists that have such trials.
 SPOOF = "spoof"
@@ -242,28 +238,19 @@ class TrialSet:
             for value, of_value in zip(grouping.values, rows, strict=True)
         }
 
-    def with_speakers(
-        self,
-        mapping: str | os.PathLike[str] | Mapping[str, str] | None = None,
-        *,
-        column: tuple[str, str] | None = None,
-        pattern: str | tuple[str, str] | None = None,
-    ) -> "TrialSet":
+    def with_speakers(self, speakers: Speakers | SpeakerFinder) -> "TrialSet":
         r"""Return the same trials with the speaker of each side.
 
-        Give exactly one of the arguments. Speakers are one population: the same name on both sides
-        is the same speaker.
+        Speakers are one population: the same name on both sides is the same speaker.
 
         Parameters
         ----------
-        mapping : path or mapping of str to str, optional
-            Speaker by id, for ids of both sides. A file has lines ``id speaker``.
-        column : pair of str, optional
-            Columns with the speaker of the enrollment side and of the test side.
-        pattern : str or pair of str, optional
-            Regular expression that is searched in every id; its first group, or else the whole
-            match, is the speaker. A pair has different expressions for enrollment and test ids.
-            VoxCeleb: ``"^[^/]+"``.
+        speakers : path, mapping of str to str, pair of str, or str
+            Speaker by id, for ids of both sides: a mapping, or a file with lines ``id speaker``.
+            Or the columns with the speaker of the enrollment side and of the test side: a pair of
+            names, or ``"columns:ENROLL,TEST"``. Or ``"pattern:REGEX"``, a regular expression that
+            is searched in every id; its first group, or else the whole match, is the speaker.
+            VoxCeleb: ``"pattern:^[^/]+"``.
 
         Raises
         ------
@@ -283,26 +270,21 @@ class TrialSet:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = pathlib.Path(folder, "scores")
         ...     _ = path.write_text("s1/a s1/b 2.5 target\ns2/a s3/b -3 nontarget\n")
-        ...     found = trials.read(path).with_speakers(pattern="^[^/]+")
+        ...     found = trials.read(path).with_speakers("pattern:^[^/]+")
         >>> [side.tolist() for side in found.speakers], found.speaker_names
         ([[0, 1], [0, 2]], ['s1', 's2', 's3'])
         """
-        arguments = ("mapping", "column", "pattern")
-        finder = SpeakerFinder.of(mapping, column, pattern, arguments)
+        finder = SpeakerFinder.of(speakers)
         if finder is None:
-            raise ValueError("with_speakers needs exactly one of mapping, column and pattern")
-        return self.with_found(finder)
-
-    def with_found(self, finder: SpeakerFinder) -> "TrialSet":
-        """Return the same trials with the speakers that are found in any way."""
+            raise ArgumentError("speakers", "must be given")
         finder.check_columns([*self.columns])
         has_ids = self.enroll_ids is not None and self.test_ids is not None
         ids = self.ids if has_ids or finder.columns is None else ()
-        speakers = finder.find(ids, self.columns, None if self.y_true is None else self.y_true == 1)
+        sides = finder.find(ids, self.columns, None if self.y_true is None else self.y_true == 1)
         finder.check()
-        untrue = taken_as_conditions(self.columns, AS_SPEAKERS)
+        untrue = taken_as_conditions(self.columns)
         notes = [line for line in self.notes if line not in untrue]
-        return replace(self, _speakers=speakers, notes=(*notes, finder.note))
+        return replace(self, _speakers=sides, notes=(*notes, finder.note))
 
     def quality(
         self,
@@ -434,5 +416,5 @@ class TrialSet:
 
     def _known_speakers(self) -> tuple[Coded, Coded]:
         if self._speakers is None:
-            raise ValueError("speakers are not known: say where to find them by with_speakers(...)")
+            raise ValueError("speakers are not known: say where they are by with_speakers(...)")
         return self._speakers

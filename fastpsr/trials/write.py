@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.files import whole_file
-from fastpsr.trials.formats import REGISTRY, check_format
+from fastpsr.trials.formats import FORMATS, REGISTRY
 from fastpsr.trials.trial_set import TrialSet
 
 
@@ -55,8 +55,8 @@ def write_scores(
     ann a 0.5 tgt
     bob b -0.25 imp
     """
-    check_format("format", format)
-    name = format or trials.source.format
+    name = trials.source.format if format is None else format
+    checks.check_choice("format", name, FORMATS)
     target = Path(path)
     scores = trials.score if llrs is None else checks.as_floats("llrs", llrs, 1)
     checks.check_length("llrs", scores.size, len(trials))

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -135,8 +135,6 @@ NOT_OF_TRIALS = "is for a table of scores, not for trials (--key, --scores)"
 NOT_OF_TABLES = "is for trials (--key, --scores), not for a table of scores"
 #: Mismatches of keys and scores that can be allowed, by what the library then does.
 _POLICIES = {"missing": "drop", "extra": "ignore", "duplicates": "first", "nan": "drop"}
-_CLASSES = ("target", "nontarget")
-_IN_ORDER, _TURNS = "in-order", {"transpose": True, "no-transpose": False}
 
 
 def _parse_allowed(text: str | None) -> list[str]:
@@ -150,67 +148,20 @@ def _parse_key(paths: Sequence[Path] | None) -> list[Path] | dict[str, Path]:
     """Return the files of a key, or those of each class by its name."""
     listed = [*(paths or [])]
     named = [str(path).partition("=") for path in listed if not path.exists()]
-    by_class = {name: file for name, _, file in named if file and name in _CLASSES}
+    by_class = {name: file for name, _, file in named if file and name in ("target", "nontarget")}
     if len(by_class) == 1 or 0 < len(by_class) < len(listed):
         raise ValueError(
             "--key target=FILE and --key nontarget=FILE go together, without other keys"
         )
     if by_class:
-        return {name: from_stdin(Path(by_class[name])) for name in _CLASSES}
+        return {name: from_stdin(Path(by_class[name])) for name in ("target", "nontarget")}
     return [from_stdin(path) for path in listed]
 
 
-def _parse_speakers(text: str | None) -> dict[str, Any]:
-    """Return the source of the speakers by the argument of the library."""
-    if text is None:
-        return {}
-    if text.startswith("pattern:"):
-        return {"speaker_pattern": text.removeprefix("pattern:")}
-    if not text.startswith("columns:") and text:
-        return {"speakers": Path(text)}
-    enroll, _, test = text.removeprefix("columns:").partition(",")
-    if not enroll or not test:
-        raise ValueError(
-            "--speakers must be a file, pattern:REGEX, or two columns of the key, "
-            f"columns:ENROLL,TEST, not {text!r}"
-        )
-    return {"speaker_columns": (enroll, test)}
+def _parse_layout(wanted: Any, argument: str, text: str | None) -> Any:
+    from fastpsr.trials.roles import Request  # brings NumPy, which the help need not
 
-
-@dataclass(frozen=True)
-class Layout:
-    """How a file of trials is laid out; None and no columns are detected."""
-
-    format: str | None = None
-    columns: dict[str, str] = field(default_factory=dict)
-    transpose: bool | None = None
-    in_order: bool = False
-    labels: dict[Any, str] | None = None
-
-    @classmethod
-    def parse(cls, name: str, words: Iterable[str], text: str | None) -> "Layout":
-        """Return the layout that an option describes; `words` may be in it besides formats."""
-        parts = words_of(text) or []
-        columns = dict(part.split("=", 1) for part in parts if "=" in part)
-        formats = {*parts} & {*FORMATS}
-        turns = {*parts} & {*_TURNS}
-        in_order = {*parts} & {_IN_ORDER} & {*words}
-        n_known = len(columns) + len(formats) + len(turns) + len(in_order)
-        is_empty = not all([*columns, *columns.values()])
-        if n_known < len(parts) or is_empty or len(formats) > 1 or len(turns) > 1:
-            raise ValueError(
-                f"{name} must be ROLE=COLUMN, or one of {', '.join([*FORMATS, *words])}, each "
-                f"once, with commas between, not {text!r}"
-            )
-        labels = {name: columns.pop(name) for name in _CLASSES if name in columns} or None
-        words_differ = len({*(labels or {}).values()}) == 2
-        if labels and not (words_differ and "/" not in "".join(labels.values())):
-            raise ValueError(
-                f"{name} must give a word for each class, target=WORD,nontarget=WORD, which differ "
-                f"and have no /, not {text!r}"
-            )
-        turn = _TURNS[turns.pop()] if turns else None
-        return cls(formats.pop() if formats else None, columns, turn, bool(in_order), labels)
+    return Request.of(wanted, text, argument)
 
 
 @dataclass(frozen=True)
@@ -224,40 +175,26 @@ class TrialOptions:
         type=list[Path] | None,
         parse=_parse_key,
     )
-    speakers: dict[str, Any] = option(
+    speakers: str | None = option(
         "Speakers of both sides of trials: a file with lines `id speaker`; two columns of the "
         "key; or a regular expression whose first group, or match, in each id is the speaker.",
         metavar="FILE|columns:ENROLL,TEST|pattern:REGEX",
-        parse=_parse_speakers,
-        arguments={
-            "mapping": "--speakers",
-            "pattern": "--speakers pattern:{}",
-            "speaker_columns": "--speakers columns:{}",
-            "speaker_pattern": "--speakers pattern:{}",
-        },
     )
-    key_format: Layout = option(
+    key_format: Any = option(  # a Request, as `format`
         f"How the key is read, by default detected from its content: {', '.join(FORMATS)}; its "
         "columns by their roles enroll, test, label and side; its words for labels, target=WORD "
         "and nontarget=WORD; of a square HDF5 matrix, whether its columns are the models "
         "(transpose) or not (no-transpose).",
         panel=TRIALS,
         metavar="FORMAT,ROLE=COLUMN,...",
-        parse=partial(Layout.parse, "--key-format", [*_TURNS]),
-        arguments={"key_columns": "--key-format {}"},
+        parse=partial(_parse_layout, "key", "key_format"),
     )
-    format: Layout = option(
+    format: Any = option(
         "How score files are read: as --key-format, with the role score; or in-order: scores "
         "without ids, in the order of the key.",
         panel=TRIALS,
         metavar="FORMAT,ROLE=COLUMN,...",
-        parse=partial(Layout.parse, "--format", [*_TURNS, _IN_ORDER]),
-        arguments={
-            "score_columns": "--format {}",
-            "score_format": "--format {}",
-            "transpose": "--format transpose or no-transpose",
-            "in_order": "--format in-order",
-        },
+        parse=partial(_parse_layout, "scores", "format"),
     )
     allow: list[str] = option(
         "Leave out trials without a score (missing), scores without a trial in the key (extra), "
@@ -292,7 +229,7 @@ class TrialOptions:
     @property
     def joined(self) -> dict[str, Any]:
         """How scores are joined with the key, as arguments of the library."""
-        return {"in_order": self.format.in_order, **self.policies, **self.speakers}
+        return {"speakers": self.speakers, **self.policies}
 
     def systems(self, scores: Sequence[Path]) -> dict[Path, str | None]:
         """Return score files with their names; without any, the targets' stand for both classes."""
@@ -305,7 +242,8 @@ class TrialOptions:
     @property
     def inputs_beside(self) -> list[Path | None]:
         """The files to read besides those of scores."""
-        return [*self.files, self.speakers.get("speakers")]
+        text = self.speakers or "pattern:"
+        return [*self.files, None if text.startswith(("pattern:", "columns:")) else Path(text)]
 
     def inputs(self, scores: Sequence[Path]) -> list[Path | None]:
         """Return all files to read, score files among them."""

@@ -121,7 +121,7 @@ class _TrialsAsMatrices(OneFile):
                 )
             self._parts = _parts_of(path, file, format, request)
             parts = {part: file[name] for part, name in self._parts.items()}
-            self._is_turned = _is_turned(path, file, parts, self.shape, request.transpose)
+            self._is_turned = _is_turned(path, file, parts, self.shape, request)
         self._ids = [_categories(names) for names in ids]
         said = "transposed: columns are models" if self._is_turned else "rows are models"
         self.remarks = (f"{format.ids[0]}: enroll", f"{format.ids[1]}: test", said)
@@ -232,7 +232,7 @@ def _categories(ids: list[str]) -> "Series":
 
 
 def _is_turned(
-    path: Path, file: Any, parts: dict[str, Any], shape: tuple[int, int], transpose: bool | None
+    path: Path, file: Any, parts: dict[str, Any], shape: tuple[int, int], request: Request
 ) -> bool:
     """Return whether the columns of the matrices are models."""
     shapes = {part.shape for part in parts.values()}
@@ -247,19 +247,14 @@ def _is_turned(
         )
     if shape[0] != shape[1] or shape[0] == 1:
         turned: bool = found != shape
-        if transpose is not None and transpose != turned:
+        if request.transpose not in (None, turned):
             rule = f"does not fit {path}, where {'columns' if turned else 'rows'} are models"
-            raise ArgumentError("transpose", f"{rule}: matrices are {found} for {shape}")
+            raise ArgumentError(request.argument, f"{rule}: matrices are {found} for {shape}")
         return turned
-    if transpose is not None:
-        return transpose
-    if not file.attrs.get(_ROWS_ARE_MODELS, False):
-        raise ArgumentError(
-            "transpose",
+    if request.transpose is None and not file.attrs.get(_ROWS_ARE_MODELS, False):
+        rule = (
             f"{counted(shape[0], 'model')} and as many segments do not tell whether models are "
-            "rows or, as MATLAB transposes them, columns",
-            remedy="pass transpose=False if they are rows, transpose=True if they are columns",
-            pass_={"transpose": bool},
-            name=f"{path}:",
+            "columns, as MATLAB transposes them (transpose), or rows"
         )
-    return False
+        raise request.unclear(path, rule, "no-transpose")
+    return bool(request.transpose)

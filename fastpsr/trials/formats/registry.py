@@ -6,7 +6,6 @@ its own, and a line here.
 
 from pathlib import Path
 
-from fastpsr.errors import ArgumentError
 from fastpsr.trials.formats.columns import Npz, Parquet
 from fastpsr.trials.formats.format import Format
 from fastpsr.trials.formats.matrices import Matrices
@@ -66,12 +65,6 @@ REGISTRY: tuple[Format, ...] = (
 FORMATS = tuple(dict.fromkeys(format.name for format in REGISTRY))
 
 _ENDINGS_OF_OTHERS = (".npy", ".json")
-
-
-def check_format(argument: str, name: str | None) -> None:
-    """Raise unless `name` is None or a known format."""
-    if name is not None and name not in FORMATS:
-        raise ArgumentError(argument, f"must be one of {', '.join(FORMATS)}, not {name!r}")
 
 
 def endings_of(name: str) -> tuple[str, ...]:

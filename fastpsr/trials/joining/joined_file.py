@@ -6,7 +6,7 @@ from contextlib import ExitStack, closing, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from fastpsr.trials.joining.key_and_scores import (
 from fastpsr.trials.joining.on_disk import ParquetWriter, Spill
 from fastpsr.trials.read import AnyPath, Progress, open_lists
 from fastpsr.trials.roles import Label, Request
-from fastpsr.trials.speakers import SpeakerFinder, taken_as_conditions
+from fastpsr.trials.speakers import SpeakerFinder, Speakers, taken_as_conditions
 from fastpsr.trials.trial_file import Feed, RowsRead, TrialFile
 
 if TYPE_CHECKING:
@@ -74,15 +74,8 @@ def join(
     output: AnyPath,
     *,
     key_format: str | None = None,
-    score_format: str | None = None,
-    key_columns: Mapping[str, str] | None = None,
-    score_columns: Mapping[str, str] | None = None,
-    labels: Mapping[Label, str] | None = None,
-    transpose: bool | None = None,
-    in_order: bool = False,
-    speakers: AnyPath | Mapping[str, str] | None = None,
-    speaker_columns: tuple[str, str] | None = None,
-    speaker_pattern: str | tuple[str, str] | None = None,
+    format: str | None = None,
+    speakers: Speakers | None = None,
     missing: Literal["error", "drop"] = "error",
     extra: Literal["error", "ignore"] = "error",
     duplicates: Literal["error", "first", "count"] = "error",
@@ -100,15 +93,8 @@ def join(
         A score file of each system.
     output : path
         The Parquet file to write. After an error it is not created.
-    key_format, score_format, key_columns, score_columns, labels, transpose, in_order
-        As for :func:`fastpsr.trials.read`.
-    speakers : path or mapping of str to str, optional
-        Speaker of each id: a file of lines ``id speaker``, or a mapping.
-    speaker_columns : pair of str, optional
-        Columns of the key with the speakers of models and segments.
-    speaker_pattern : str or pair of str, optional
-        Regular expression that is searched in each id; its first group, or else the whole match, is
-        the speaker.
+    key_format, format, speakers
+        As for :func:`fastpsr.trials.read`; columns of speakers are those of the key.
     missing, extra, duplicates, nan
         As for :func:`fastpsr.trials.read`. With several systems, a trial that is left out of one is
         left out of all.
@@ -150,30 +136,12 @@ def join(
     0.0
     """
     policies = Policies(missing, extra, duplicates, nan)
-    finder = SpeakerFinder.of(speakers, speaker_columns, speaker_pattern)
-    of_key = Request("key", key_format, key_columns or {}, transpose, None, labels, "key_")
-    of_scores = Request(
-        "scores", score_format, score_columns or {}, transpose, None, labels, "score_"
-    )
-    return join_as(key, scores, output, of_key, of_scores, policies, finder, in_order, progress)
-
-
-def join_as(
-    key: Any,
-    scores: AnyPath | Sequence[AnyPath] | Mapping[str, AnyPath],
-    output: AnyPath,
-    of_key: Request,
-    of_scores: Request,
-    policies: Policies,
-    finder: SpeakerFinder | None,
-    in_order: bool,
-    progress: Progress | None,
-) -> JoinedFile:
-    """Join files that are read as requested."""
+    finder = SpeakerFinder.of(speakers)
     polars(), pyarrow()
     paths = _by_column(scores)
     check_place(output)
-    key_file, files = open_lists(key, [*paths.values()], of_key, of_scores, in_order=in_order)
+    of_key, of_scores = Request.of("key", key_format, "key_format"), Request.of("scores", format)
+    key_file, files = open_lists(key, [*paths.values()], of_key, of_scores)
     assert key_file is not None
     for path in (path for file in (key_file, *files) for path in file.paths):
         if os.path.realpath(path) == os.path.realpath(output):
@@ -437,4 +405,4 @@ def _on_speakers(finder: SpeakerFinder | None, columns: Sequence[str]) -> tuple[
         return (finder.note,)
     if {*SPEAKER_COLUMNS} <= {*columns}:  # which are speakers to those who read
         return ()
-    return taken_as_conditions(columns, "speaker_columns={}")
+    return taken_as_conditions(columns)

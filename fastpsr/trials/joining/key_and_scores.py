@@ -335,8 +335,8 @@ def check_classes(path: object, n_targets: int, n_trials: int) -> None:
 def check_ids(argument: str, path: object, format: str, *, has_ids: bool) -> None:
     """Raise if a file that is to be joined has no ids."""
     if not has_ids:
-        rule, in_order = f"{format} has no ids of trials to join on", {"in_order": True}
-        pass_ = in_order if argument == "scores" else None
+        rule = f"{format} has no ids of trials to join on"
+        pass_ = {"format": "in-order"} if argument == "scores" else None
         raise ArgumentError(argument, rule, pass_=pass_, name=f"{path}:")
 
 
