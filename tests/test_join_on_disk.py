@@ -209,9 +209,7 @@ def test_scores_without_ids_in_the_order_of_the_key(form):
     assert made.score.tolist() == SCORES
     assert result.notes == made.notes
     assert result.in_order == {"scores": True}
-    with pytest.raises(
-        ValueError, match=r"no ids of trials to join on: pass format=.in-order."
-    ):
+    with pytest.raises(ValueError, match=r"no ids of trials to join on: pass format=.in-order."):
         trials.read("key", "scores")
     for wrong in (numbers[:-1], [*numbers, numbers[0]]):
         save("scores", wrong)

@@ -342,9 +342,9 @@ def test_target_trials_of_two_speakers_are_warned_of_from_two_per_cent_on(tmp_pa
         ("pattern:[ab]", r"gives none to 2 test ids \('x', 'y'\)"),
         (5, "not 5"),
         ("pattern:(", "regular expression"),
-        (("a", "b", "c"), "a pair of columns"),
+        (("a", "b", "c"), "columns:ENROLL,TEST, not"),
         (("spk", "nope"), r"\(gender, phone, spk, segspk\), not 'nope'"),
-        ("columns:gender", "a pair of columns"),
+        ("columns:gender", "columns:ENROLL,TEST, not"),
         (None, "must be given"),
     ],
 )

@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 #: Where speakers are: values by id, a pair of columns, or text that says which.
 Speakers = str | os.PathLike[str] | Mapping[str, str] | tuple[str, str]
-_WAYS = (
-    "must be a file of lines `id speaker`, or a mapping of these; a pair of columns, or "
-    "columns:ENROLL,TEST; or pattern:REGEX"
-)
+_WAYS = "must be a file or mapping from ids to speakers, pattern:REGEX, or columns:ENROLL,TEST"
 _MANY = 0.02  # of the target trials, of two speakers: more than a few wrong labels
 
 

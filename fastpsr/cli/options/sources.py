@@ -158,10 +158,21 @@ def _parse_key(paths: Sequence[Path] | None) -> list[Path] | dict[str, Path]:
     return [from_stdin(path) for path in listed]
 
 
+_NOT_FILES = ("pattern:", "columns:")
+
+
 def _parse_layout(wanted: Any, argument: str, text: str | None) -> Any:
     from fastpsr.trials.roles import Request  # brings NumPy, which the help need not
 
     return Request.of(wanted, text, argument)
+
+
+def _checked_speakers(text: str | None) -> str | None:
+    if text is not None and text.startswith(_NOT_FILES):
+        from fastpsr.trials.speakers import SpeakerFinder
+
+        SpeakerFinder.of(text)  # which may be refused
+    return text
 
 
 @dataclass(frozen=True)
@@ -179,6 +190,7 @@ class TrialOptions:
         "Speakers of both sides of trials: a file with lines `id speaker`; two columns of the "
         "key; or a regular expression whose first group, or match, in each id is the speaker.",
         metavar="FILE|columns:ENROLL,TEST|pattern:REGEX",
+        parse=_checked_speakers,
     )
     key_format: Any = option(  # a Request, as `format`
         f"How the key is read, by default detected from its content: {', '.join(FORMATS)}; its "
@@ -242,8 +254,8 @@ class TrialOptions:
     @property
     def inputs_beside(self) -> list[Path | None]:
         """The files to read besides those of scores."""
-        text = self.speakers or "pattern:"
-        return [*self.files, None if text.startswith(("pattern:", "columns:")) else Path(text)]
+        is_file = self.speakers is not None and not self.speakers.startswith(_NOT_FILES)
+        return [*self.files, Path(self.speakers or "") if is_file else None]
 
     def inputs(self, scores: Sequence[Path]) -> list[Path | None]:
         """Return all files to read, score files among them."""
