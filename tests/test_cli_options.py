@@ -53,6 +53,8 @@ TRIALS = [
     ("--key key --scores a.txt --speakers speakers.txt", "b.txt"),
     ("--key nist.tsv --scores a.txt --speakers columns:seconds,seconds", "b.txt"),
     ("--key key --scores a.txt --speakers pattern:^[^/]+", "b.txt"),
+    ("--key key --metadata s=durations.txt --speakers columns:enroll_s,test_s --scores a.txt",
+     "b.txt"),
 ]  # fmt: skip
 #: How tables are read, and another one.
 TABLES = [
@@ -252,7 +254,7 @@ def test_every_option_has_an_effect(folder, command, name):
 WRONG = {
     "--json": "none/o",
     **dict.fromkeys(["--output", "--save", "--table"], "none/o.npz"),
-    **dict.fromkeys(["--key", "--speakers", "--load"], "none.txt"),
+    **dict.fromkeys(["--key", "--metadata", "--speakers", "--load"], "none.txt"),
     **dict.fromkeys(["--apply", "--labels", "--weights"], "none.npy"),
     **dict.fromkeys(["--metrics", "--calibrator", "--ci", "--scores-are"], "nope"),
     **dict.fromkeys(["--eer", "--key-format", "--format", "--rule", "--calibrators"], "nope"),

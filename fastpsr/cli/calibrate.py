@@ -23,7 +23,7 @@ from fastpsr.files import LISTED, check_written_ending, is_table
 #: Options that are of use with a saved calibrator.
 _WITH_LOAD = {
     "--load", "--apply", "--output", "--scores-are", "--columns", "--labels", "--classes",
-    "--weights", "--format", "--allow",
+    "--weights", "--metadata", "--format", "--allow",
 }  # fmt: skip
 
 
@@ -132,7 +132,7 @@ def _apply_saved(
         raise ValueError(f"{load} is a fusion of several systems: use fastpsr fuse --load")
     of_trials = options.trials.format.format is not None or not is_table(path)
     options.check(context, of_trials=of_trials)
-    files.check([], of_trials=of_trials)
+    files.check(options.trials.inputs_beside, of_trials=of_trials)
     columns = fitted.columns_ if isinstance(fitted, fp.ByCondition) else ()
     scale = _scale_of(fitted, load, of_trials=of_trials)
     source = options.source(of_trials=of_trials, conditions=columns, scale=scale)

@@ -12,7 +12,8 @@ from fastpsr.cli.options.sources import Scores, given, refuse
 
 #: Options that are of use with a saved fusion.
 _WITH_LOAD = {
-    "--load", "--apply", "--output", "--scores-are", "--quality", "--format", "--allow",
+    "--load", "--apply", "--output", "--scores-are", "--quality", "--metadata", "--format",
+    "--allow",
 }  # fmt: skip
 
 

@@ -48,8 +48,8 @@ class TrialReader:
         """Read scores without a key."""
         self.progress(f"reading {path}")
         options = self.options
-        format, policies = options.format, options.policies
-        trials = read(None, path, format=format, progress=self.progress, **policies)
+        joined = options.joined | {"speakers": None}
+        trials = read(None, path, format=options.format, progress=self.progress, **joined)
         _print(*trials.notes)
         return trials
 

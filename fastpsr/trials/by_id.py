@@ -15,11 +15,17 @@ from fastpsr.errors import ArgumentError, counted
 from fastpsr.optional import polars
 from fastpsr.tables.sample import look
 from fastpsr.tables.text import TextFile
+from fastpsr.tables.words import as_typed
 from fastpsr.trials.coded import Coded, Column, is_used
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series
 
+#: Files of lines `id value`, or mappings, some with the name of the values.
+Files = (
+    str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+    | Mapping[str, str | os.PathLike[str] | Mapping[str, object]]
+)  # fmt: skip
 _MOST_EXAMPLES = 3
 _MOST = np.finfo(np.float64).max
 
@@ -70,6 +76,49 @@ class ById:
         return values
 
 
+class Metadata:
+    """Values of recordings that become columns of trials, two of each name: one for each side.
+
+    Attributes
+    ----------
+    columns : list of str
+        Names of the columns.
+    """
+
+    def __init__(self, values: Files | None) -> None:
+        values = {} if values is None else values
+        if isinstance(values, str | os.PathLike):
+            values = [values]
+        if not isinstance(values, Mapping):
+            names = [Path(path).name.partition(".")[0] for path in values]
+            if len({*names}) < len(names):
+                rule = f"must have names that differ up to a point, or a dict, not {values}"
+                raise ArgumentError("metadata", rule)
+            values = dict(zip(names, values, strict=True))
+        self._by_name = {name: ById.of(source, "value") for name, source in values.items()}
+        self.columns = [f"{side}_{name}" for name in self._by_name for side in ("enroll", "test")]
+
+    def check_names(self, columns: Collection[str]) -> None:
+        """Raise if a column has the name of one of the trials."""
+        for name in self.columns:
+            if name in columns:
+                raise ArgumentError("metadata", f"must have a name of its own for {name}")
+
+    def columns_of(self, ids: Sequence[Coded], argument: str = "metadata") -> "dict[str, Series]":
+        """Return the columns of trials with these ids; numbers where all values are numbers."""
+        columns = []
+        for by_id in self._by_name.values():
+            of_names = [by_id.of_ids(side.names) for side in ids]
+            lacking = [
+                side.names.filter(is_used(side) & values.is_null()).to_list()
+                for side, values in zip(ids, of_names, strict=True)
+            ]
+            check_none_lacks(argument, "value", by_id.source, lacking)
+            kind = as_typed(by_id.table["value"]).dtype
+            columns += [v.gather(s.codes).cast(kind) for s, v in zip(ids, of_names, strict=True)]
+        return dict(zip(self.columns, columns, strict=True))
+
+
 def check_none_lacks(
     argument: str, what: str, source: str, lacking: Sequence[Collection[str]]
 ) -> None:
@@ -94,16 +143,10 @@ def quality_of_ids(
     log: bool,
 ) -> Quality:
     """Return the measure of both sides of trials, given their ids."""
-    by_id = ById.of(values, "value")
-    of_names = [by_id.of_ids(ids.names) for ids in sides]
-    lacking = [
-        ids.names.filter(is_used(ids) & own.is_null()).to_list()
-        for ids, own in zip(sides, of_names, strict=True)
-    ]
-    check_none_lacks("values", "value", by_id.source, lacking)
+    columns = Metadata({"": values}).columns_of(sides, "values").values()
     enroll, test = (
-        _treated("values", own.gather(ids.codes), ids.series(), cap, log)
-        for ids, own in zip(sides, of_names, strict=True)
+        _treated("values", column, ids.series(), cap, log)
+        for ids, column in zip(sides, columns, strict=True)
     )
     return Quality(enroll, test)
 

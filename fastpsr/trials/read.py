@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from fastpsr.errors import ArgumentError
 from fastpsr.optional import polars
 from fastpsr.tables.sample import estimated_lines
+from fastpsr.trials.by_id import Files as MetadataFiles
 from fastpsr.trials.coded import Coded, Column, as_column, pick
 from fastpsr.trials.detect import detect
 from fastpsr.trials.joining.key_and_scores import (
@@ -147,6 +148,7 @@ def read(
     *,
     key_format: str | None = None,
     format: str | None = None,
+    metadata: MetadataFiles | None = None,
     speakers: Speakers | None = None,
     missing: Literal["error", "drop"] = "error",
     extra: Literal["error", "ignore"] = "error",
@@ -169,8 +171,13 @@ def read(
         of these, with commas between. The name of a format; columns by their roles (enroll, test,
         label, score, side) for files that name theirs, as in ``"enroll=speaker"``; the words of the
         file for labels, ``"target=same,nontarget=other"``; for HDF5 files with as many models as
-        segments, whether their columns are the models, ``"transpose"`` or ``"no-transpose"``; and
-        of scores ``"in-order"``: they have no ids, and are those of the key's trials in its order.
+        segments, whether their columns are the models, ``"transpose"`` or ``"no-transpose"``;
+        ``"strip-folders"``, ``"strip-endings"`` and ``"ignore-case"`` for ids that differ by this
+        from those of other files; and of scores ``"in-order"``: they have no ids, and are those of
+        the key's trials in its order.
+    metadata : path, list of path, or dict of name to path or mapping, optional
+        Values of recordings, as :meth:`TrialSet.with_metadata` takes them: columns for conditions,
+        speakers and quality measures.
     speakers : path, mapping of str to str, pair of str, or str, optional
         Speaker of each id, as :meth:`TrialSet.with_speakers` takes it.
     missing : {"error", "drop"}
@@ -238,6 +245,8 @@ def read(
     else:
         scores_read = collect(file, progress, None if key_read is None else key_read.ids)
     trials = _joined(key_read, scores_read, wanted, policies)
+    if metadata is not None:
+        trials = trials.with_metadata(metadata)
     return trials if finder is None else trials.with_speakers(finder)
 
 

@@ -1,14 +1,17 @@
 """Roles of columns in files of trials: what a file is read for, and which columns have them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from fastpsr.errors import ArgumentError
 from fastpsr.exports import FORMATS
 from fastpsr.frames import check_column_names
 from fastpsr.trials.labels import VOCABULARIES
+
+if TYPE_CHECKING:
+    from polars import Series
 
 #: What a column can be.
 ROLES = ("enroll", "test", "side", "label", "score")
@@ -18,6 +21,14 @@ NORM_COLUMNS = ("norm_1", "norm_2", "norm_3", "norm_4")
 Label = Literal["target", "nontarget"]
 CLASSES: tuple[Label, Label] = ("target", "nontarget")
 Wanted = Literal["key", "pairs", "scores", "labeled scores"]
+#: How ids of one recording that differ become alike: what they differ by, and the change.
+ID_CHANGES: "dict[str, tuple[str, Callable[[Series], Series]]]" = {
+    "ignore-case": ("letter case", lambda ids: ids.str.to_lowercase()),
+    "strip-endings": (
+        "endings of files", lambda ids: ids.str.replace(r"(.)\.[A-Za-z]\w{0,3}$", "${1}")
+    ),
+    "strip-folders": ("folders", lambda ids: ids.str.replace(r"^.*[/\\]", "")),
+}  # fmt: skip
 _TRANSPOSED = {"transpose": True, "no-transpose": False}
 _NEEDED = {
     "key": ("enroll", "test", "label"),
@@ -72,6 +83,8 @@ class Request:
         Whether the columns of a square matrix are models.
     in_order : bool
         Whether scores have no ids, and are in the order of the key.
+    id_changes : tuple of str
+        What is done to the ids: words of `ID_CHANGES`.
     label : {"target", "nontarget"} or None
         Label of all trials of a file that has none of its own.
     """
@@ -83,6 +96,7 @@ class Request:
     words: Mapping[str, str] = field(default_factory=dict)
     transpose: bool | None = None
     in_order: bool = False
+    id_changes: tuple[str, ...] = ()
     label: Label | None = None
 
     @classmethod
@@ -104,15 +118,15 @@ class Request:
         words = {str(label): named.pop(label) for label in CLASSES if label in named}
         order = ["in-order"] if "scores" in wanted else []
         flags = [part for part in parts if "=" not in part]
-        is_known = {*flags} <= {*FORMATS, *_TRANSPOSED, *order} and {*named} <= {*ROLES}
+        choices = [*FORMATS, *_TRANSPOSED, *ID_CHANGES, *order]
+        is_known = {*flags} <= {*choices} and {*named} <= {*ROLES}
         formats = [flag for flag in flags if flag in FORMATS]
         turns = [_TRANSPOSED[flag] for flag in flags if flag in _TRANSPOSED]
         if not is_known or "" in named.values() or len(formats) > 1 or len(turns) > 1:
-            known = ", ".join([*FORMATS, *_TRANSPOSED, *order])
             raise ArgumentError(
                 argument,
-                f"must be ROLE=COLUMN with a role among {', '.join(ROLES)}, or one of {known}, "
-                f"each once, with commas between, not {layout!r}",
+                f"must be ROLE=COLUMN with a role among {', '.join(ROLES)}, or one of "
+                f"{', '.join(choices)}, each once, with commas between, not {layout!r}",
             )
         spellings = {word.lower() for word in words.values()}
         if words and (len(spellings) < 2 or "" in spellings or "/" in "".join(spellings)):
@@ -122,7 +136,9 @@ class Request:
                 f"have no /, not {layout!r}",
             )
         format, transpose = next(iter(formats), None), next(iter(turns), None)
-        return cls(wanted, argument, format, named, words, transpose, "in-order" in flags)
+        changes = tuple(change for change in ID_CHANGES if change in flags)
+        in_order = "in-order" in flags
+        return cls(wanted, argument, format, named, words, transpose, in_order, changes)
 
     @property
     def is_given(self) -> bool:

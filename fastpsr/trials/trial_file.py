@@ -12,7 +12,7 @@ from fastpsr.errors import ArgumentError, counted
 from fastpsr.optional import polars
 from fastpsr.tables.text import first_too_large, too_large_rule
 from fastpsr.trials.labels import KIND, WITH_SPOOF, LabelWords
-from fastpsr.trials.roles import Request
+from fastpsr.trials.roles import ID_CHANGES, Request
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series
@@ -122,7 +122,7 @@ class OneFile(TrialFile):
         self.names = self.roles if names_columns else {}
         with_roles = {name for role, name in roles.items() if role != "side"}
         self._conditions = [name for name in columns if name not in with_roles]
-        self._words = LabelWords(request)
+        self._words, self._id_changes = LabelWords(request), request.id_changes
         self._n_bytes: int | None = None
         self._heights: list[int] = []
 
@@ -162,6 +162,8 @@ class OneFile(TrialFile):
             parts.append(f"trials marked -2 are spoofed: non-targets, distinguished by {KIND}")
         if self._label is not None:
             parts.append(f"all are {_CLASSES[self._label]}")
+        if self._id_changes:
+            parts.append(f"ids read with {', '.join(self._id_changes)}")
         return f"{self.path}: {'; '.join(parts)}"
 
     def frames(
@@ -202,6 +204,10 @@ class OneFile(TrialFile):
                 raise ValueError(f"{place}: the {role} ({column.name}) is missing")
         if "score" in columns:
             columns["score"] = _as_scores(columns["score"], where)
+        for role in {"enroll", "test"} & {*columns} if self._id_changes else ():
+            columns[role] = columns[role].cast(pl.String)
+            for change in self._id_changes:
+                columns[role] = ID_CHANGES[change][1](columns[role])
         by_name = {name: frame[name] for name in frame.columns}
         if "label" in columns:
             by_name[KIND] = by_name.get(KIND, columns["label"])

@@ -15,8 +15,8 @@ from fastpsr.data.columns import Columns
 from fastpsr.data.groupings import Grouping, combined, rows_of_each
 from fastpsr.errors import ArgumentError
 from fastpsr.ids import SPEAKER_COLUMNS
-from fastpsr.trials.by_id import quality_of_columns, quality_of_ids
-from fastpsr.trials.coded import Coded, Column, pick
+from fastpsr.trials.by_id import Files, Metadata, quality_of_columns, quality_of_ids
+from fastpsr.trials.coded import Coded, Column, as_column, pick
 from fastpsr.trials.labels import KIND, VOCABULARIES, WITH_SPOOF
 from fastpsr.trials.speakers import SpeakerFinder, Speakers, taken_as_conditions
 
@@ -285,6 +285,42 @@ class TrialSet:
         untrue = taken_as_conditions(self.columns)
         notes = [line for line in self.notes if line not in untrue]
         return replace(self, _speakers=sides, notes=(*notes, finder.note))
+
+    def with_metadata(self, metadata: Metadata | Files) -> "TrialSet":
+        r"""Return the same trials with columns of the recordings of each side.
+
+        Parameters
+        ----------
+        metadata : path, list of path, or dict of name to path or mapping
+            Files of lines ``id value`` with the ids of both sides, or such mappings. By default a
+            name is that of the file up to a point.
+
+        Returns
+        -------
+        TrialSet
+            With the columns ``enroll_NAME`` and ``test_NAME``: numbers where all values are.
+
+        Raises
+        ------
+        ValueError
+            If an id has no value, or two, or a column of this name exists.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from fastpsr import trials
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "scores")
+        ...     _ = path.write_text("ann a 2.5 target\nann b -3 nontarget\n")
+        ...     found = trials.read(path)
+        >>> seconds = {"ann": 30, "a": 4, "b": 9}
+        >>> found.with_metadata({"seconds": seconds}).column("test_seconds").tolist()
+        [4, 9]
+        """
+        read = metadata if isinstance(metadata, Metadata) else Metadata(metadata)
+        read.check_names(self.columns)
+        columns = {name: as_column(series) for name, series in read.columns_of(self.ids).items()}
+        return replace(self, columns=self.columns | columns)
 
     def quality(
         self,

@@ -158,6 +158,15 @@ def _parse_key(paths: Sequence[Path] | None) -> list[Path] | dict[str, Path]:
     return [from_stdin(path) for path in listed]
 
 
+def _parse_metadata(paths: Sequence[Path] | None) -> dict[str, Path]:
+    """Return files by name, by default that of the file up to a point."""
+    files = named_files(paths or [], "--metadata")
+    named = {name or path.name.partition(".")[0]: path for path, name in files.items()}
+    if len(named) < len(files):
+        raise ValueError("--metadata must give each file a name of its own, NAME=FILE")
+    return named
+
+
 _NOT_FILES = ("pattern:", "columns:")
 
 
@@ -192,11 +201,20 @@ class TrialOptions:
         metavar="FILE|columns:ENROLL,TEST|pattern:REGEX",
         parse=_checked_speakers,
     )
+    metadata: dict[str, Path] = option(
+        "File with lines `id value` of the recordings of both sides, such as utt2gender: columns "
+        "enroll_NAME and test_NAME for conditions, speakers and quality measures. May be repeated.",
+        panel=TRIALS,
+        metavar="[NAME=]FILE",
+        type=list[Path] | None,
+        parse=_parse_metadata,
+    )
     key_format: Any = option(  # a Request, as `format`
         f"How the key is read, by default detected from its content: {', '.join(FORMATS)}; its "
         "columns by their roles enroll, test, label and side; its words for labels, target=WORD "
         "and nontarget=WORD; of a square HDF5 matrix, whether its columns are the models "
-        "(transpose) or not (no-transpose).",
+        "(transpose) or not (no-transpose); and what is done to ids, so that they are those of "
+        "other files: strip-folders, strip-endings, ignore-case.",
         panel=TRIALS,
         metavar="FORMAT,ROLE=COLUMN,...",
         parse=partial(_parse_layout, "key", "key_format"),
@@ -241,7 +259,7 @@ class TrialOptions:
     @property
     def joined(self) -> dict[str, Any]:
         """How scores are joined with the key, as arguments of the library."""
-        return {"speakers": self.speakers, **self.policies}
+        return {"speakers": self.speakers, "metadata": self.metadata or None, **self.policies}
 
     def systems(self, scores: Sequence[Path]) -> dict[Path, str | None]:
         """Return score files with their names; without any, the targets' stand for both classes."""
@@ -255,7 +273,8 @@ class TrialOptions:
     def inputs_beside(self) -> list[Path | None]:
         """The files to read besides those of scores."""
         is_file = self.speakers is not None and not self.speakers.startswith(_NOT_FILES)
-        return [*self.files, Path(self.speakers or "") if is_file else None]
+        speakers = Path(self.speakers or "") if is_file else None
+        return [*self.files, speakers, *self.metadata.values()]
 
     def inputs(self, scores: Sequence[Path]) -> list[Path | None]:
         """Return all files to read, score files among them."""

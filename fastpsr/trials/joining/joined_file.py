@@ -15,6 +15,9 @@ from fastpsr.errors import ArgumentError
 from fastpsr.files import check_place, whole_file
 from fastpsr.ids import SPEAKER_COLUMNS
 from fastpsr.optional import polars, pyarrow
+from fastpsr.trials.by_id import Files as MetadataFiles
+from fastpsr.trials.by_id import Metadata
+from fastpsr.trials.coded import Coded
 from fastpsr.trials.joining.key_and_scores import (
     KeyAndScores,
     Policies,
@@ -75,6 +78,7 @@ def join(
     *,
     key_format: str | None = None,
     format: str | None = None,
+    metadata: MetadataFiles | None = None,
     speakers: Speakers | None = None,
     missing: Literal["error", "drop"] = "error",
     extra: Literal["error", "ignore"] = "error",
@@ -93,8 +97,8 @@ def join(
         A score file of each system.
     output : path
         The Parquet file to write. After an error it is not created.
-    key_format, format, speakers
-        As for :func:`fastpsr.trials.read`; columns of speakers are those of the key.
+    key_format, format, metadata, speakers
+        As for :func:`fastpsr.trials.read`; columns of speakers are those of the key or metadata.
     missing, extra, duplicates, nan
         As for :func:`fastpsr.trials.read`. With several systems, a trial that is left out of one is
         left out of all.
@@ -136,7 +140,7 @@ def join(
     0.0
     """
     policies = Policies(missing, extra, duplicates, nan)
-    finder = SpeakerFinder.of(speakers)
+    recordings, finder = Metadata(metadata), SpeakerFinder.of(speakers)
     polars(), pyarrow()
     paths = _by_column(scores)
     check_place(output)
@@ -148,9 +152,7 @@ def join(
             raise ArgumentError("output", f"must not be an input too: {output}")
     for argument, file in (("key", key_file), *(("scores", file) for file in files)):
         _check_input(argument, file)
-    if finder is not None:
-        finder.check_columns(key_file.conditions)
-    _column_names([*paths], key_file, finder)  # which may be refused
+    _column_names([*paths], key_file, recordings, finder)  # which may be refused
 
     def tell(file: TrialFile) -> RowsRead | None:
         return None if progress is None else partial(progress, f"reading {file.path}")
@@ -173,8 +175,8 @@ def join(
             joining.by_buckets()
         verdicts = {str(system.file.path): system.join.verdict() for system in systems}
         left_out = settle(str(key_file.path), verdicts)
-        columns = _column_names([*paths], key_file, finder)
-        n_rows, n_targets = joining.write(part, columns, finder)
+        columns = _column_names([*paths], key_file, recordings, finder)
+        n_rows, n_targets = joining.write(part, columns, recordings, finder)
     return JoinedFile(
         str(output),
         n_rows,
@@ -270,7 +272,11 @@ class _Joining:
             system.join.check_common()
 
     def write(
-        self, path: Path, columns: Sequence[str], finder: SpeakerFinder | None
+        self,
+        path: Path,
+        columns: Sequence[str],
+        recordings: Metadata,
+        finder: SpeakerFinder | None,
     ) -> tuple[int, int]:
         """Write the rows of the key that have a score of every system.
 
@@ -291,6 +297,8 @@ class _Joining:
                     named[system.name] = pl.Series(score)
                 has_scores = (pl.col(system.name).is_not_nan() for system in self.systems)
                 frame = pl.DataFrame(named).filter(*has_scores)
+                ids = [Coded.of(frame[side]) for side in ("enroll", "test")]
+                frame = frame.with_columns(**recordings.columns_of(ids))
                 if finder is not None:
                     frame = finder.add_to(frame)
                 n_targets += int(frame["target"].sum())
@@ -374,12 +382,18 @@ def _names_of_columns(paths: Sequence[AnyPath]) -> dict[str, AnyPath]:
     }
 
 
-def _column_names(names: Sequence[str], key: TrialFile, finder: SpeakerFinder | None) -> list[str]:
+def _column_names(
+    names: Sequence[str], key: TrialFile, recordings: Metadata, finder: SpeakerFinder | None
+) -> list[str]:
     """Return the names of the file's columns, or raise where two are alike."""
+    recordings.check_names(key.conditions)
+    others = [*key.conditions, *recordings.columns]
+    if finder is not None:
+        finder.check_columns(others)
     speakers = [] if finder is None else SPEAKER_COLUMNS
     own = ["target", *names, "enroll", "test", *speakers]
     named = () if finder is None else finder.columns or ()  # may have the names of the result's
-    conditions = [name for name in key.conditions if not (name in speakers and name in named)]
+    conditions = [name for name in others if not (name in speakers and name in named)]
     columns = [*own, *conditions]
     for name in columns:
         if columns.count(name) > 1:

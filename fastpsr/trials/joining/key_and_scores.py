@@ -150,10 +150,10 @@ class _Mismatches:
 
 @dataclass
 class Verdict:
-    """Errors with the policies that allow them, and notes of what is allowed."""
+    """Errors with the arguments that allow or remove them, and notes of what is allowed."""
 
     errors: list[str] = field(default_factory=list)
-    allowing: dict[str, str] = field(default_factory=dict)
+    allowing: dict[str, object] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 
@@ -244,7 +244,7 @@ class KeyAndScores:
         if self._n_matched == 0:
             paths = str(self._key.path), str(self._scores.path)
             missing, extra = self._rows["missing"].trials, self._rows["extra"].trials
-            raise ValueError(nothing_in_common(paths, missing, extra))
+            raise nothing_in_common(paths, missing, extra)
 
     def check_numbers(self) -> None:
         """Raise if all scores of trials in the key are nan."""
@@ -295,10 +295,10 @@ class KeyAndScores:
             for policy in offered:
                 del verdict.allowing[policy]
         if offered and missing.count and extra.count:
-            reason = why_ids_differ(missing.trials, extra.trials)
+            reason, layouts = why_ids_differ(missing.trials, extra.trials)
             if reason:
                 verdict.errors.append(reason)
-                verdict.allowing.clear()
+                verdict.allowing = layouts
 
 
 def settle(key: str, verdicts: Mapping[str, Verdict]) -> tuple[str, ...]:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.errors import ArgumentError
 from fastpsr.optional import polars
 from fastpsr.trials.coded import encode
+from fastpsr.trials.roles import ID_CHANGES
 
 if TYPE_CHECKING:
     from polars import Series
@@ -22,9 +24,7 @@ _UNICODE = "Unicode form (NFC or NFD)"
 _CHANGES: "dict[str, Callable[[Series], Series]]" = {
     _UNICODE: lambda ids: ids.str.normalize("NFC"),
     "blanks around them": lambda ids: ids.str.strip_chars(),
-    "letter case": lambda ids: ids.str.to_lowercase(),
-    "endings of files": lambda ids: ids.str.replace(r"(.)\.[A-Za-z]\w{0,3}$", "${1}"),
-    "folders": lambda ids: ids.str.replace(r"^.*[/\\]", ""),
+    **dict(ID_CHANGES.values()),
     "separators": lambda ids: ids.str.replace_all(r"[-/\\_.:|~]+", "-"),
     "leading zeros": lambda ids: ids.str.replace_all(r"(^|\D)0+(\d)", "${1}${2}"),
     _SWAPPED: lambda ids: ids,
@@ -39,8 +39,10 @@ class Unmatched(NamedTuple):
     n_all: int
 
 
-def why_ids_differ(key: Unmatched, scores: Unmatched) -> str:
-    r"""Return the difference between most ids, with an example and a remedy; "" if unknown.
+def why_ids_differ(key: Unmatched, scores: Unmatched) -> tuple[str, dict[str, object]]:
+    r"""Return the difference between most ids, with an example, and arguments that remove it.
+
+    Both are empty if it is unknown.
 
     A change counts where it makes a trial of the key that of exactly one score.
 
@@ -49,12 +51,11 @@ def why_ids_differ(key: Unmatched, scores: Unmatched) -> str:
     >>> from polars import Series
     >>> key = Unmatched(Series(["m1", "m1"]), Series(["s/a", "s/b"]), 2)
     >>> scores = Unmatched(Series(["m1", "m1"]), Series(["s-b.wav", "s-a.wav"]), 2)
-    >>> print(*why_ids_differ(key, scores).partition(": ")[::2], sep="\n")
-    trials differ by endings of files and separators, as 'm1 s/a' in the key and
-    'm1 s-a.wav' in the scores
-    write ids alike in both, and 2 more trials have a score
+    >>> print(*why_ids_differ(key, scores)[0].split(", as "), sep="\n")
+    trials differ by endings of files and separators
+    'm1 s/a' in the key and 'm1 s-a.wav' in the scores; write ids alike for 2 more trials
     >>> why_ids_differ(key, Unmatched(Series(["m1", "m1"]), Series(["x", "y"]), 2))
-    ''
+    ('', {})
     """
     ids = _Ids(key, scores)
     best: NDArray[np.intp] = np.empty((2, 0), np.intp)
@@ -66,28 +67,31 @@ def why_ids_differ(key: Unmatched, scores: Unmatched) -> str:
             best, changes = alike, tried
     could_match = len(key.test) * len(scores.test) / max(key.n_all, scores.n_all)
     if not changes or best.shape[1] < _ENOUGH * could_match:
-        return ""
+        return "", {}
     for name in _CHANGES:  # what is not needed is not named
         fewer = [change for change in changes if change != name]
         if ids.alike(fewer).shape[1] >= best.shape[1]:
             changes = fewer
     if not changes:  # the ids are alike, and another column differs
-        return ""
+        return "", {}
     row, its_row = best[:, best[0].argmin()].tolist()
     show = ascii if _UNICODE in changes else repr  # which look the same
     at_least = (
         "at least " if max(key.n_all - len(key.test), scores.n_all - len(scores.test)) else ""
     )
+    words = [word for word, (difference, _) in ID_CHANGES.items() if difference in changes]
+    layout = ",".join(words) if len(words) == len(changes) else ""
     return (
         f"trials differ by {' and '.join(changes)}, as {show(_trial(key, row))} in the "
-        f"key and {show(_trial(scores, its_row))} in the scores: write ids alike in both, and "
-        f"{at_least}{best.shape[1]:,} more trials have a score"
+        f"key and {show(_trial(scores, its_row))} in the scores; {'read' if layout else 'write'} "
+        f"ids alike for {at_least}{best.shape[1]:,} more trials",
+        {"key_format": layout, "format": layout} if layout else {},
     )
 
 
-def nothing_in_common(paths: tuple[str, str], key: Unmatched, scores: Unmatched) -> str:
-    """Return that a key and scores have no trial in common, and why, or how many ids are."""
-    why = why_ids_differ(key, scores)
+def nothing_in_common(paths: tuple[str, str], key: Unmatched, scores: Unmatched) -> ArgumentError:
+    """Return the error that a key and scores have no trial in common: why, or how many ids."""
+    why, layouts = why_ids_differ(key, scores)
     if not why:
         ours = {*key.enroll, *key.test}
         n_known = len(ours & {*scores.enroll, *scores.test})
@@ -97,7 +101,8 @@ def nothing_in_common(paths: tuple[str, str], key: Unmatched, scores: Unmatched)
             f"are in the scores, and no change of {', '.join(_CHANGES)} makes most trials alike: "
             "they may be of another list"
         )
-    return f"{paths[0]} and {paths[1]} have no trial in common: {why}"
+    rule, name = f"have no trial in common: {why}", f"{paths[0]} and {paths[1]}"
+    return ArgumentError("scores", rule, pass_=layouts, name=name)
 
 
 def _trial(trials: Unmatched, row: int) -> str:
