@@ -192,7 +192,7 @@ def test_bins_tell_which_conditions_share_targets():
         ({"metrics": [fp.MinADCF("spoof")]}, "metrics"),
         ({"differences": "none"}, "differences"),
         ({"differences": "first"}, "differences"),  # of one system
-        ({"scores_are": "posteriors"}, None),  # some are negative
+        ({"scores_are": "posteriors"}, "scores"),  # some are negative
         ({"method": "bca"}, "method"),
         (
             {"by": "session", "equalize": "session", "group_differences": "pooled"},

@@ -41,7 +41,7 @@ from fastpsr.evaluation.specification import named_metrics
 from fastpsr.metrics.defaults import operating_points
 from fastpsr.trials import TrialSet, write_scores
 from fastpsr.trials.common import common_trials, lacking_trial
-from fastpsr.trials.evaluate import metrics_of, predictions_of, trial_of, units_of
+from fastpsr.trials.evaluate import metrics_of, predictions_of, units_of
 
 _FIXED = "intervals hold the fits fixed: --refits adds what other training data would change"
 
@@ -211,14 +211,14 @@ def _check(name: str, trials: TrialSet, first: TrialSet) -> None:
     if infinite.size:
         row = int(infinite[0])
         raise ValueError(
-            f"{name}: scores that are fused must be finite, but that of {trial_of(trials, row)} is "
+            f"{name}: scores that are fused must be finite, but that of {trials.trial_at(row)} is "
             f"{trials.score[row]}"
         )
     if trials.y_true is None or first.y_true is None:
         return
     differ = np.flatnonzero(trials.y_true != first.y_true)
     if differ.size:
-        trial = trial_of(trials, int(differ[0]))
+        trial = trials.trial_at(int(differ[0]))
         raise ValueError(f"{name}: must have the labels of the first system, but {trial} differs")
 
 

@@ -206,16 +206,11 @@ def predictions_of(
     prior: float | None = None,
     weights: NDArray[np.float64] | None = None,
 ) -> Predictions:
-    """Return the predictions of trials; an error names the system and the trial."""
+    """Return the predictions of trials; an error names the system."""
     try:
         return made.predictions(scores_are, prior=prior, weights=weights)
     except ArgumentError as error:
-        if error.argument != "scores":
-            raise error.renamed(_place(name, error.argument)) from None
-        row, said = error.index, error.renamed("score").problem
-        if row is not None and made.enroll_ids is not None:
-            said = f"score {error.rule}, but that of {trial_of(made, row)} is {error.value}"
-        raise ValueError(f"{_place(name, said)} (taken as {scores_are})") from None
+        raise error.renamed(_place(name, error.name or error.argument)) from None
 
 
 def _predictions(
@@ -228,13 +223,6 @@ def _predictions(
         name: predictions_of(trials, name, kinds[name], prior=prior, weights=weights)
         for name, trials in sets.items()
     }
-
-
-def trial_of(made: TrialSet, row: int) -> str:
-    """Return the ids of a trial, or its number where there are none."""
-    if made.enroll_ids is None or made.test_ids is None:
-        return f"trial {row}"
-    return f"{made.enroll_ids[row]!r} {made.test_ids[row]!r}"
 
 
 def _place(name: Any, what: str) -> str:

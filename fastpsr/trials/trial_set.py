@@ -185,7 +185,16 @@ class TrialSet:
                 raise ArgumentError("prior", "means nothing to raw scores, which only rank trials")
             checks.check_number("prior", prior, 0.0, 1.0, "lie in 0 to 1")
             priors = [1.0 - prior, prior]
-        data = Predictions.of(kind, self.y_true, self.score, priors=priors, sample_weight=weights)
+        try:
+            data = Predictions.of(
+                kind, self.y_true, self.score, priors=priors, sample_weight=weights
+            )
+        except ArgumentError as error:
+            if error.argument != "scores" or error.index is None:
+                raise
+            trial = self.trial_at(error.index)
+            rule = f"{error.rule}, but that of {trial} is {error.value} (taken as {scores_are})"
+            raise ArgumentError("scores", rule, error.index, name="score") from None
         columns: dict[str, Any] = {}
         if self.enroll_ids is not None and self.test_ids is not None:
             columns |= {"enroll": self.enroll_ids, "test": self.test_ids}
@@ -425,6 +434,12 @@ class TrialSet:
             raise ArgumentError("columns", f"{rule}{'; '.join(lacking[:3])}{more}")
         per_trial = counts.sum(axis=0) / (len(partitions) * counts)
         return np.asarray(per_trial[places, self.y_true])
+
+    def trial_at(self, row: int) -> str:
+        """Return the ids of a trial, or its number where there are none."""
+        if self.enroll_ids is None or self.test_ids is None:
+            return f"trial {row}"
+        return f"{self.enroll_ids[row]!r} {self.test_ids[row]!r}"
 
     @property
     def ids(self) -> tuple[Coded, Coded]:
