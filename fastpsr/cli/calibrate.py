@@ -32,9 +32,8 @@ class _Files:
     """What is calibrated, at which prior, and where results go."""
 
     apply: Path | None = option(
-        "File of other scores to calibrate, of the same kind as the training scores; by "
-        "default the training scores are calibrated by cross-fitting. With --load, a file that "
-        f"ends in {LISTED} (text also with .gz) is read as a table unless --format is given.",
+        "File of other scores of the same kind to calibrate; by default the training scores are "
+        f"calibrated by cross-fitting. With --load, {LISTED} are tables unless --format is given.",
         type=Path | None,
         parse=from_stdin,
     )
@@ -43,8 +42,8 @@ class _Files:
         "was read; - for standard output."
     )
     prior: float | None = option(
-        "Probability of class 1, the targets, at which a smooth map of two classes is fitted: "
-        "it is best for decisions around this prior. By default that of the data.",
+        "Prior of targets, class 1, at which a smooth map is fitted: it is best for decisions "
+        "around it. By default that of the data.",
         metavar="P",
     )
     save: Path | None = option("Save the fitted calibrator as JSON; - for standard output.")

@@ -19,9 +19,8 @@ Files = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="FILE",
-        help=f"Table of scores with labels: {LISTED} (text also with .gz), a folder of "
-        "Parquet files, or a pattern of these in quotes; for differences several, or NAME=FILE. "
-        "After --scores: score files of further systems.",
+        help=f"Table of scores with labels: {LISTED} (text also with .gz), or a folder or pattern "
+        "of Parquet files; for differences several, or NAME=FILE. After --scores: more systems.",
     ),
 ]
 

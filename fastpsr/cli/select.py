@@ -34,9 +34,8 @@ class _Choice:
 
     to_json: Json
     calibrators: list[str] = option(
-        f"Candidates: {', '.join(_NAMES)}. By default {','.join(_FEW)}, and for "
-        f"more than two classes {','.join(_OF_CLASSES)}, without those that the scores are not "
-        "for.",
+        f"Candidates: {', '.join(_NAMES)}. By default {','.join(_FEW)}; for more than two classes "
+        f"{','.join(_OF_CLASSES)}.",
         metavar="NAME,NAME...",
         parse=lambda text: words_among("--calibrators", text and text.lower(), _NAMES),
         arguments={"candidates": "--calibrators {}"},
@@ -49,8 +48,7 @@ class _Choice:
         min=3,
     )
     simplest: bool = option(
-        "Save the one of the fewest parameters among those that intervals do not distinguish "
-        "from the best.",
+        "Save the simplest of those that intervals do not distinguish from the best.",
         "--simplest",
         default=False,
     )

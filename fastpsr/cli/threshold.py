@@ -69,10 +69,9 @@ def threshold(
     at: Annotated[
         str | None,
         declared(
-            "Operating point: equal error rates (eer); the lowest threshold with at most this "
-            "false-alarm rate (fa=P) or with at least this precision (precision=P); the highest "
-            "with at most this miss rate (miss=P); or the best for a target prior and costs, or a "
-            "preset with one operating point (dcf=P:CMISS:CFA).",
+            "Operating point: equal error rates (eer); the lowest threshold of this false-alarm "
+            "rate (fa=P) or precision (precision=P); the highest of this miss rate (miss=P); or "
+            "the best for a prior and costs, or a preset (dcf=P:CMISS:CFA).",
             metavar=f"[{_WORDS.replace(', ', '|').replace(' or ', '|')}]",
             arguments={"p_fa": "--at fa={}", "p_miss": "--at miss={}"},
         ),

@@ -63,9 +63,8 @@ class ByOptions:
     """Conditions."""
 
     by: Conditions = option(
-        "Column of the key or table: each of its values is a condition; of several columns each "
-        "combination. Numbers may be put into N bins of about the same size, or into bins with "
-        "these edges; with :each, each number is a condition. May be repeated.",
+        "Column whose values are conditions; of several columns each combination. Numbers in N "
+        "bins of equal size, in bins with these edges, or each alone. May be repeated.",
         metavar="COLUMN[:N|:EDGE:EDGE...|:each],...",
         type=list[str] | None,
         parse=Conditions.parse,
@@ -78,8 +77,8 @@ class CalibratorByOptions(ByOptions):
     """Conditions that have a calibrator each, and how many samples each needs."""
 
     min_per_class: int | None = option(
-        "Samples of each class that a condition of --by needs to have a calibrator of its own, "
-        "by default 100; others have that of all samples.",
+        "Samples of each class that a condition of --by needs for a calibrator of its own; by "
+        "default 100.",
         min=1,
         metavar="N",
     )

@@ -33,18 +33,17 @@ class EvaluationOptions:
     loss: CalibratorOptions
     tables: TableOptions
     columns: Columns = option(
-        "Column of scores, of several classes one for each. Several times, or with a name: the "
-        "systems of one table, which are by default named after their columns.",
+        "Column of scores, of several classes one for each. Repeated, or with names: systems in "
+        "one table.",
         panel=TABLES,
         metavar="[NAME=]COLUMN,...",
         type=list[str] | None,
         parse=parse_columns,
     )
     differences: Differences = option(
-        "Also differences: between the first system and each other (first; unpaired, if their "
-        "tables have independent samples) or all pairs of systems (pairs); between each condition "
-        "of --by and all samples (pooled) or all conditions (conditions). Files other than JSON "
-        "hold only these.",
+        "Also differences: of the first system and each other (first; of independent samples "
+        "unpaired), of all pairs of systems (pairs), of each condition and all samples (pooled) or "
+        "each other (conditions). Files other than JSON hold only these.",
         panel=METRICS,
         metavar="WORD,...",
         parse=Differences.parse,

@@ -89,23 +89,22 @@ class FusionOptions:
         default=0.5,
     )
     quality: dict[str, Measure] = option(
-        "Quality measure of recordings, such as durations: a file with lines `id value`, for the "
-        "ids of both sides, also those of --apply; or two columns of the files. Values above N "
-        "count as N, and log takes logarithms. May be repeated.",
+        "Quality measure of recordings, such as durations: a file with lines `id value`, or two "
+        "columns. Values above N count as N, and log takes logarithms. May be repeated.",
         metavar="[NAME=]FILE|ENROLL,TEST[:log][:cap=N]",
         type=list[str] | None,
         parse=_parse_measures,
     )
     quality_terms: str = option(
-        "What each measure becomes: the smaller and the larger value of both sides; product and "
-        "sum; or the former, also times each score.",
+        "Columns of each measure: the smaller and the larger value of both sides; product and sum; "
+        "or the former, also times each score.",
         metavar=f"[{'|'.join(QUALITY_TERMS)}]",
         arguments={"quality": "--quality-terms {}"},
         default=QUALITY_TERMS[0],
     )
     output: Path | None = option(
-        "File for the fused LLRs of --apply, or without it cross-fitted ones, in the format of the "
-        "first score file; - for standard output."
+        "File for fused LLRs of --apply, or cross-fitted ones, in the format of the first score "
+        "file; - for standard output."
     )
     apply: dict[Path, str | None] = option(
         "Score file of other trials, without labels: of each system in turn, or NAME=FILE.",
@@ -115,8 +114,8 @@ class FusionOptions:
     save: Path | None = option("Save the fusion as JSON; - for standard output.")
     load: Path | None = option("Use a saved fusion, with --apply and --output.")
     refits: bool = option(
-        "Fit the fusions again in each replicate, so that intervals contain what other training "
-        "data would change. Slower; the default method of --ci is then percentile.",
+        "Fit the fusions again in each replicate, so that intervals include other training data; "
+        "--ci is then percentile by default.",
         "--refits",
         default=False,
     )

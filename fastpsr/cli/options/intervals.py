@@ -69,8 +69,8 @@ class IntervalOptions:
     )
     resample: Any = option(
         "What is resampled: samples (iid), samples of each class (stratified), speakers of both "
-        "sides of trials (speaker), or clusters by a column of ids (for .npy tables a .npy file), "
-        "and after nested: samples within these. By default speakers if known, else samples.",
+        "sides (speaker), or clusters by a column of ids, with nested: also samples within them. "
+        "By default speakers if known, else samples.",
         panel=INTERVALS,
         metavar="iid|stratified|speaker|[nested:]COLUMN",
         parse=_parse_resampling,

@@ -48,9 +48,9 @@ class MetricOptions:
     """Which metrics there are in the table."""
 
     dcf: list[Any] = option(
-        f"Detection cost: {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA; of lists with "
-        "spoofed trials asvspoof5 (there the default), or PNON:PSPOOF:CMISS:CFA:CFASPOOF. May be "
-        "repeated. By default 0.01 for LLRs and raw scores, none for posteriors.",
+        f"Detection cost: {', '.join(PRESETS)}, a target prior (by default 0.01), or P:CMISS:CFA; "
+        "with spoofed trials asvspoof5 (the default), or PNON:PSPOOF:CMISS:CFA:CFASPOOF. May be "
+        "repeated.",
         metavar="COST",
         type=list[str] | None,
         parse=lambda texts: [parse_dcf(text) for text in texts or []],
@@ -82,15 +82,15 @@ class MeasureOptions(MetricOptions):
     """Settings of the metrics."""
 
     priors: str | None = option(
-        "Class priors of the evaluation, in the order of the classes, such as 0.99,0.01 for "
-        "non-target and target; by default the class frequencies.",
+        "Class priors of the evaluation, non-target first, such as 0.99,0.01; by default the "
+        "class frequencies.",
         panel=METRICS,
         metavar="P,P,...",
         arguments={"prior": "--priors {}"},
     )
     eer: str | None = option(
-        "EER on the convex hull of the ROC (hull, the default), or on its steps, by "
-        "interpolation (crossing) or at the nearest threshold (nearest).",
+        "EER on the convex hull of the ROC (hull, the default), or on its steps: interpolated "
+        "(crossing), or at the nearest threshold (nearest).",
         panel=METRICS,
         metavar="[hull|crossing|nearest]",
         arguments={"definition": "--eer {}"},
@@ -127,9 +127,8 @@ class CalibratorOptions:
         parse=str.lower,
     )
     floor: float | None = option(
-        "Keep posteriors within P and 1 - P: those of a table that is evaluated, those that pav, "
-        "venn-abers and histogram return, and those that other calibrators are given. By default "
-        "they may be 0 and 1, which makes infinite losses and LLRs.",
+        "Keep posteriors, of a table and of calibrators, within P and 1 - P. By default they may "
+        "be 0 and 1, which makes infinite losses and LLRs.",
         panel=METRICS,
         metavar="P",
     )

@@ -189,48 +189,46 @@ class TrialOptions:
     """Where labels and speakers of trials are, and how files are read; `-` is standard input."""
 
     key: list[Path] | dict[str, Path] = option(
-        "Trial list with labels; several make one. Or a file for each class, target=FILE and "
-        "nontarget=FILE: of ids, or without --scores of scores.",
+        "Trial list with labels; several make one. Or a file of each class, target=FILE and "
+        "nontarget=FILE: ids, or without --scores scores.",
         metavar="[CLASS=]FILE",
         type=list[Path] | None,
         parse=_parse_key,
     )
     speakers: str | None = option(
-        "Speakers of both sides of trials: a file with lines `id speaker`; two columns of the "
-        "key; or a regular expression whose first group, or match, in each id is the speaker.",
+        "Speakers of both sides: a file with lines `id speaker`, two columns of the key, or a "
+        "regular expression whose first group, or match, in each id is the speaker.",
         metavar="FILE|columns:ENROLL,TEST|pattern:REGEX",
         parse=_checked_speakers,
     )
     metadata: dict[str, Path] = option(
-        "File with lines `id value` of the recordings of both sides, such as utt2gender: columns "
-        "enroll_NAME and test_NAME for conditions, speakers and quality measures. May be repeated.",
+        "File with lines `id value` of recordings, such as utt2gender: columns enroll_NAME and "
+        "test_NAME for conditions, speakers and quality measures. May be repeated.",
         panel=TRIALS,
         metavar="[NAME=]FILE",
         type=list[Path] | None,
         parse=_parse_metadata,
     )
     key_format: Any = option(  # a Request, as `format`
-        f"How the key is read, by default detected from its content: {', '.join(FORMATS)}; its "
-        "columns by their roles enroll, test, label and side; its words for labels, target=WORD "
-        "and nontarget=WORD; of a square HDF5 matrix, whether its columns are the models "
-        "(transpose) or not (no-transpose); and what is done to ids, so that they are those of "
-        "other files: strip-folders, strip-endings, ignore-case.",
+        f"Format of the key, by default detected: {', '.join(FORMATS)}. Names of columns (enroll, "
+        "test, label, side); words for labels (target, nontarget); for ids that differ from other "
+        "files strip-folders, strip-endings, ignore-case; for a square HDF5 matrix transpose if "
+        "its columns are models, or no-transpose.",
         panel=TRIALS,
-        metavar="FORMAT,ROLE=COLUMN,...",
+        metavar="FORMAT,NAME=WORD,...",
         parse=partial(_parse_layout, "key", "key_format"),
     )
     format: Any = option(
-        "How score files are read: as --key-format, with the role score; or in-order: scores "
-        "without ids, in the order of the key.",
+        "Format of score files, as --key-format; also the column score, and in-order: without ids, "
+        "in the order of the key.",
         panel=TRIALS,
-        metavar="FORMAT,ROLE=COLUMN,...",
+        metavar="FORMAT,NAME=WORD,...",
         parse=partial(_parse_layout, "scores", "format"),
     )
     allow: list[str] = option(
-        "Leave out trials without a score (missing), scores without a trial in the key (extra), "
-        "scores of trials, or rows of a table, that are nan (nan), and all but the first of trials "
-        "that occur twice (duplicates), or count these if their scores agree (duplicates=count); "
-        f"divide the posteriors of each row of a table by their sum ({_UNNORMALIZED}).",
+        "Leave out trials without a score (missing), scores without a trial (extra), nan (nan), "
+        "and repeated trials (duplicates), or count these (duplicates=count). For tables nan, and "
+        f"{_UNNORMALIZED}: divide posteriors by their sum.",
         panel=FILES,
         metavar="WORD,...",
         parse=_parse_allowed,
