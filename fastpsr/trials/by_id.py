@@ -53,6 +53,9 @@ class ById:
             pairs = [(str(id), None if x is None else str(x)) for id, x in given.items()]
             schema = {"id": pl.String, "value": pl.String}
             return cls(pl.DataFrame(pairs, schema, orient="row"), "it")
+        if not isinstance(given, str | os.PathLike):
+            rule = f"must be a file of lines `id {what}`, or a mapping, not {given!r}"
+            raise ArgumentError(f"{what}s", rule)
         path = Path(given)
         sample = look(path)
         if sample.kind != "text":
@@ -87,10 +90,10 @@ class Metadata:
 
     def __init__(self, values: Files | None) -> None:
         values = {} if values is None else values
-        if isinstance(values, str | os.PathLike):
+        if isinstance(values, str) or not isinstance(values, Mapping | Sequence):
             values = [values]
         if not isinstance(values, Mapping):
-            names = [Path(path).name.partition(".")[0] for path in values]
+            names = [Path(str(path)).name.partition(".")[0] for path in values]
             if len({*names}) < len(names):
                 rule = f"must have names that differ up to a point, or a dict, not {values}"
                 raise ArgumentError("metadata", rule)

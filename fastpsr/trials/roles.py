@@ -113,6 +113,10 @@ class Request:
         """
         if isinstance(layout, Request):
             return replace(layout, wanted=wanted)
+        if not isinstance(layout, str | None):
+            raise ArgumentError(
+                argument, f"must be text, such as 'csv,label=trial', not {layout!r}"
+            )
         parts = [] if layout is None else [part.strip() for part in layout.split(",")]
         named = dict(part.split("=", 1) for part in parts if "=" in part)
         words = {str(label): named.pop(label) for label in CLASSES if label in named}
