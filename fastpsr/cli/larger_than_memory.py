@@ -14,6 +14,11 @@ from fastpsr.optional import polars
 from fastpsr.trials.labels import KIND, VOCABULARIES, WITH_SPOOF
 from fastpsr.trials.read import least_memory
 
+_JOIN = (
+    "join them by fastpsr join, and evaluate the file with --labels target --columns SYSTEM "
+    "--scores-are llr"
+)
+
 
 def column_of(number: int) -> str:
     """Return the column of a system in the joined file, which no file of trials has."""
@@ -37,38 +42,20 @@ def joined_in_parts(
         f"{' and '.join(map(str, trials.files))} with scores takes at least about "
         f"{size_of(n_bytes)} of memory, and {size_of(limit)} may be used"
     )
-    _check_options(options, needed)
+    refused = f"{needed}: set FASTPSR_MEMORY to more if they fit, or {{}}"
+    in_memory = [f"--output {path}" for path in options.outputs.reports]
+    in_memory += ["--equalize"] if options.measures.equalize else []
+    if in_memory:
+        raise ValueError(refused.format(f"leave out {' and '.join(in_memory)}"))
+    if trials.speakers:
+        raise ValueError(refused.format(f"{_JOIN} (RCL then has folds of trials)"))
     print_line(f"{needed}: the trials are joined into a temporary file, and read part by part")
     with TemporaryDirectory(prefix="fastpsr-") as folder:
         path = Path(folder, "joined.parquet")
         join_files(trials, {column_of(k): file for k, file in enumerate(systems)}, path)
         if _has_spoofed(path):
-            raise _refused(needed, "spoofed trials are then non-targets like all others")
+            raise ValueError(refused.format(f"{_JOIN} (spoofed trials are non-targets)"))
         yield path
-
-
-def _check_options(options: EvaluationOptions, needed: str) -> None:
-    """Raise if options need all trials in memory."""
-    in_memory = {
-        **{f"--output {path}": True for path in options.outputs.reports},
-        "--equalize": options.measures.equalize,
-    }
-    for option, is_given in in_memory.items():
-        if is_given:
-            raise ValueError(
-                f"{needed}: set FASTPSR_MEMORY to more if they fit; {option} needs all trials in "
-                "memory: leave it out"
-            )
-    if options.trials.speakers:
-        raise _refused(needed, "RCL then has folds of trials, not of speakers")
-
-
-def _refused(needed: str, why: str) -> ValueError:
-    return ValueError(
-        f"{needed}: set FASTPSR_MEMORY to more if they fit, or have them joined by fastpsr join, "
-        "and evaluate that file part by part, with --labels target --columns SYSTEM and "
-        f"--scores-are llr ({why})"
-    )
 
 
 def _has_spoofed(joined: Path) -> bool:
