@@ -129,7 +129,7 @@ def _apply_saved(
     fitted = fp.load_calibrator(load)
     if isinstance(getattr(fitted, "pooled_", fitted), fp.LinearFusion):
         raise ValueError(f"{load} is a fusion of several systems: use fastpsr fuse --load")
-    of_trials = options.trials.format.format is not None or not is_table(path)
+    of_trials = options.trials.format_name is not None or not is_table(path)
     options.check(context, of_trials=of_trials)
     files.check(options.trials.inputs_beside, of_trials=of_trials)
     columns = fitted.columns_ if isinstance(fitted, fp.ByCondition) else ()

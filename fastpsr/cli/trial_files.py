@@ -11,6 +11,7 @@ from fastpsr.cli.wording import note_in_options
 from fastpsr.trials import Reading, TrialSet, read
 from fastpsr.trials.formats import endings_of, may_end_in
 from fastpsr.trials.read import read_file
+from fastpsr.trials.roles import Request
 from fastpsr.trials.speakers import taken_as_conditions
 
 
@@ -31,10 +32,11 @@ class TrialReader:
             trials = read(files, format=options.format, progress=self.progress, **options.joined)
             notes = [*trials.notes]
         else:
-            scores = read_file(path, options.format, self.progress, key.ids)
+            request = Request.of("scores", options.format)
+            scores = read_file(path, request, self.progress, key.ids)
             print_line(scores.notes)  # printed before the join, since it may explain an error
             self.progress(f"joining {path}")
-            order = "in-order" if options.format.in_order else None
+            order = "in-order" if request.in_order else None
             trials = read(key, scores, format=order, **options.joined)
             notes = [*trials.notes[2:]]
         if trials.has_speakers or taken_as_conditions(trials.columns):
@@ -59,7 +61,8 @@ class TrialReader:
         if not files or not (self.has_scores or isinstance(files, list)):
             return None
         self.progress(f"reading {' and '.join(map(str, self.options.files))}")
-        key = read_file(files, self.options.key_format, self.progress)
+        request = Request.of("key", self.options.key_format, "key_format")
+        key = read_file(files, request, self.progress)
         _print(key.notes)
         return key
 
@@ -71,7 +74,7 @@ def _print(*notes: str) -> None:
 
 def format_of(options: TrialOptions, trials: TrialSet, output: Path | None) -> str:
     """Return the format that scores are written in; raise if the output ends as another one."""
-    format = options.format.format or trials.source.format
+    format = options.format_name or trials.source.format
     if output is not None and not may_end_in(format, output):
         ending, usual = Path(output.name.removesuffix(".gz")).suffix, endings_of(format)
         raise ValueError(

@@ -171,7 +171,9 @@ _NOT_FILES = ("pattern:", "columns:")
 
 
 def _parse_layout(wanted: Any, argument: str, text: str | None) -> Any:
-    from fastpsr.trials.roles import Request  # brings NumPy, which the help need not
+    if text is None:
+        return None
+    from fastpsr.trials.roles import Request  # brings NumPy, which tables need not wait for
 
     return Request.of(wanted, text, argument)
 
@@ -209,7 +211,7 @@ class TrialOptions:
         type=list[Path] | None,
         parse=_parse_metadata,
     )
-    key_format: Any = option(  # a Request, as `format`
+    key_format: Any = option(  # a Request or None, as `format`
         f"Format of the key, by default detected: {', '.join(FORMATS)}. Names of columns (enroll, "
         "test, label, side); words for labels (target, nontarget); for ids that differ from other "
         "files strip-folders, strip-endings, ignore-case; for a square HDF5 matrix transpose if "
@@ -253,6 +255,11 @@ class TrialOptions:
         """What to do about trials and scores that do not match, as arguments of the library."""
         policies = {name: how if name in self.allow else "error" for name, how in _POLICIES.items()}
         return policies | ({"duplicates": "count"} if _COUNTED in self.allow else {})
+
+    @property
+    def format_name(self) -> str | None:
+        """Name of the format of score files, if one is given."""
+        return None if self.format is None else self.format.format
 
     @property
     def joined(self) -> dict[str, Any]:
@@ -304,7 +311,7 @@ class TrialOptions:
                 raise ValueError(f"--allow {word} needs --key")
         if of_trials and not has_key:
             refuse(context, ("--key-format",), "needs --key")
-            if self.format.in_order:
+            if self.format is not None and self.format.in_order:
                 raise ValueError("--format in-order needs --key")
 
 
