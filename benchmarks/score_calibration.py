@@ -63,9 +63,10 @@ def compare(train: fp.trials.TrialSet, test: fp.trials.TrialSet, durations: Path
         seconds = perf_counter() - start
         trained = fp.Predictions.from_llrs(y, scores_of(columns))
         tested = fused[name] = fp.Predictions.from_llrs(test.y_true, scores_of(others))
-        values = [metric(tested) for metric in metrics]
-        cells = [f"{fp.Cllr()(trained):.4f}", *(f"{value:.4f}" for value in values)]
-        lines.append(f"| {name}, {said} | {' | '.join(cells)} | {seconds:.2f} s |")
+        cllr, min_cllr, eer, min_dcf = (metric(tested) for metric in metrics)
+        losses = f"{fp.Cllr()(trained):.4f} | {cllr:.4f} | {min_cllr:.4f}"
+        rates = f"{100.0 * eer:.3f} % | {min_dcf:.4f}"
+        lines.append(f"| {name}, {said} | {losses} | {rates} | {seconds:.2f} s |")
     drawn = fp.TwoWay(*test.with_speakers(f"pattern:{_SPEAKER}").speakers)
     gains = fp.evaluate(
         fused, metrics, differences="first", n_resamples=1_000, resampling=drawn, seed=0
