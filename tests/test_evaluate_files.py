@@ -117,8 +117,8 @@ def test_a_report_of_groups_with_intervals(page):
         text=["A paragraph."], **options,
     )  # fmt: skip
     for words in (
-        "Evaluation of predictions", "400 trials", "A paragraph.", "predictions, pooled",
-        "room=[-inf, 2)", "Detection error trade-off of predictions by", "EER by condition",
+        "Evaluation of predictions", "400 trials", "A paragraph.",
+        "room=[-inf, 2)", "Detection error trade-off of predictions by",
         "Detection costs", evaluation.settings, *(row.note for row in evaluation.rows),
     ):  # fmt: skip
         assert words in text
