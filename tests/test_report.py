@@ -79,9 +79,9 @@ def test_figures_fit_the_data(two):
 @pytest.mark.slow
 def test_conditions_and_operating_points():
     page = Page(render(reports.grid()))
-    of_conditions = [title for title in page.figures if "trade-off, condition" in title]
+    of_conditions = [title for title in page.figures if "trade-off, condition=" in title]
     assert len(of_conditions) == 5
-    assert "Detection error trade-off, condition far-field" in of_conditions
+    assert "Detection error trade-off, condition=far-field" in of_conditions
     det = next(svg["aria-label"] for svg in page.all("svg") if "trade-off" in svg["aria-label"])
     assert "operating points" in det
     drawn = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", page.html))
@@ -118,11 +118,11 @@ def test_the_overview_marks_the_best_system_of_each_condition():
     table = fp.evaluate(systems, metrics, by=half)
     page = Page(render(Report(table)))
     assert page.headings.index("Overview") < page.headings.index("Metrics")
-    captions = [f"{name} by half" for name in metrics if name != "AUC"]
+    captions = [f"{name} by condition" for name in metrics if name != "AUC"]
     assert page.captions[:3] == captions
     for place, group in enumerate((None, "half=0", "half=1")):
         values = [table[name, group, "my Cllr"] for name in systems]
-        for value, line in zip(values, page.best["my Cllr by half"][1:], strict=True):
+        for value, line in zip(values, page.best["my Cllr by condition"][1:], strict=True):
             assert line[1 + place] == (f"{value:.4f}", value == min(values))
     of_systems = Page(render(Report(fp.evaluate(systems, metrics)))).best["By system"][1:]
     assert [line[-1][1] for line in of_systems] == [False, True, True]

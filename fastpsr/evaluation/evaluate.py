@@ -272,8 +272,10 @@ def evaluate_systems(
             own = [data.kind] if specification.differences is None else kinds
             metrics = named_metrics(specification.metrics, data.n_classes, own)
             groups = None if unweighted is None else unweighted[system]
-            is_apart = specification.differences == "unpaired" and bool(of_systems)
-            of_system = specification.of_further_set() if is_apart else specification
+            intervals = specification.intervals
+            if intervals is not None and specification.differences == "unpaired" and of_systems:
+                intervals = intervals.apart()
+            of_system = replace(specification, intervals=intervals)
             among = str(system) if always_named or len(systems) > 1 else ""
             of_systems.append(tasks_of(system, among, data, metrics, of_system, groups))
         except ArgumentError as error:

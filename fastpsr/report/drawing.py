@@ -23,7 +23,7 @@ from fastpsr.metrics import ActDCF
 from fastpsr.plotting.canvas import take_notes
 from fastpsr.plotting.systems import events_of
 from fastpsr.report.content import Report
-from fastpsr.report.names import by_column, shorten
+from fastpsr.report.names import shorten
 
 _MOST_SYSTEMS = 20  # in a figure: as many as differ in color or line
 _MOST_CONDITIONS = 24  # that have DET curves
@@ -310,7 +310,7 @@ def _bands(
     intervals, bands = report.evaluation.intervals, dict[str, Band]()
     if intervals is None or curve is None:
         return bands
-    for name, samples in events_of(systems, on, None).items() if on else systems.items():
+    for name, samples in events_of(systems, on).items() if on else systems.items():
         with suppress(ValueError), warnings.catch_warnings():  # the figure says why
             warnings.simplefilter("ignore", RuntimeWarning)
             bands[name] = band(
@@ -327,11 +327,11 @@ def _det_by_condition(report: Report, caption: str, draw: Callable[..., Axes]) -
     conditions = list(dict.fromkeys(chain.from_iterable(by_condition.values())))
     if not 1 < len(conditions) <= _MOST_CONDITIONS:
         return
-    column, short = by_column(conditions)
+    short = shorten(conditions)
     figures_of: dict[str, dict[str, Any]] = {}
     for condition in conditions:
         for system, samples in by_condition.items():
-            title, name = ", " + f"{column} {short[condition]}".lstrip(), names[system]
+            title, name = f", {short[condition]}", names[system]
             if len(by_condition) == 1:
                 title, name = f" of {name} by condition", short[condition]
             if condition in samples:

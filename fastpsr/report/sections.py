@@ -20,7 +20,6 @@ from fastpsr.evaluation.layout import (
     value_cell,
 )
 from fastpsr.report.content import Report
-from fastpsr.report.names import by_column
 
 _ROLES = ("EER", "minDCF", "actDCF", "Cllr")  # of the overview: all better where lower
 _OTHER_ROLES = ("EER", "minCllr", "NCE")  # if only the EER is present
@@ -44,16 +43,14 @@ def overview(report: Report) -> list[Grid]:
     cells = [Cell(number(row.value, row.unit), row.value) for row in rows]
     several = len(report.systems) > 1
     if several and report.has_conditions:
-        column, short = by_column([row.group or POOLED for row in rows])
         grids = []
         for metric in metrics:
             of_metric = [
-                ((Cell(row.system or ""),), short[row.group or POOLED], cell)
+                ((Cell(row.system or ""),), row.group or POOLED, cell)
                 for row, cell in zip(rows, cells, strict=True)
                 if row.metric == metric
             ]
-            caption = f"{metric} by {column or 'condition'}"
-            grids.append(pivot(["system"], of_metric, caption=caption))
+            grids.append(pivot(["system"], of_metric, caption=f"{metric} by condition"))
     else:
         first = "system" if several else "condition"
         lines = [
