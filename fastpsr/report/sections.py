@@ -2,14 +2,14 @@
 
 import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
 from fastpsr import __version__
 from fastpsr.calibration import LinearFusion
-from fastpsr.evaluation import Difference, Evaluation, Intervals, Row
+from fastpsr.evaluation import Evaluation, Intervals, Row
 from fastpsr.evaluation.grid import Cell, Grid, number, pivot
 from fastpsr.evaluation.layout import (
     POOLED,
@@ -148,25 +148,10 @@ def _meanings(evaluation: Evaluation) -> Grid:
     return Grid(["metric", "meaning"], lines, caption="Definitions of the metrics")
 
 
-def differences(report: Report) -> list[Grid]:
-    """Return the differences of systems, then of groups."""
-    compared = report.named.differences
-    of_systems = [pair for pair in compared if not pair.is_of_groups]
-    of_groups = [pair for pair in compared if pair.is_of_groups]
-    return [
-        _differences(of_systems, "Differences by condition", ["systems", "condition"]),
-        _differences(of_groups, "Differences between conditions", ["conditions", "system"]),
-    ]
-
-
-def _differences(compared: Sequence[Difference], caption: str, names: Sequence[str]) -> Grid:
-    """Return a line per pair and place; of a single one, a line per metric."""
-    grid = grid_of_differences(compared)
-    if len(grid.lines) != 1:
-        return replace(grid, header=[*names, *grid.header[2:]], caption=caption)
-    ((pair, _, *cells),) = grid.lines
-    lines = [[Cell(metric), cell] for metric, cell in zip(grid.header[2:], cells, strict=True)]
-    return Grid(["metric", "difference"], lines, caption=f"Difference {pair.text}")
+def differences(report: Report) -> Grid:
+    """Return the differences of systems and of groups, a line per pair and place."""
+    grid = grid_of_differences(report.named.differences).without(POOLED)
+    return replace(grid, caption="Differences")
 
 
 def facts(report: Report) -> dict[str, Any]:
