@@ -81,7 +81,7 @@ def test_the_best_calibrator_is_in_the_text_the_dict_and_the_report(tmp_path):
     assert content["groups"][0]["best_calibrator"]["name"] == best.name
     assert str(best) in table._repr_html_()
     table.to_report(tmp_path / "report.html")
-    assert f"The best is {best.name}" in (tmp_path / "report.html").read_text("utf-8")
+    assert f">{best.name}, {best.saving:.3f} %<" in (tmp_path / "report.html").read_text("utf-8")
 
 
 def test_groups_have_none():

@@ -156,9 +156,9 @@ def test_tables_and_figures_show_names():
     one = fp.evaluate(DATA, [fp.CrossEntropy()])
     for k, name in enumerate(NAMES):
         assert f"{DATA.priors[k]:.4g} {name}" in str(one)
-    axes = fp.plotting.reliability(DATA, on="class", classes=["cat", 2], band=None)
+    axes = fp.plotting.reliability(DATA, on="class", band=None)
     labels = [text.get_text() for text in axes.figure.legends[0].get_texts()]
-    assert [label.split(" (")[0] for label in labels[:2]] == ["cat", "eel"]
+    assert [label.split(" (")[0] for label in labels[:3]] == [*NAMES]
     plt.close(axes.figure)
     words = np.array(["benign", "malignant"])[(Y == 0) * 1]
     binary = fp.Predictions.from_posteriors(words, Q[:, 0], classes=["benign", "malignant"])

@@ -68,8 +68,9 @@ def test_default_table_by_kind(data, names):
         assert (table[row.metric], row.unit) == (metric(data), metric.unit)
         assert row.note.startswith(metric.meaning)
         assert table.row(row.metric) is row
-    assert (table.n_samples, table.n_classes, table.n_infinite) == (len(data), data.n_classes, 0)
-    assert (table.priors, table.kind) == (tuple(data.priors), data.kind)
+    group = table.all_samples
+    assert (group.n_samples, group.n_classes, group.n_infinite) == (len(data), data.n_classes, 0)
+    assert (group.priors, group.kind) == (tuple(data.priors), data.kind)
     assert (table.intervals, table.differences, table.settings) == (None, (), "")
     with pytest.raises(KeyError, match="'none' is not among"):
         table["none"]
@@ -157,7 +158,7 @@ def test_data_that_some_metrics_cannot_be_computed_of():
     assert states(fp.evaluate(no_prior))["RCL"] == "not computed"
     one_class = fp.evaluate(fp.Predictions.from_llrs([0, 0, 0], [0.1, 0.2, 0.7]))
     assert {"NCE", "NBS", "RCL", "EER"} <= states(one_class).keys()
-    assert one_class.priors == (1.0, 0.0)
+    assert one_class.all_samples.priors == (1.0, 0.0)
     raw = fp.evaluate(detector("raw scores"), [fp.CrossEntropy()]).rows[0]
     assert raw.state == "not computed"
 
@@ -175,7 +176,7 @@ def test_infinite_losses_are_counted_and_explained(kind):
     rcl = fp.CalibrationLoss(LOG, fp.DirectionPreserving(), fp.TrainOnTest())
     table = fp.evaluate(INFINITE[kind], {"NCE": fp.CrossEntropy(), "RCL": rcl, "NBS": "NBS"})
     count = {"posteriors": 3, "log-odds": 2, "LLRs": 2}[kind]
-    assert table.n_infinite == count
+    assert table.all_samples.n_infinite == count
     assert str(count) in str(table.all_samples)
     nce, rcl_row, nbs = table.rows
     assert (nce.value, nce.state) == (INF, "infinite")
@@ -203,7 +204,7 @@ def test_samples_of_weight_0_do_not_count_as_infinite():
             [1, 0, 1, 0], [0.0, 0.5, 0.7, 1.0], sample_weight=weights
         )
         table = fp.evaluate(data, [fp.CrossEntropy()])
-        assert (table.n_infinite, table.n_samples) == (count, 4)
+        assert (table.all_samples.n_infinite, table.all_samples.n_samples) == (count, 4)
         assert math.isinf(table["NCE"]) == (count > 0)
 
 
@@ -389,7 +390,7 @@ def test_json_and_copies():
     content = json.loads(json.dumps(table.to_dict(), allow_nan=False))
     assert list(content) == ["version", "groups", "intervals", "rows"]
     assert content["version"] == fp.__version__
-    assert content["groups"][0]["priors"] == list(table.priors)
+    assert content["groups"][0]["priors"] == list(table.all_samples.priors)
     names = ["system", "group", "metric", "value", "low", "high", "n_undefined", "method",
              "degrees_of_freedom", "corrected", "note", "unit", "reference_value"]  # fmt: skip
     for row, entry in zip(table.rows, content["rows"], strict=True):

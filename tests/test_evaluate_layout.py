@@ -97,6 +97,7 @@ def test_tables_of_differences():
         below = "\n".join(lines).split("where the interval excludes 0\n")[1]
         assert below.count("*") == n_stars
         assert below.count("[") == sum(not d.is_equal for d in many.differences)
+        assert len(re.findall(r"\], p [=<] [01]\.\d{3}", below)) == below.count("[")
         assert "over 3 differences" in below
     assert many._repr_html_().count(" *</td>") == n_stars
     assert "*" not in two._repr_html_()  # which has a column for it

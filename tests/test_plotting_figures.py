@@ -319,7 +319,6 @@ def test_reliability_of_several_classes():
     for options, names, curves in (
         ({}, ["A"], [of_confidence]),
         ({"on": "class"}, ["A, class 0", "A, class 1", "A, class 2"], of_classes),
-        ({"on": "class", "classes": [2]}, ["A, class 2"], of_classes[2:]),
     ):
         ax = draw("reliability", {"A": data}, **options)
         assert labels_of(ax)[:-1] == names
@@ -327,9 +326,6 @@ def test_reliability_of_several_classes():
             np.testing.assert_allclose(line.get_xydata(), curve)
     binary = lines_of(draw("reliability", A, on="confidence"))[0].get_xydata()
     np.testing.assert_allclose(binary[-1, 0], A.posteriors.max(), rtol=1e-12)
-    for systems, classes in ((data, {"on": "class", "classes": [3]}), (A, {"classes": [0]})):
-        with refuses("classes"):
-            draw("reliability", systems, **classes)
 
 
 def test_bins_show_what_the_ece_sums():

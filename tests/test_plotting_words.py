@@ -75,7 +75,7 @@ NOTES = [
     ("pav_map", INFINITE, "infinite scores that PAV maps to finite LLRs"),
     ("det", SEPARABLE, "A: a threshold separates the classes"),
     ("pav_map", SEPARABLE, "A: the classes do not overlap"),
-    ("det", GOOD, "rates of 0 and 100 % lie beyond the axes"),
+    ("det", GOOD, "rates of 0 and 100 % are not shown"),
     ("bayes_error", RAW, "A: raw scores have only a minimum error"),
 ]
 

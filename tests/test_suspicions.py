@@ -62,9 +62,6 @@ SUSPICIOUS = {
         ),
         ["permuted columns"],
     ),
-    "all columns, with few samples of each class": (
-        fp.Predictions.from_logits(THREE[:27], LOGITS[:27, [1, 2, 0]]), ["permuted columns"],
-    ),
     "posteriors of 0 and 1 alone": (
         fp.Predictions.from_posteriors(Y, np.rint(Q)), ["decisions"],
     ),
@@ -94,7 +91,7 @@ FINE = {
     "a class that is taken for another": fp.Predictions.from_logits(
         THREE, LOGITS[:, [0, 1, 1]] - [0.0, 0.0, 0.1]
     ),
-    "few permuted": fp.Predictions.from_logits(THREE[:6], LOGITS[:6, [1, 2, 0]]),
+    "few permuted": fp.Predictions.from_logits(THREE[:24], LOGITS[:24, [1, 2, 0]]),
     "few decisions": fp.Predictions.from_posteriors(Y[:9], np.rint(Q[:9])),
     "one decided as the other counts": fp.Predictions.from_logits(
         THREE, LOGITS[:, [1, 2, 0]], sample_weight=np.where(np.arange(N) < 6, 1.0, 1e-9)

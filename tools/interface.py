@@ -34,9 +34,8 @@ MEMBERS: Mapping[str, list[str]] = {
     "calibration.LinearFusion": ["fit", "transform"],
     "costs.CostMatrix": ["detection", "of", "zero_one"],
     "evaluation.Evaluation": [
-        "__getitem__", "all_samples", "kind", "n_classes", "n_infinite", "n_samples", "of",
-        "priors", "records", "row", "settings", "to_dict", "to_frame", "to_report", "to_text",
-        "write",
+        "__getitem__", "all_samples", "of", "records", "row", "settings", "to_dict", "to_frame",
+        "to_report", "to_text", "write",
     ],
     "metrics.Metric": [
         "__call__", "binary_only", "finish", "higher_is_better", "label", "meaning", "merge",

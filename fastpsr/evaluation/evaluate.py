@@ -198,11 +198,11 @@ def evaluate(
     95 % intervals: jackknife of AUC (units left out in turn); percentile of NBS;
     200 replicates, resampling IID, seed 0
     difference: a - b
-    metric            a       b  difference            interval  excludes 0
+    metric            a       b  difference                       interval  excludes 0
     positives        50      50
     negatives        50      50
     AUC          0.7500  0.7500       equal
-    NBS          0.7400  0.8000     -0.0600  [-0.0720, -0.0508]         yes
+    NBS          0.7400  0.8000     -0.0600  [-0.0720, -0.0508], p < 0.010         yes
     >>> [each.excludes_zero for each in found.differences]
     [False, True]
 
@@ -272,8 +272,10 @@ def evaluate_systems(
             own = [data.kind] if specification.differences is None else kinds
             metrics = named_metrics(specification.metrics, data.n_classes, own)
             groups = None if unweighted is None else unweighted[system]
-            is_apart = specification.differences == "unpaired" and bool(of_systems)
-            of_system = specification.of_further_set() if is_apart else specification
+            intervals = specification.intervals
+            if intervals is not None and specification.differences == "unpaired" and of_systems:
+                intervals = intervals.apart()
+            of_system = replace(specification, intervals=intervals)
             among = str(system) if always_named or len(systems) > 1 else ""
             of_systems.append(tasks_of(system, among, data, metrics, of_system, groups))
         except ArgumentError as error:

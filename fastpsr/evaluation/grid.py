@@ -87,18 +87,16 @@ class Grid:
         """The caption in one line."""
         return self.caption.replace("\n", "; ")
 
-    def of(self, places: Sequence[int]) -> "Grid":
-        """Return the grid of some columns."""
-        header = [self.header[k] for k in places]
-        lines = [[line[k] for k in places] for line in self.lines]
-        n_names = sum(k < self.n_names for k in places)
-        n_words = sum(k >= len(self.header) - self.n_words for k in places)
-        return replace(self, header=header, lines=lines, n_names=n_names, n_words=n_words)
-
     def without(self, text: str) -> "Grid":
         """Return the grid without columns that hold nothing but a text."""
-        columns = range(len(self.header))
-        return self.of([k for k in columns if any(line[k].text != text for line in self.lines)])
+        end = len(self.header) - self.n_words
+        places = [
+            k for k in range(len(self.header)) if any(line[k].text != text for line in self.lines)
+        ]
+        header = [self.header[k] for k in places]
+        lines = [[line[k] for k in places] for line in self.lines]
+        n_names, n_words = sum(k < self.n_names for k in places), sum(k >= end for k in places)
+        return replace(self, header=header, lines=lines, n_names=n_names, n_words=n_words)
 
     def as_html(self, title: str) -> str:
         """Return a table for notebooks."""

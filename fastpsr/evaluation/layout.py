@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation.grid import Cell, Grid, number, pivot, with_interval
 from fastpsr.files import write_text
@@ -15,6 +17,7 @@ from fastpsr.results import aligned, as_json
 if TYPE_CHECKING:
     from fastpsr.bootstrap import BootstrapResult
     from fastpsr.bootstrap.settings import Intervals
+    from fastpsr.data import Floats
     from fastpsr.evaluation.table import Difference, Evaluation, Row
 
 #: Name of all samples of a system in tables.
@@ -36,7 +39,7 @@ def grids(evaluation: "Evaluation", notes: str = "") -> list[Grid]:
     """Return the values, then the differences; of two systems they are beside the values.
 
     Those of one system have a column of notes, if it is given a name. Captions of differences have
-    a line or two.
+    a line, or three.
     """
     if is_of_one(evaluation):
         return [grid_of_one(evaluation, notes)]
@@ -48,8 +51,9 @@ def grids(evaluation: "Evaluation", notes: str = "") -> list[Grid]:
         caption = "differences"
         if any(pair.excludes_zero for pair in evaluation.differences):
             caption += "; * where the interval excludes 0"
-        jointly = simultaneous(evaluation.differences, evaluation.intervals)
-        tables[1] = replace(tables[1], caption=f"{caption}\n{jointly}".rstrip())
+        if jointly := simultaneous(evaluation.differences, evaluation.intervals):
+            caption += f"\n{jointly}\np-values are of each difference alone"
+        tables[1] = replace(tables[1], caption=caption)
     return [grid.without("") for grid in tables]
 
 
@@ -109,12 +113,28 @@ def value_cell(row: "Row") -> Cell:
 
 
 def difference_cell(pair: "Difference") -> Cell:
-    """Return a difference with its interval; "equal" and no interval if it is 0."""
+    """Return a difference with its interval and p-value; "equal" and no interval if it is 0."""
     remarks = () if pair.result is None else _remarks_of(pair.result)
     if pair.is_equal:
         return Cell("equal", pair.value, remarks=remarks)
     text, interval = with_interval(pair.value, pair.low, pair.high, pair.a.unit)
+    if pair.result is not None and pair.p_value is not None:
+        interval += f", {_p_value(pair.p_value, pair.result.replicates)}"
     return Cell(text, pair.value, interval, pair.excludes_zero, remarks)
+
+
+def _p_value(value: float, replicates: "Floats") -> str:
+    """Return a p-value with three decimals, or the bound that these and the replicates leave.
+
+    Examples
+    --------
+    >>> _p_value(0.0312, np.zeros(0)), _p_value(2e-5, np.zeros(0)), _p_value(2 / 201, np.zeros(200))
+    ('p = 0.031', 'p < 0.001', 'p < 0.010')
+    """
+    n_defined = int(np.count_nonzero(~np.isnan(replicates)))
+    least = 2.0 / (n_defined + 1.0) if n_defined else 0.0
+    bound = (math.floor(1000.0 * least) + 1.0) / 1000.0
+    return f"p < {bound:.3f}" if value < bound else f"p = {value:.3f}"
 
 
 def _remarks_of(result: "Row | BootstrapResult") -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """`select`: the best of several calibrators, chosen honestly."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +15,10 @@ from fastpsr.calibration.base import Calibrator, FitTransform, as_calibrator
 from fastpsr.checks import check_instance
 from fastpsr.data import By, Data, Floats, Kind, Part, Predictions, Transform, check_data, mapped
 from fastpsr.errors import ArgumentError
-from fastpsr.evaluation.grid import Cell, Grid, ShownAsGrid
+from fastpsr.evaluation.grid import Cell, Grid, ShownAsGrid, number, with_interval
 from fastpsr.evaluation.nested_choice import NoCalibration, nested_choices
 from fastpsr.metrics import ExpectedScore
+from fastpsr.metrics.calibration_loss import relative_loss
 from fastpsr.options import with_hints
 from fastpsr.results import Result
 from fastpsr.rules import Log, ScoringRule
@@ -145,29 +147,24 @@ class Selection(ShownAsGrid, Result):
         lines = []
         for candidate in self.table:
             is_chosen = candidate.name == self.chosen
-            ends = "" if is_chosen else self._interval(candidate.low, candidate.high, "+")
-            lines.append(
-                [
-                    Cell(candidate.name + "*" * is_chosen),
-                    Cell(f"{candidate.score:.4f}"),
-                    Cell("" if np.isnan(candidate.rcl) else f"{candidate.rcl:.2f} %"),
-                    Cell(f"{candidate.difference:+.4f}{ends}"),
-                ]
-            )
-        header = ["", self.label, "RCL", "difference"]
-        return Grid(header, lines, n_words=1).without("")
+            rcl = "" if math.isnan(candidate.rcl) else number(candidate.rcl, "percent")
+            difference = self._texts(candidate.difference, candidate.low, candidate.high)
+            texts = [candidate.name + "*" * is_chosen, number(candidate.score), rcl]
+            lines.append([*map(Cell, texts), *map(Cell, difference)])
+        return Grid(["", self.label, "RCL", "difference", "interval"], lines).without("")
 
-    def _interval(self, low: float, high: float, sign: str = "") -> str:
-        return f"  [{low:{sign}.4f}, {high:{sign}.4f}]" if self.n_resamples else ""
+    def _texts(self, value: float, low: float, high: float) -> tuple[str, str]:
+        """Return a value and its interval as text, which is "" without replicates."""
+        ends = (low, high) if self.n_resamples else (None, None)
+        return with_interval(value, *ends)
 
     def _below(self) -> list[str]:
-        nested = f"{self.score:.4f}{self._interval(self.low, self.high)}"
-        lines = [
-            f"chosen: {self.chosen}; nested {self.label} {nested}, optimism {self.optimism:+.4f}"
-        ]
+        nested = " ".join(filter(None, self._texts(self.score, self.low, self.high)))
+        optimism = number(self.optimism)
+        lines = [f"chosen: {self.chosen}; nested {self.label} {nested}, optimism {optimism}"]
         if self.n_resamples:
             lines.append(
-                f"not distinguishable at {100 * self.confidence_level:g}%: "
+                f"not distinguishable at {100 * self.confidence_level:g} %: "
                 f"{', '.join(self.alike)}; simplest: {self.simplest}"
             )
         if self.n_undefined:
@@ -271,11 +268,11 @@ def select(
     >>> data = fp.Predictions.from_llrs(trials.y_true, 2.0 * trials.llr)
     >>> candidates = {"none": None, "dp": fp.DirectionPreserving(), "pav": fp.PAV(laplace=True)}
     >>> print(fp.select(data, candidates))
-             NCE      RCL  difference
-    none  0.3692   0.00 %  +0.2824
-    dp*   0.0868  76.49 %  +0.0000
-    pav   0.0939  74.57 %  +0.0071
-    chosen: dp; nested NCE 0.0868, optimism +0.0000
+             NCE       RCL  difference
+    none  0.3692   0.000 %      0.2824
+    dp*   0.0868  76.491 %      0.0000
+    pav   0.0939  74.571 %      0.0071
+    chosen: dp; nested NCE 0.0868, optimism 0.0000
     """
     check_data(predictions)
     rule = Log() if rule is None else rule
@@ -300,10 +297,11 @@ def select(
         alike = [name for name, (low, high) in zip(names, ends, strict=True) if low <= 0.0 <= high]
         nested_ends = percentile(replicates.nested, confidence_level)
     raw = [loss for name, loss in zip(names, expected, strict=True) if candidates[name] is None]
-    if not raw:  # raw scores have none
-        is_raw = predictions.kind == "raw scores"
-        raw = [np.nan if is_raw else ExpectedScore(rule, normalized=False)(predictions)]
-    numbers = zip(expected, scores, _rcl(expected, raw[0]), differences, *ends.T, strict=True)
+    losses = [np.nan] * len(names)  # of raw scores, which have no score without calibration
+    if predictions.kind != "raw scores":
+        raw = raw or [ExpectedScore(rule, normalized=False)(predictions)]
+        losses = [relative_loss(raw[0], loss) for loss in expected]
+    numbers = zip(expected, scores, losses, differences, *ends.T, strict=True)
     table = tuple(
         Candidate(name, *map(float, of_candidate))
         for name, of_candidate in zip(names, numbers, strict=True)
@@ -368,14 +366,6 @@ class _AsLLRs(Transform):
 
     def __call__(self, part: Part) -> Predictions:
         return part.predictions.replace_scores("likelihoods", part.predictions.scores)
-
-
-def _rcl(expected: Floats, raw: float) -> Floats:
-    """Return the relative calibration losses, percent."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        saved = 100.0 * (raw - expected) / raw
-    saved = np.where(np.isposinf(raw), 100.0, saved)
-    return np.where(expected == raw, 0.0, saved)
 
 
 def _simultaneous_ends(differences: Floats, replicates: Floats, level: float) -> Floats:

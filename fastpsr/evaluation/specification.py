@@ -1,7 +1,7 @@
 """Specification of an evaluation: metrics, intervals, groups, differences."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from fastpsr import checks
@@ -61,10 +61,6 @@ class Specification:
     def columns(self) -> dict[Any, Any]:
         """Ids of each grouping, or the name of its column, by the name of the grouping."""
         return {} if self.by is None else columns_by_name(self.by)
-
-    def of_further_set(self) -> "Specification":
-        """Return that of a test set which is drawn apart from the first."""
-        return self if self.intervals is None else replace(self, intervals=self.intervals.apart())
 
 
 def named_metrics(

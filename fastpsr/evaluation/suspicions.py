@@ -44,9 +44,7 @@ def suspicions(data: Data) -> tuple[SuspicionWarning, ...]:
       uninformative scores; for very few samples this cannot happen.
     - Of 3 to 1,024 classes, two or more that are taken for each other in turn: more samples of each
       have their largest posterior in the column of the next than in their own, by three standard
-      errors, which takes 10 samples of a class. With fewer, if more than half of the classes have
-      more than half of their samples in a column of their own that is of another class, by three
-      standard errors of all together.
+      errors, which takes 10 samples of a class.
     - Posteriors of at least 10 samples that are all 0 or 1.
 
     For weighted samples the effective number of samples is used.
@@ -147,15 +145,6 @@ def _permuted(decided: Floats) -> list[SuspicionWarning]:
     in_own_column, most = decided.diagonal(), decided.max(axis=1)
     is_taken = most - in_own_column > _ERRORS * np.sqrt(most + in_own_column)
     places = decided.argmax(axis=1)
-    is_most = (most > in_own_column) & (2.0 * most > decided.sum(axis=1))
-    surplus, together = ((most + sign * in_own_column)[is_most].sum() for sign in (-1, 1))
-    are_places_distinct = np.unique(places[is_most]).size == np.count_nonzero(is_most)
-    if (
-        2 * np.count_nonzero(is_most) > np.count_nonzero(most)
-        and are_places_distinct
-        and surplus > _ERRORS * np.sqrt(together)
-    ):
-        is_taken = is_taken | is_most
     taken_for = np.where(is_taken, places, -1).tolist()
     for start in range(len(taken_for)):
         cycle, k = [start], taken_for[start]

@@ -372,31 +372,6 @@ class Evaluation(Result):
         return self.groups[0]
 
     @property
-    def n_samples(self) -> int:
-        """Number of samples of the first system."""
-        return self.all_samples.n_samples
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return self.all_samples.n_classes
-
-    @property
-    def priors(self) -> tuple[float, ...]:
-        """Class priors of the evaluation of all samples of the first system."""
-        return self.all_samples.priors
-
-    @property
-    def n_infinite(self) -> int:
-        """Number of samples of the first system with posterior 0 for the true class."""
-        return self.all_samples.n_infinite
-
-    @property
-    def kind(self) -> Kind:
-        """Kind of the first system: "posteriors", "likelihoods" or "raw scores"."""
-        return self.all_samples.kind
-
-    @property
     def settings(self) -> str:
         """How the intervals were computed, with the metrics by method; "" without intervals."""
         if self.intervals is None:

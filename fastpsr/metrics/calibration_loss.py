@@ -160,13 +160,18 @@ class CalibrationLoss(_AfterCalibration[tuple[ScoreTotals, ScoreTotals]]):
 
     def finish(self, summary: tuple[ScoreTotals, ScoreTotals]) -> float:
         raw, calibrated = summary[0].mean(), summary[1].mean()
-        if raw == calibrated:
-            return float("nan") if raw == float("inf") else 0.0
-        if not self.relative:
-            return raw - calibrated
-        if raw == float("inf"):
-            return 100.0
-        return 100.0 * (raw - calibrated) / raw if raw > 0.0 else float("-inf")
+        if raw == calibrated == float("inf"):
+            return float("nan")
+        return relative_loss(raw, calibrated) if self.relative else raw - calibrated
+
+
+def relative_loss(raw: float, calibrated: float) -> float:
+    """Return how many percent of a score calibration removes."""
+    if raw == calibrated:
+        return 0.0
+    if raw == float("inf"):
+        return 100.0
+    return 100.0 * (raw - calibrated) / raw if raw > 0.0 else float("-inf")
 
 
 @dataclass(frozen=True, eq=False)

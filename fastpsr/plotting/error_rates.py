@@ -84,17 +84,19 @@ def det(
     rates = canvas.results(systems, Roc, curves.roc, band=band, class_=class_, problem=_all_equal)
     is_new = _set_probit_axes(canvas.ax)
     limits = [] if is_new else [canvas.view]
-    marked: list[tuple[str, str, float, float]] = []
     for name, curve in rates.items():
         color = canvas.draw(name, curve, _P_FA, _P_MISS).get_color()
-        marked += _mark(canvas, name, curve, operating_points, color)
+        _mark(canvas, name, curve, operating_points, color)
         if not ((curve.p_fa > 0.0) & (curve.p_miss > 0.0)).any():
             canvas.note(name, "a threshold separates the classes: there are no errors to draw")
         limits.append(_limits(curve))
-    _limit_rates(canvas, limits, marked)
+    ends = np.array(limits or [(1e-3, 0.5, 1e-3, 0.5)])
+    canvas.ax.set_xlim(ends[:, 0].min(), ends[:, 1].max())
+    canvas.ax.set_ylim(ends[:, 2].min(), ends[:, 3].max())
+    canvas.guide("equal rates", [_LEAST, 1.0 - _LEAST], [_LEAST, 1.0 - _LEAST], linestyle=":")
     if is_new and rates:
-        also = ", and operating points with such rates," if operating_points else ""
-        canvas.note("", f"rates of 0 and 100 %{also} lie beyond the axes")
+        also = ", and operating points beyond the axes, are not shown"
+        canvas.note("", f"rates of 0 and 100 %{also if operating_points else ' are not shown'}")
     return canvas.finish("False-alarm rate (%)", "Miss rate (%)")
 
 
@@ -163,31 +165,12 @@ def _low(rates: Floats, top: float) -> float:
     return max(below, default=_LOWEST)
 
 
-def _limit_rates(
-    canvas: Canvas,
-    limits: Sequence[tuple[float, ...]],
-    marked: Sequence[tuple[str, str, float, float]],
-) -> None:
-    """End the axes where the curves do, and note which operating points go beyond."""
-    ends = np.array(limits or [(1e-3, 0.5, 1e-3, 0.5)])
-    left, right = canvas.ax.set_xlim(ends[:, 0].min(), ends[:, 1].max())
-    low, high = canvas.ax.set_ylim(ends[:, 2].min(), ends[:, 3].max())
-    for name, point, p_fa, p_miss in marked:
-        is_shown = left <= p_fa <= right and low <= p_miss <= high
-        if not is_shown and 0.0 < min(p_fa, p_miss) <= max(p_fa, p_miss) < 1.0:
-            canvas.note(name, f"{point} lies beyond the axes: {p_fa:.3%} false alarms, "
-                        f"{p_miss:.3%} misses")  # fmt: skip
-    whole = [_LEAST, 1.0 - _LEAST]
-    canvas.guide("equal rates", whole, whole, linestyle=":")
-
-
 def _mark(
     canvas: Canvas, name: str, curve: Roc, points: Sequence[OperatingPoint], color: Any
-) -> list[tuple[str, str, float, float]]:
-    """Mark the operating points of a curve, and return system, name and rates of each."""
+) -> None:
+    """Mark the operating points of a curve."""
     source = canvas.systems[name]
     places = list(dict.fromkeys(str(cost) for point in points for cost in point.costs))
-    marked = []
     for point in points:
         is_least = isinstance(point, MinDCF)
         try:
@@ -205,8 +188,6 @@ def _mark(
             canvas.ax.plot([p_fa], [p_miss], color=color, markerfacecolor=fill, zorder=3.0,
                            label=f"_{called}", **look)  # fmt: skip
             canvas.key(called, **look, markeredgecolor=GRAY, markerfacecolor=fill_of_key)
-            marked.append((name, called, p_fa, p_miss))
-    return marked
 
 
 def _rates(

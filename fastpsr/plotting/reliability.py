@@ -1,7 +1,7 @@
 """Reliability diagrams, by isotonic regression and by bins."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -31,7 +31,6 @@ def reliability(
     systems: Systems[PavSteps],
     *,
     on: On | None = None,
-    classes: Sequence[int | str] | None = None,
     band: Literal["confidence", "consistency"] | Bands = "confidence",
     n_resamples: int = 200,
     confidence_level: float = 0.95,
@@ -50,8 +49,6 @@ def reliability(
         "class" draws the posterior of class 1, or one curve for each of more than two classes;
         "confidence" draws the largest posterior against the frequency with which the most probable
         class is the true class. By default "class" for two classes, else "confidence".
-    classes : sequence of int or str, optional
-        Which classes to draw for ``on="class"``; by default all.
     band : {"confidence", "consistency"}, Band, mapping of names to Band, or None
         "confidence" draws a bootstrap band, with Clopper-Pearson intervals at steps of a single
         class; "consistency" draws the band of :func:`fastpsr.consistency_band`.
@@ -88,9 +85,7 @@ def reliability(
         checks.check_choice("band", band, ("confidence", "consistency"))
     if band == "consistency" and resampling is not None:
         raise ValueError("resampling is for confidence bands: consistency bands draw samples")
-    if classes is not None and not (several and on == "class"):
-        raise ArgumentError("classes", 'are for on="class" and more than 2 classes')
-    events = events_of(named, on, classes)
+    events = events_of(named, on)
     bands = None if isinstance(band, str) else band
     results = canvas.results(events, PavSteps, curves.pav_steps, band=bands, calibrated=True)
     settings: dict[str, Any] = {

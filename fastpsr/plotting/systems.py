@@ -1,6 +1,6 @@
 """Input of figures: results or predictions by name, events of classes, spoofed trials."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 from numpy.typing import ArrayLike
@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from fastpsr.counts.bins import Events
 from fastpsr.counts.decisions import SPOOFED, kinds_of
 from fastpsr.data import Part, Predictions
-from fastpsr.data.one_class import class_number, one_against_rest
+from fastpsr.data.one_class import one_against_rest
 from fastpsr.errors import ArgumentError
 from fastpsr.options import CALL_TO_MAKE
 
@@ -68,13 +68,11 @@ def is_multiclass(value: Any) -> bool:
     return isinstance(value, Predictions) and value.n_classes > 2
 
 
-def events_of(
-    systems: Mapping[str, Any], on: On, classes: Sequence[int | str] | None
-) -> dict[str, Any]:
+def events_of(systems: Mapping[str, Any], on: On) -> dict[str, Any]:
     """Return systems by name, with more than two classes converted to predictions of events.
 
-    An event is "the sample belongs to class k", for each of the `classes`, or "the most probable
-    class is the true class".
+    An event is "the sample belongs to class k", for each class, or "the most probable class is the
+    true class".
     """
     events: dict[str, Any] = {}
     for system, value in systems.items():
@@ -85,8 +83,7 @@ def events_of(
         value.require_posteriors("figures of posteriors")
         kinds: dict[str, Any] = {system: on}
         if on == "class":
-            chosen = range(value.n_classes) if classes is None else classes
-            numbers = [_number(value, class_) for class_ in chosen]
+            numbers = range(value.n_classes)
             kinds = {f"{system}, {value.class_label(k)}".removeprefix(", "): k for k in numbers}
         for name, kind in kinds.items():
             posteriors, came_true = Events(kind)(value)
@@ -95,14 +92,6 @@ def events_of(
                 came_true, posteriors, sample_weight=weights if weights.size else None
             )
     return events
-
-
-def _number(predictions: Predictions, class_: int | str) -> int:
-    """Return the number of one of the `classes`."""
-    try:
-        return class_number(predictions, class_)
-    except ArgumentError as error:
-        raise error.renamed("classes") from None
 
 
 def spoofed_apart(systems: Any, spoof: Spoof) -> tuple[dict[str, Any], dict[str, Predictions]]:

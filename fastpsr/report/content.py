@@ -10,47 +10,11 @@ from fastpsr.calibration import LinearFusion
 from fastpsr.checks import check_instance
 from fastpsr.data import Predictions
 from fastpsr.errors import ArgumentError
-from fastpsr.evaluation import BestCalibrator, Evaluation, Row
-from fastpsr.evaluation.layout import POOLED
+from fastpsr.evaluation import Evaluation
 from fastpsr.metrics import MinDCF
 
 #: Name of a system that has none.
 UNNAMED = "predictions"
-
-
-@dataclass(frozen=True, eq=False)
-class Result:
-    """The metrics of a system, in a condition.
-
-    Attributes
-    ----------
-    system : str
-        Name.
-    condition : str
-        Empty if there are no conditions. Figures show the first condition of each system.
-    rows : sequence of Row
-        One for each metric.
-    best_calibrator : BestCalibrator or None
-        The calibrator that would remove most.
-    """
-
-    system: str
-    condition: str
-    rows: Sequence[Row]
-    best_calibrator: BestCalibrator | None
-
-    @property
-    def place(self) -> str:
-        """System and condition."""
-        return f"{self.system}, {self.condition}" if self.condition else self.system
-
-    def row(self, metric: str) -> Row | None:
-        """Return the row of a metric, None if there is none."""
-        return next((row for row in self.rows if row.metric == metric), None)
-
-    def of_role(self, role: str) -> Row | None:
-        """Return the first row of a role, such as "RCL", whatever its metric is called."""
-        return next((row for row in self.rows if row.role == role), None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,23 +88,10 @@ class Report:
         names = {group.system: group.system for group in self.evaluation.groups if group.system}
         return self.evaluation.renamed({"": next(iter(self.predictions), UNNAMED), **names})
 
-    @cached_property
-    def results(self) -> list[Result]:
-        """The metrics of each system and condition."""
-        return [
-            Result(
-                group.system or "",
-                (group.group or POOLED) if self.has_conditions else "",
-                self.named.of(group),
-                group.best_calibrator,
-            )
-            for group in self.named.groups
-        ]
-
     @property
     def systems(self) -> list[str]:
         """Names of the systems."""
-        return list(dict.fromkeys(result.system for result in self.results))
+        return list(dict.fromkeys(group.system or "" for group in self.named.groups))
 
     @property
     def has_conditions(self) -> bool:
@@ -162,14 +113,6 @@ class Report:
         if len(first) > 2:
             return f"{what} of {len(self.systems)} systems"
         return f"{what} of {', '.join(first)} and {last}" if first else f"{what} of {last}"
-
-    @property
-    def pooled(self) -> list[Result]:
-        """The first result of each system."""
-        first: dict[str, Result] = {}
-        for result in self.results:
-            first.setdefault(result.system, result)
-        return list(first.values())
 
     @property
     def drawn(self) -> Mapping[str, Predictions]:

@@ -11,7 +11,6 @@ from itertools import chain
 from typing import Any
 
 import matplotlib
-import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -19,18 +18,15 @@ from matplotlib.figure import Figure
 from fastpsr import curves, plotting
 from fastpsr.bootstrap import Band, band
 from fastpsr.data import Predictions
-from fastpsr.evaluation import Row
 from fastpsr.evaluation.task import Progress, no_progress
 from fastpsr.metrics import ActDCF
 from fastpsr.plotting.canvas import take_notes
 from fastpsr.plotting.systems import events_of
 from fastpsr.report.content import Report
-from fastpsr.report.names import by_column, shorten
+from fastpsr.report.names import shorten
 
 _MOST_SYSTEMS = 20  # in a figure: as many as differ in color or line
-_MOST_CURVES = 6  # of the classes of a system in a figure
-_MOST_CLASSES = 12  # whose reliability is drawn one by one
-_MOST_CONDITIONS = 24  # that bars have room for
+_MOST_CONDITIONS = 24  # that have DET curves
 _INCHES = (4.7, 3.5)  # so small that text stays legible at the width of a phone
 _CHILD = 0.7  # inches, of axes above the axes
 _LOOK: dict[Any, Any] = {
@@ -159,9 +155,7 @@ class Drawing:
 def figures(report: Report, progress: Progress | None = None) -> list[Drawing]:
     """Return the figures of a report; `progress` is called before each is drawn."""
     begin = progress or no_progress
-    plans = chain(
-        _bars(report), _bars_by_condition(report), _overlays(report, begin), _classes(report),
-    )  # fmt: skip
+    plans = chain(_bars(report), _overlays(report, begin))
     return [_drawn(plan, f"fastpsr {number}", begin) for number, plan in enumerate(plans)]
 
 
@@ -213,15 +207,16 @@ def _rounded(path: re.Match[str]) -> str:
 
 def _bars(report: Report) -> Iterator[_Plan]:
     """Plan the metrics that are 1 for a system that knows only the priors."""
-    names = shorten(report.systems)
-    metrics = shorten([row.metric for result in report.results for row in result.rows])
+    evaluation = report.named
+    names, metrics = shorten(report.systems), shorten([row.metric for row in evaluation.rows])
+    first = {group.system: group for group in reversed(evaluation.groups)}
     systems = {
-        names[result.system]: [
+        names[system]: [
             replace(row, metric=metrics[row.metric])
-            for row in result.rows
+            for row in evaluation.of(first[system])
             if row.reference_value == 1.0
         ]
-        for result in report.pooled
+        for system in report.systems
     }
     caption = "Each metric is 1 (dashed line) for a system that knows only the priors. Lower is "
     caption += "better."
@@ -229,33 +224,6 @@ def _bars(report: Report) -> Iterator[_Plan]:
         caption += " Error bars show the confidence intervals."
     draw = partial(plotting.metric_bars, reference=1.0)
     return _plans("Normalized metrics", caption, systems, draw)
-
-
-def _bars_by_condition(report: Report) -> Iterator[_Plan]:
-    """Plan the most telling metrics by condition."""
-    names = shorten(report.systems)
-    column, conditions = by_column([result.condition for result in report.results])
-    if not 1 < len(conditions) <= _MOST_CONDITIONS:
-        return
-    for role in ("EER", "minCllr" if report.is_raw else "Cllr"):
-        metric, systems = report.metric_of(role) or "", dict[str, list[Row]]()
-        for result in report.results:
-            row = result.row(metric)
-            if row is not None:
-                bar = replace(row, metric=conditions[result.condition], group=None)
-                systems.setdefault(names[result.system], []).append(bar)
-        draw = partial(_draw_by_condition, metric, column)
-        yield from _plans(f"{metric} by condition", "Lower is better.", systems, draw)
-
-
-def _draw_by_condition(
-    metric: str, column: str, systems: Mapping[str, list[Row]], *, ax: Axes
-) -> Axes:
-    plotting.metric_bars(systems, ax=ax)
-    unit = f" ({ax.get_ylabel().lower()})" if ax.get_ylabel() != "Value" else ""
-    ax.set_ylabel(f"{metric}{unit}")
-    ax.set_xlabel(column, parse_math=False)
-    return ax
 
 
 def _plans(
@@ -342,7 +310,7 @@ def _bands(
     intervals, bands = report.evaluation.intervals, dict[str, Band]()
     if intervals is None or curve is None:
         return bands
-    for name, samples in events_of(systems, on, None).items() if on else systems.items():
+    for name, samples in events_of(systems, on).items() if on else systems.items():
         with suppress(ValueError), warnings.catch_warnings():  # the figure says why
             warnings.simplefilter("ignore", RuntimeWarning)
             bands[name] = band(
@@ -359,36 +327,14 @@ def _det_by_condition(report: Report, caption: str, draw: Callable[..., Axes]) -
     conditions = list(dict.fromkeys(chain.from_iterable(by_condition.values())))
     if not 1 < len(conditions) <= _MOST_CONDITIONS:
         return
-    column, short = by_column(conditions)
+    short = shorten(conditions)
     figures_of: dict[str, dict[str, Any]] = {}
     for condition in conditions:
         for system, samples in by_condition.items():
-            title, name = ", " + f"{column} {short[condition]}".lstrip(), names[system]
+            title, name = f", {short[condition]}", names[system]
             if len(by_condition) == 1:
                 title, name = f" of {name} by condition", short[condition]
             if condition in samples:
                 figures_of.setdefault(title, {})[name] = samples[condition]
     for title, systems in figures_of.items():
         yield from _plans(f"Detection error trade-off{title}", caption, systems, draw, "curves")
-
-
-def _classes(report: Report) -> Iterator[_Plan]:
-    """Plan the reliability of each class against the others, one system at a time."""
-    names = shorten(report.systems)
-    for system, samples in report.predictions.items():
-        if samples.n_classes == 2:
-            return
-        caption = "Observed frequency of each class (after PAV) against its predicted posterior."
-        if samples.n_classes > _MOST_CLASSES:
-            caption += f" The figures show the {_MOST_CLASSES} most frequent of "
-            caption += f"{samples.n_classes:,} classes."
-        by_size = np.argsort(-samples.class_weights, kind="stable")[:_MOST_CLASSES]
-        classes = sorted(by_size.tolist())
-        labels = samples.class_names or [*map(str, range(samples.n_classes))]
-        for first in range(0, len(classes), _MOST_CURVES):
-            subset = classes[first : first + _MOST_CURVES]
-            title = (
-                f"Reliability of {names[system]}, classes {', '.join(labels[k] for k in subset)}"
-            )
-            draw = partial(plotting.reliability, samples, on="class", classes=subset, band=None)
-            yield _Plan(title, caption, [samples.class_label(k) for k in subset], draw)

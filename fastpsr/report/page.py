@@ -25,8 +25,7 @@ from fastpsr.files import check_place, write_text
 from fastpsr.report.content import UNNAMED, Report
 from fastpsr.report.drawing import figures
 from fastpsr.report.names import clean
-from fastpsr.report.sections import differences, facts, metrics, narrow, overview, weights
-from fastpsr.report.verdict import percent, verdict_table, verdicts
+from fastpsr.report.sections import calibration, differences, facts, metrics, overview, weights
 
 _WARNING = "warning: "
 
@@ -107,24 +106,21 @@ def render(report: Report, progress: Progress | None = None) -> str:
     """
     script = _text("script.js")
     warnings = [line.removeprefix(_WARNING) for line in report.read if line.startswith(_WARNING)]
-    evaluation, of_results = report.named, verdicts(report)
-    losses = verdict_table(of_results)
+    evaluation = report.named
     normalized = (row.metric for row in evaluation.rows if row.reference_value == 1.0)
     page: str = _template().render(
         report=report,
         evaluation=evaluation,
-        overview=narrow(overview(report)),
+        overview=overview(report),
         read=[line for line in report.read if not line.startswith(_WARNING)],
         warnings=warnings,
         n_warnings=counted(len(warnings), "warning"),
         weights=None if report.fusion is None else weights(report.fusion),
-        verdicts=[verdict for verdict in of_results if verdict.result in report.pooled],
-        percent=percent,
-        losses=narrow([losses] if len(losses.lines) > 1 else []),
+        calibration=calibration(report),
         normalized=list(dict.fromkeys(normalized)),
-        metrics=narrow(metrics(report)),
-        gaps=gaps(evaluation) if len(report.results) > 1 else [],
-        differences=narrow(differences(report)),
+        metrics=metrics(report),
+        gaps=gaps(evaluation) if len(evaluation.groups) > 1 else [],
+        differences=differences(report),
         jointly=simultaneous(evaluation.differences, evaluation.intervals),
         figures=figures(report, progress),
         facts=facts(report),

@@ -2,27 +2,29 @@
 
 import math
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
 from fastpsr import __version__
 from fastpsr.calibration import LinearFusion
-from fastpsr.evaluation import Difference, Evaluation
+from fastpsr.evaluation import Evaluation, Intervals, Row
 from fastpsr.evaluation.grid import Cell, Grid, number, pivot
 from fastpsr.evaluation.layout import (
     POOLED,
+    counted_if_many,
     grid_of_differences,
     grid_of_one,
     grid_of_values,
+    value_cell,
 )
 from fastpsr.report.content import Report
-from fastpsr.report.names import by_column
 
-_MOST_COLUMNS = 6  # of numbers in a table: as many as fit on a printed page
 _ROLES = ("EER", "minDCF", "actDCF", "Cllr")  # of the overview: all better where lower
 _OTHER_ROLES = ("EER", "minCllr", "NCE")  # if only the EER is present
+_SLIGHT = 1.0  # percent of the cross-entropy: less is hardly worth a calibrator
+_LARGE = 5.0
 _LIBRARIES = ("numpy", "scipy", "numba", "matplotlib")
 
 
@@ -35,29 +37,26 @@ def overview(report: Report) -> list[Grid]:
     metrics = [name for role in _ROLES if (name := report.metric_of(role))]
     if len(metrics) < 2:
         metrics = [name for role in _OTHER_ROLES if (name := report.metric_of(role))]
-    if len(report.results) < 2 or not metrics:
+    rows = [row for row in report.named.rows if row.metric in metrics]
+    if len(report.named.groups) < 2 or not rows:
         return []
-    cells = [
-        (result, metric, Cell(number(row.value, row.unit), row.value))
-        for result in report.results
-        for metric in metrics
-        if (row := result.row(metric)) is not None
-    ]
+    cells = [Cell(number(row.value, row.unit), row.value) for row in rows]
     several = len(report.systems) > 1
     if several and report.has_conditions:
-        column, short = by_column([result.condition for result in report.results])
         grids = []
         for metric in metrics:
             of_metric = [
-                ((Cell(result.system),), short[result.condition], cell)
-                for result, name, cell in cells
-                if name == metric
+                ((Cell(row.system or ""),), row.group or POOLED, cell)
+                for row, cell in zip(rows, cells, strict=True)
+                if row.metric == metric
             ]
-            caption = f"{metric} by {column or 'condition'}"
-            grids.append(pivot(["system"], of_metric, caption=caption))
+            grids.append(pivot(["system"], of_metric, caption=f"{metric} by condition"))
     else:
         first = "system" if several else "condition"
-        lines = [((Cell(getattr(result, first)),), metric, cell) for result, metric, cell in cells]
+        lines = [
+            ((Cell((row.system if several else row.group) or POOLED),), row.metric, cell)
+            for row, cell in zip(rows, cells, strict=True)
+        ]
         grids = [pivot([first], lines, caption=f"By {first}")]
     return [_with_best(grid) for grid in grids] if several else grids
 
@@ -81,12 +80,44 @@ def weights(fitted: LinearFusion) -> Grid:
     return Grid(["column", "weight"], lines, caption="Fusion weights, fitted to all samples")
 
 
+def calibration(report: Report) -> Grid:
+    """Return the calibration loss by system and condition, and what it means."""
+    lines = []
+    for group in report.named.groups:
+        rows = {row.role: row for row in reversed(report.named.of(group))}
+        if "RCL" in rows:
+            best = group.best_calibrator
+            name = Cell("" if best is None else f"{best.name}, {number(best.saving, best.unit)}")
+            assessment = Cell(_assessment(rows, report.evaluation.intervals))
+            condition = Cell((group.group or POOLED) if report.has_conditions else "")
+            names = [Cell(group.system or ""), condition]
+            lines.append([*names, value_cell(rows["RCL"]), assessment, name])
+    header = ["system", "condition", "relative calibration loss", "assessment", "best calibrator"]
+    return Grid(header, lines, 2, "Relative calibration loss").without("")
+
+
+def _assessment(rows: Mapping[str, Row], intervals: Intervals | None) -> str:
+    """Return what a calibration loss means, and whether it may be due to chance."""
+    rcl = rows["RCL"]
+    if math.isnan(rcl.value):
+        return "unknown"
+    if "NCE" in rows and math.isinf(rows["NCE"].value):
+        return "not calibrated"
+    may_be_chance = rcl.low is not None and rcl.low <= 0.0
+    is_wide = may_be_chance and rcl.value > 0.0 and rcl.high is not None and rcl.high >= _LARGE
+    if is_wide or rcl.value < -_LARGE or counted_if_many(rcl.n_undefined, intervals):
+        return "inconclusive"
+    if may_be_chance or rcl.value < _SLIGHT:
+        return "calibrated"
+    return "slightly off" if rcl.value < _LARGE else "not calibrated"
+
+
 def metrics(report: Report) -> list[Grid]:
     """Return all metrics: by name for one result, else a line per result; then meanings."""
     evaluation = report.named
     grids = [_detection_costs(report)]
-    if len(report.results) == 1:
-        caption = f"Metrics of {report.results[0].place}: {evaluation.all_samples}"
+    if len(evaluation.groups) == 1:
+        caption = f"Metrics of {evaluation.all_samples.system}: {evaluation.all_samples}"
         return [*grids, replace(grid_of_one(evaluation, "meaning"), caption=caption)]
     grid, caption = grid_of_values(evaluation), "Metrics by system and condition"
     if not report.has_conditions:
@@ -117,25 +148,10 @@ def _meanings(evaluation: Evaluation) -> Grid:
     return Grid(["metric", "meaning"], lines, caption="Definitions of the metrics")
 
 
-def differences(report: Report) -> list[Grid]:
-    """Return the differences of systems, then of groups."""
-    compared = report.named.differences
-    of_systems = [pair for pair in compared if not pair.is_of_groups]
-    of_groups = [pair for pair in compared if pair.is_of_groups]
-    return [
-        _differences(of_systems, "Differences by condition", ["systems", "condition"]),
-        _differences(of_groups, "Differences between conditions", ["conditions", "system"]),
-    ]
-
-
-def _differences(compared: Sequence[Difference], caption: str, names: Sequence[str]) -> Grid:
-    """Return a line per pair and place; of a single one, a line per metric."""
-    grid = grid_of_differences(compared)
-    if len(grid.lines) != 1:
-        return replace(grid, header=[*names, *grid.header[2:]], caption=caption)
-    ((pair, _, *cells),) = grid.lines
-    lines = [[Cell(metric), cell] for metric, cell in zip(grid.header[2:], cells, strict=True)]
-    return Grid(["metric", "difference"], lines, caption=f"Difference {pair.text}")
+def differences(report: Report) -> Grid:
+    """Return the differences of systems and of groups, a line per pair and place."""
+    grid = grid_of_differences(report.named.differences).without(POOLED)
+    return replace(grid, caption="Differences")
 
 
 def facts(report: Report) -> dict[str, Any]:
@@ -147,17 +163,3 @@ def facts(report: Report) -> dict[str, Any]:
     facts |= {"fastpsr": __version__, "Python": platform.python_version()}
     facts |= {name: version(name) for name in _LIBRARIES}
     return facts | {"platform": f"{platform.system()} {platform.machine()}"}
-
-
-def narrow(grids: Sequence[Grid]) -> list[Grid]:
-    """Return tables of few columns, each with the names of the lines; leave out empty tables."""
-    tables = []
-    for grid in grids:
-        n_values = len(grid.header) - grid.n_names if grid.lines else 0
-        n_tables = -(-n_values // _MOST_COLUMNS)
-        for k in range(n_tables):
-            begin, end = (grid.n_names + at * n_values // n_tables for at in (k, k + 1))
-            words = f"{grid.caption}, part {k + 1} of {n_tables}" if n_tables > 1 else grid.caption
-            places = [*range(grid.n_names), *range(begin, end)]
-            tables.append(replace(grid.of(places), caption=words))
-    return tables
