@@ -97,7 +97,7 @@ def calibration(report: Report) -> Grid:
 
 
 def _assessment(rows: Mapping[str, Row], intervals: Intervals | None) -> str:
-    """Return what a calibration loss means, and whether it may be due to chance."""
+    """Assess a calibration loss in a few words, and whether it may be due to chance."""
     rcl = rows["RCL"]
     if math.isnan(rcl.value):
         return "unknown"
