@@ -31,7 +31,6 @@ from fastpsr.cli.show import (
 )
 from fastpsr.cli.wording import in_words, worded
 from fastpsr.costs import CostMatrix
-from fastpsr.counts.groups import groups_of
 from fastpsr.data import Predictions, SharedTargets
 from fastpsr.data.budget import memory_budget
 from fastpsr.errors import ArgumentError, counted
@@ -93,7 +92,7 @@ def evaluate_scores(plan: Plan) -> None:
         joining = joined_in_parts(plan.options, plan.paths, has_scores=plan.has_scores)
     with joining as joined, steps() as begin:
         evaluations: list[Evaluation] = []
-        figures: dict[str, dict[str, Any]] = {"predictions": {}, "by_condition": {}, "spoof": {}}
+        figures: dict[str, Any] = {"predictions": {}, "spoof": {}, "by": None, "bins": None}
         with recorded_lines() as lines, warnings_as_lines():
             in_memory = plan.of_trials and joined is None
             batches = _of_trials(plan, begin) if in_memory else [_of_tables(plan, joined, begin)]
@@ -101,8 +100,7 @@ def evaluate_scores(plan: Plan) -> None:
                 specification = _specification(plan, systems)
                 begin(f"metrics of {' and '.join(systems)}")
                 evaluations.append(_evaluated(plan, systems, specification, begin))
-                if plan.options.outputs.reports:
-                    _add_figures(figures, plan, systems, specification)
+                _add_figures(figures, plan, systems, specification)
         if in_memory:
             read, join, metrics = map(begin.seconds, ("reading", "joining", "metrics"))
             spent = f"read {read:.1f} s, join {join:.1f} s, metrics {metrics:.1f} s"
@@ -245,17 +243,16 @@ def _with_floor(row: Row, scale: str) -> Row:
 
 
 def _add_figures(
-    figures: dict[str, dict[str, Any]], plan: Plan, systems: Systems, groups: Specification
+    figures: dict[str, Any], plan: Plan, systems: Systems, specification: Specification
 ) -> None:
-    """Add what figures show: all samples, and those of each condition, which count alike."""
+    """Add what the figures of a report show, if one is asked for."""
     names = shown_names(plan.systems)
-    for name, scores in ((names[system], scores) for system, scores in systems.items()):
-        data = scores.predictions
-        alike = data if scores.unweighted is None else scores.unweighted
-        by_name = {group.name: group.data for group in groups_of(alike, groups.by, groups.bins)}
-        figures["predictions"][name], figures["by_condition"][name] = data, by_name
+    for name, scores in systems.items() if plan.options.outputs.reports else ():
+        figures["predictions"][names[name]] = scores.predictions
         if scores.trials is not None and scores.trials.is_spoof is not None:
-            figures["spoof"][name] = scores.trials.is_spoof
+            figures["spoof"][names[name]] = scores.trials.is_spoof
+        if scores.unweighted is None:  # else conditions are weighted otherwise
+            figures |= {"by": specification.by, "bins": specification.bins}
 
 
 def _check_parts(plan: Plan, scores: LabeledScores) -> None:
@@ -317,7 +314,7 @@ def _taken(plan: Plan) -> str:
 def _show(
     plan: Plan,
     evaluation: Evaluation,
-    figures: dict[str, dict[str, Any]],
+    figures: dict[str, Any],
     lines: Sequence[str],
     begin: Steps,
 ) -> None:

@@ -70,16 +70,16 @@ def write_evaluation(
 
 def write_report(path: Path, evaluation: Evaluation, begin: Steps, **content: Any) -> None:
     """Write a report that includes the command and the current time, as a step of the command."""
-    from fastpsr import report
+    from fastpsr.report.page import write_evaluation
 
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     content |= {"command": shlex.join(["fastpsr", *sys.argv[1:]]), "made": made}
     begin(f"writing {path}")
-    report.write_report(
-        path,
-        report.Report(evaluation, **content),
-        lambda title, *amount: begin(f"{path}: {title}", *amount),
-    )
+
+    def tell(title: str, *amount: int) -> None:
+        begin(f"{path}: {title}", *amount)
+
+    write_evaluation(path, evaluation, progress=tell, **content)
 
 
 def short_names(paths: Sequence[str]) -> dict[str, str]:

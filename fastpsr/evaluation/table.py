@@ -510,9 +510,10 @@ class Evaluation(Result):
         <!doctype html>
         """
         reports = importlib.import_module(_REPORTS)
+        lines = [*read, *(f"warning: {message}" for message in self.warnings)]
         reports.write_evaluation(
             path, self, predictions, by=by, bins=bins, spoof=spoof,
-            operating_points=operating_points, title=title, read=read, text=text,
+            operating_points=operating_points, title=title, read=lines, text=text,
         )  # fmt: skip
 
     def _repr_html_(self) -> str:

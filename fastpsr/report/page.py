@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
@@ -70,23 +70,22 @@ def write_evaluation(
     evaluation: Evaluation,
     predictions: Predictions | Mapping[str, Predictions] | None,
     *,
-    by: By | None,
-    bins: Bins | None,
-    spoof: ArrayLike | Mapping[str, ArrayLike] | None,
-    read: Sequence[str],
+    by: By | None = None,
+    bins: Bins | None = None,
+    spoof: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    progress: Progress | None = None,
     **content: Any,
 ) -> None:
     """Write an evaluation as a report; arguments are those of ``Evaluation.to_report``."""
     systems = predictions if isinstance(predictions, Mapping) else {UNNAMED: predictions}
     labeled = {name: samples for name, samples in systems.items() if samples is not None}
     masks: Any = spoof if isinstance(spoof, Mapping) or spoof is None else {UNNAMED: spoof}
-    warnings = [f"{_WARNING}{message}" for message in evaluation.warnings]
-    report = Report(evaluation, labeled, spoof=masks or {}, read=[*read, *warnings], **content)
+    report = Report(evaluation, labeled, spoof=masks or {}, **content)
     conditions: Any = {
         name: {group.name: group.data for group in groups_of(samples, by, bins)}
         for name, samples in labeled.items()
     }
-    write_report(path, replace(report, by_condition=conditions))
+    write_report(path, replace(report, by_condition=conditions), progress)
 
 
 def render(report: Report, progress: Progress | None = None) -> str:
