@@ -15,10 +15,11 @@ from fastpsr.cli.options.evaluation import EvaluationOptions
 from fastpsr.cli.options.intervals import drawn_name
 from fastpsr.cli.options.measures import parse_priors
 from fastpsr.cli.options.sources import OF_POSTERIORS, TableOptions
-from fastpsr.cli.results import print_evaluation, shown_names, write_evaluation, write_report
+from fastpsr.cli.results import shown_names, write_evaluation, write_report
 from fastpsr.cli.score_files import LabeledScores, TableReader, scores_of
 from fastpsr.cli.show import (
     Steps,
+    console,
     off_the_bar,
     print_error,
     print_line,
@@ -338,7 +339,7 @@ def _show(
         if plan.of_trials:
             options.drawn.print_caution(plan.intervals, options.trials)
     with off_the_bar():
-        print_evaluation(shown)
+        console.print(shown.to_text(console.width), soft_wrap=True)
         kinds = ", ".join(dict.fromkeys(plan.scales.values()))
         write_evaluation(table, kinds, options.outputs.files, plan.inputs)
     kind = common_kind(group.kind for group in evaluation.groups)

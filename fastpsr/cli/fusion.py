@@ -22,7 +22,7 @@ from fastpsr.cli.options.fusion import FusionOptions
 from fastpsr.cli.options.intervals import arguments, drawn_name
 from fastpsr.cli.options.measures import FOLDS, MetricOptions
 from fastpsr.cli.options.sources import kinds_by_name
-from fastpsr.cli.results import print_evaluation, shown_names, write_evaluation, write_report
+from fastpsr.cli.results import shown_names, write_evaluation, write_report
 from fastpsr.cli.show import (
     console,
     off_the_bar,
@@ -105,7 +105,7 @@ def train_fusion(
             )  # fmt: skip
         evaluation = in_words(evaluation, drawn_name(units))
         with off_the_bar():
-            print_evaluation(evaluation)
+            console.print(evaluation.to_text(console.width), soft_wrap=True)
             if not options.refits:
                 console.print(_FIXED)
         options.drawn.print_caution(intervals, options.trials)

@@ -8,12 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
 from fastpsr.cli.options.files import Outputs, is_report
-from fastpsr.cli.show import Steps, console
+from fastpsr.cli.show import Steps
 from fastpsr.evaluation import Evaluation
-from fastpsr.evaluation.layout import grid_of_one, remarks
 from fastpsr.files import can_be_read_again, ending_of, write_text
 from fastpsr.results import as_json
 from fastpsr.tables import parquet_files
@@ -24,26 +21,6 @@ def shown_names(systems: Mapping[Any, str | None]) -> dict[str, str]:
     """Return the names of systems by path: those they were given, or short ones."""
     short = short_names([str(path) for path in systems])
     return short | {str(path): name for path, name in systems.items() if name}
-
-
-def print_evaluation(evaluation: Evaluation) -> None:
-    """Print a line per metric with its meaning, or a column per system and condition."""
-    if evaluation.groups[0].system is not None or len(evaluation.groups) > 1:
-        console.print(evaluation.to_text(console.width), soft_wrap=True)
-        return
-    console.print(str(evaluation.all_samples))
-    header, *lines = grid_of_one(evaluation, "meaning").texts
-    if evaluation.intervals is not None:
-        console.print(evaluation.settings)
-    table = Table(box=None, pad_edge=False)
-    for name in header:
-        justify = "right" if name == "value" else "left"
-        table.add_column(name, justify=justify, no_wrap=name != "meaning")  # type: ignore[arg-type]
-    for line in lines:
-        table.add_row(*line)
-    console.print(table, soft_wrap=False)
-    for remark in remarks(evaluation):
-        console.print(remark)
 
 
 def write_evaluation(

@@ -86,7 +86,7 @@ def threshold(
     trials. A threshold that is found on the trials it is evaluated on is optimistic.
     Scores at or above the threshold are accepted.
     """
-    from fastpsr.cli.results import print_evaluation, write_evaluation
+    from fastpsr.cli.results import write_evaluation
     from fastpsr.evaluation import evaluate_systems
     from fastpsr.evaluation.specification import Specification
 
@@ -122,7 +122,7 @@ def threshold(
     group = replace(table.all_samples, kind=predictions.kind)  # not of ranks
     table = in_words(replace(table, groups=(group,)), drawn_name(scores.resampling))
     if intervals is not None:
-        print_evaluation(table)
+        console.print(table.to_text(console.width), soft_wrap=True)
     if options.of_trials:
         drawn.print_caution(intervals, options.trials)
     if isinstance(metric, fp.MinDCF) and scale in ("llr", "log10-llr"):
