@@ -3,48 +3,15 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack, overload
+from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
-from fastpsr.data import KINDS, PartitionedPredictions, Predictions, ScoreKind
+from fastpsr.data import KINDS, ScoreKind
 from fastpsr.errors import ArgumentError, counted, warn
 from fastpsr.options import with_hints
 from fastpsr.tables.opening import open_table
-
-
-class _Options(TypedDict, total=False):
-    """Arguments that mean the same for one system and for several."""
-
-    labels: str | None
-    weights: str | None
-    kind: ScoreKind
-    priors: ArrayLike | None
-    classes: ArrayLike | None
-    normalize: bool
-    floor: float
-    in_parts: bool | None
-    sep: Literal[",", ";", "\t"] | None
-    nan: Literal["error", "drop"]
-
-
-_OneSystem = str | Sequence[str] | None
-
-
-@overload
-def read_table(
-    path: str | os.PathLike[str], *, columns: _OneSystem = None, **options: Unpack[_Options]
-) -> Predictions | PartitionedPredictions: ...
-
-
-@overload
-def read_table(
-    path: str | os.PathLike[str],
-    *,
-    columns: Mapping[str, str | Sequence[str]],
-    **options: Unpack[_Options],
-) -> dict[str, Predictions] | dict[str, PartitionedPredictions]: ...
 
 
 @with_hints

@@ -5,7 +5,8 @@ import errno
 import gzip
 import sys
 import zlib
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -121,11 +122,8 @@ def _unpacked_share(path: Path) -> float:
 
 def _unpacked(path: Path, packed: Path | BytesIO, size: int = -1) -> bytes:
     """Return the text of a gzip file, or its beginning; raise if it is damaged up to there."""
-    try:
-        with gzip.open(packed) as file:
-            return file.read(size)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(broken_gzip(path, error)) from None
+    with whole_gzip(path), gzip.open(packed) as file:
+        return file.read(size)
 
 
 def _utf8(path: Path, content: bytes) -> bytes:
@@ -139,6 +137,12 @@ def _utf8(path: Path, content: bytes) -> bytes:
         ) from None
 
 
-def broken_gzip(path: Path, error: Exception) -> str:
-    """Say what is wrong with a gzip file."""
-    return f"{path}: the gzip file is cut short or damaged ({error}): copy it again"
+@contextmanager
+def whole_gzip(path: Path) -> Iterator[None]:
+    """Raise that a gzip file is damaged, with its path."""
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(
+            f"{path}: the gzip file is cut short or damaged ({error}): copy it again"
+        ) from None

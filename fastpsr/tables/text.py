@@ -3,7 +3,6 @@
 import csv
 import gzip
 import re
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from fastpsr.checks import LARGEST_EXACT
 from fastpsr.errors import counted, shorten
 from fastpsr.optional import polars
-from fastpsr.tables.sample import Sample, broken_gzip
+from fastpsr.tables.sample import Sample, whole_gzip
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series
@@ -141,22 +140,22 @@ class TextFile:
     def _contents(self, n_bytes: int, n_above: int) -> Iterator[tuple[bytes, float]]:
         """Yield whole lines below the first, and the share of the file that was read by then."""
         held, has_quotes = self.sample.content, self._has_quotes
-        with open(self.path, "rb") if held is None else BytesIO(held) as raw:
+        with (
+            whole_gzip(self.path),
+            open(self.path, "rb") if held is None else BytesIO(held) as raw,
+        ):
             size = self.path.stat().st_size if held is None else len(held)
             is_packed = self.sample.packed and held is None
             file: Any = gzip.GzipFile(fileobj=raw) if is_packed else raw
-            try:
-                for _ in range(n_above):
-                    file.readline()
-                while content := file.read(n_bytes):
-                    content += file.readline()
-                    n_quotes = content.count(b'"') if has_quotes else 0
-                    while n_quotes % 2 and (line := file.readline()):  # a line break in quotes
-                        content += line
-                        n_quotes += line.count(b'"')
-                    yield content, max(min(raw.tell() / max(size, 1), 1.0), 1e-9)
-            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise ValueError(broken_gzip(self.path, error)) from None
+            for _ in range(n_above):
+                file.readline()
+            while content := file.read(n_bytes):
+                content += file.readline()
+                n_quotes = content.count(b'"') if has_quotes else 0
+                while n_quotes % 2 and (line := file.readline()):  # a line break in quotes
+                    content += line
+                    n_quotes += line.count(b'"')
+                yield content, max(min(raw.tell() / max(size, 1), 1.0), 1e-9)
 
     def _typed(self, content: bytes, schema: Mapping[str, Any]) -> "DataFrame | None":
         """Return the columns as polars reads them; None unless these are surely right."""
