@@ -424,13 +424,12 @@ def _draw_trials(
     """Return the sessions of both sides of different trials, and labels, in random order."""
     targets = _draw_distinct(rng, n_targets, n_speakers * _n_pairs(n_sessions))
     nontargets = _draw_distinct(rng, n_nontargets, _n_pairs(n_speakers) * n_sessions**2)
-    pairs = np.concatenate(
-        [
-            _target_sessions(targets, n_sessions),
-            _nontarget_sessions(nontargets, n_speakers, n_sessions),
-        ],
-        axis=1,
-    )
+    speaker, session_pair = np.divmod(targets, _n_pairs(n_sessions))
+    of_targets = speaker * n_sessions + _round_robin(session_pair, n_sessions)
+    speaker_pair, sessions = np.divmod(nontargets, n_sessions**2)
+    speakers = _round_robin(speaker_pair, n_speakers)
+    of_nontargets = speakers * n_sessions + np.stack(np.divmod(sessions, n_sessions))
+    pairs = np.concatenate([of_targets, of_nontargets], axis=1)
     order = rng.permutation(n_targets + n_nontargets)
     return pairs[0, order], pairs[1, order], (order < n_targets).astype(np.int64)
 
@@ -459,27 +458,10 @@ def _draw_distinct(rng: np.random.Generator, size: int, n_possible: int) -> Inte
     return rng.permutation(pool)[:size]
 
 
-def _round_robin(index: Integers, n: int) -> tuple[Integers, Integers]:
-    """Return both members of pair number `index` among n members.
-
-    Numbers below `_n_pairs(n)` give every pair once. In round r each member is paired with the one
-    r + 1 places further in a circle, so that each comes first and second equally often (+-1).
-    """
+def _round_robin(index: Integers, n: int) -> Integers:
+    """Return the members of the pairs of n with these numbers, (2, pairs)."""
     first = index % n
-    return first, (first + index // n + 1) % n
-
-
-def _target_sessions(index: Integers, n_sessions: int) -> Integers:
-    speaker, pair = np.divmod(index, _n_pairs(n_sessions))
-    sessions: Integers = speaker * n_sessions + np.stack(_round_robin(pair, n_sessions))
-    return sessions
-
-
-def _nontarget_sessions(index: Integers, n_speakers: int, n_sessions: int) -> Integers:
-    pair, within = np.divmod(index, n_sessions**2)
-    speakers = np.stack(_round_robin(pair, n_speakers))
-    sessions: Integers = speakers * n_sessions + np.stack(np.divmod(within, n_sessions))
-    return sessions
+    return np.stack([first, (first + index // n + 1) % n])
 
 
 # Scores

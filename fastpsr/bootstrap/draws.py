@@ -89,7 +89,7 @@ class CountTable:
 
     @property
     def n_groups(self) -> int:
-        return self.sums[0].n_groups
+        return int(self.sums[0].n_groups)
 
     @property
     def degree(self) -> int:

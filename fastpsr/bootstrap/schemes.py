@@ -2,7 +2,6 @@
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -60,12 +59,6 @@ class Resampling(Options, ABC):
 def names_of_ids(resampling: Resampling) -> dict[str, str]:
     """Return the names of columns that are given as ids, by argument."""
     return {name: ids for name, ids in resampling._ids.items() if isinstance(ids, str)}
-
-
-def with_ids(resampling: Resampling, find: Callable[[str], Any]) -> Resampling:
-    """Return the scheme with the ids that a function returns for the names of columns."""
-    ids = {argument: find(name) for argument, name in names_of_ids(resampling).items()}
-    return replace(resampling, **ids)  # type: ignore[type-var]
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,10 +59,6 @@ class Span:
             low = min(low, -self.finite_high)
         return min(LOG_FLOOR, low)
 
-    def has_common_floor(self, n_classes: int) -> bool:
-        """Return whether any of the samples have the floor of all."""
-        return self.is_finite or self.floor(n_classes) == LOG_FLOOR
-
 
 @dataclass(frozen=True, eq=False)
 class ScoreRange(Step[Span]):

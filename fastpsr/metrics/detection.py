@@ -164,9 +164,7 @@ class _MeanCost:
     def _priors(self) -> str:
         return " and ".join(f"{cost.p_target:g}" for cost in self.costs)
 
-    @classmethod
-    def examples(cls, data: Data) -> list[Any]:
-        return [cls(0.01), cls(0.5, 1.0, 10.0), cls("sre21")]
+    example_arguments = ((0.01,), (0.5, 1.0, 10.0), ("sre21",))
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,9 +302,7 @@ class _CostOfLLRs:
     def unit(self) -> str:
         return "bits" if self.p_target == 0.5 else ""
 
-    @classmethod
-    def examples(cls, data: Data) -> list[Any]:
-        return [cls(), cls(0.01)]
+    example_arguments = ((), (0.01,))
 
 
 @dataclass(frozen=True, eq=False)

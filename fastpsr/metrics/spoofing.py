@@ -337,9 +337,7 @@ class MinTDCF(HullMetric):
         rate = float(np.average(is_accepted, weights=spoofed.sample_weight))
         return cls(point.p_miss, point.p_fa, rate, **costs)
 
-    @classmethod
-    def examples(cls, data: Data) -> list[Metric[Any]]:
-        return [cls(0.02, 0.02, 0.4), cls(0.1, 0.05, 1.0, 0.2, 0.3, 1.0, 1.0, 5.0)]
+    example_arguments = ((0.02, 0.02, 0.4), (0.1, 0.05, 1.0, 0.2, 0.3, 1.0, 1.0, 5.0))
 
     @property
     def _factors(self) -> tuple[float, float, float]:
