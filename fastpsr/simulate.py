@@ -180,7 +180,7 @@ def gaussian_classes(
     checks.check_number("n_samples", n_samples, 1, 1e15, "be at most 1e15")
     checks.check_integer("n_classes", n_classes, 2)
     checks.check_number("n_classes", n_classes, 2, n_samples, "be at most n_samples")
-    prior_first = _fraction("prior_first", prior_first)
+    prior_first = checks.as_inner_number("prior_first", prior_first)
     variance = _positive("variance", variance)
     scale = _positive("scale", scale)
     priors = np.full(n_classes, (1.0 - prior_first) / (n_classes - 1))
@@ -300,7 +300,7 @@ def trial_list(
     checks.check_integer("n_targets", n_targets, 1)
     checks.check_integer("n_nontargets", n_nontargets, 1)
     checks.check_integer("n_sessions_per_speaker", n_sessions_per_speaker, 2)
-    speaker_variance = _fraction("speaker_variance", speaker_variance)
+    speaker_variance = checks.as_inner_number("speaker_variance", speaker_variance)
     speaker_spread = checks.check_number(
         "speaker_spread", speaker_spread, 0.0, 10.0, "lie in 0 to 10"
     )
@@ -528,10 +528,6 @@ def _log_softmax(z: Floats) -> Floats:
     z = z - z.max(axis=1, keepdims=True)
     z -= np.log(np.exp(z).sum(axis=1, keepdims=True))
     return z
-
-
-def _fraction(name: str, value: float) -> float:
-    return checks.check_number(name, value, 5e-324, 1.0 - 2.0**-53, "lie strictly between 0 and 1")
 
 
 def _positive(name: str, value: float) -> float:

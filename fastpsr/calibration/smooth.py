@@ -16,10 +16,10 @@ from fastpsr.calibration.axis import (
     ScoreRange,
     SmoothMap,
     Span,
+    SumOnAxis,
     TrainingPriors,
     WeightedScores,
     most_cells,
-    totals_on_axis,
 )
 from fastpsr.calibration.base import ByFold, Calibrator, OfFolds, output_kind, require_fitted
 from fastpsr.calibration.fold_losses import CellLossSums
@@ -58,8 +58,7 @@ class SmoothCalibrator(Calibrator, SmoothMap):
     def __post_init__(self) -> None:
         checks.as_floor(self.floor)
         if self.prior is not None:
-            rule = "lie strictly between 0 and 1"
-            prior = checks.check_number("prior", self.prior, 5e-324, 1.0 - 2.0**-53, rule)
+            prior = checks.as_inner_number("prior", self.prior)
             object.__setattr__(self, "prior", prior)
 
     def check_classes(self, n_classes: int) -> None:
@@ -523,7 +522,7 @@ def fit_on_axis(
     for _ in range(_MOST_AXES):
         if axis_fits is None:
             break
-        totals = totals_on_axis(data, folds, axis_fits.axis)
+        totals = count(SumOnAxis(folds, axis_fits.axis).over(data))
         fits, is_valid, steepness = axis_fits.fit(totals, folds, priors)
         if is_valid.all():
             return axis_fits, totals, fits

@@ -126,15 +126,12 @@ class ClassSums(Sums):
     n_classes: int
 
     stream = ("classes",)
+    key = "classes"
 
     @property
     def n_groups(self) -> int:
         """Number of classes."""
         return self.n_classes
-
-    @property
-    def key(self) -> Hashable:
-        return "classes"
 
     def groups(self, part: Part, *companions: Part) -> NDArray[Any]:
         return part.predictions.labels
@@ -244,7 +241,7 @@ class MeanSums(ClassSums):
             raise ArgumentError("priors", "need labels", remedy="pass y_true, or no priors")
         return np.zeros(len(part.predictions), np.uint8)  # all are of one group
 
-    def means(self, weight: Floats, sums: Floats) -> Floats:
+    def assemble(self, weight: Floats, sums: Floats) -> Any:
         """Return the mean of each column, (C,); a class of prior 0 adds nothing."""
         if self.given_priors is None:
             return np.asarray(sums.sum(axis=0) / weight.sum())
@@ -271,7 +268,7 @@ class ReferenceSums(MeanSums):
         return (values, *np.ascontiguousarray(reference.posteriors.T))
 
     def assemble(self, weight: Floats, sums: Floats) -> ReferenceMeans:
-        mean, *reference = self.means(weight, sums)
+        mean, *reference = super().assemble(weight, sums)
         # sums of a replicate, or shifted for BCa, are not 1
         return ReferenceMeans(float(mean), np.array(reference) / sum(reference))
 

@@ -225,6 +225,15 @@ class Step(ABC, Generic[Answer]):
         return Request(self, data)
 
 
+class CollectParts(Step[Answer]):
+    """A step whose accumulator is a dict: what is kept of each part, by its number."""
+
+    is_exact = True
+
+    def start(self) -> dict[int, Any]:
+        return {}
+
+
 def identity_of_fields(value: Any) -> Hashable:
     """Return the identity of a step, or of sums: the type, and the values of the fields."""
     names: Iterable[str] = value.__dataclass_fields__

@@ -33,7 +33,7 @@ class _Area(RankMetric[Weighted | RankTable]):
     value_range = (0.0, 1.0)
     interval_rule = IntervalRule("jackknife", "jackknife", "logit", spread="halves")
 
-    def _check_class(self) -> None:
+    def __post_init__(self) -> None:
         if self.class_ is not None:
             check_class(self.class_)
 
@@ -154,7 +154,7 @@ class AUC(_Area):
     reference_value = 0.5
 
     def __post_init__(self) -> None:
-        self._check_class()
+        super().__post_init__()
         for name in ("max_fpr", "max_fnr"):
             if (limit := getattr(self, name)) is not None:
                 limit = checks.check_number(name, limit, 5e-324, 1.0, "lie above 0, up to 1")
@@ -245,9 +245,6 @@ class AveragePrecision(_Area):
     means: ClassVar[tuple[Any, ...]] = ("macro", "weighted")
     resolution = "positives"
     meaning = "mean precision over recall"
-
-    def __post_init__(self) -> None:
-        self._check_class()
 
     @property
     def label(self) -> str:

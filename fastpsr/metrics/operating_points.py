@@ -15,8 +15,7 @@ from fastpsr.counts.roc import (
     PavBlocks,
     RocStep,
     as_posteriors,
-    limit_of_fa,
-    limit_of_miss,
+    limit_of,
     score_above,
 )
 from fastpsr.counts.scores import HighestInSteps
@@ -320,7 +319,7 @@ class _RateAtLimit(_StepMetric):
 
     @property
     def criterion(self) -> Criterion:
-        return limit_of_fa(self.limit) if self.limited == "p_fa" else limit_of_miss(self.limit)
+        return limit_of(self.limited, self.limit)
 
     def takes_end(self, step: RocStep) -> bool:
         return self.limited == "p_fa"

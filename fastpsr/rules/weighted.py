@@ -28,15 +28,15 @@ class _Integral(ScoringRule):
     def class_losses(self, log_q: Floats) -> Floats:
         log_odds = log_q[:, 1] - log_q[:, 0]
         columns = (np.full(log_odds.size, k, np.uint8) for k in (0, 1))
-        return np.column_stack([self._tables.integrals(log_odds, y) for y in columns])
+        return np.column_stack([self._tables.look_up(log_odds, y) for y in columns])
 
     def binary_losses(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
-        integrals: Floats = self._tables.integrals(log_odds, y)
+        integrals: Floats = self._tables.look_up(log_odds, y)
         return integrals
 
     def binary_slopes(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
         """Return the (N,) derivatives of the losses by the log-odds of class 1."""
-        slopes: Floats = self._tables.slopes(log_odds, y)
+        slopes: Floats = self._tables.look_up(log_odds, y, slopes=True)
         return slopes
 
 
@@ -273,7 +273,7 @@ def _beta_integrand(a: float, b: float) -> Integrand:
     edges = np.concatenate([np.arange(low, high), [high], mode - near, mode + near])
     edges = np.unique(edges[(edges >= low) & (edges <= high)])
     whole = Integrand(density, edges, rise=a, fall=b)
-    total = TailTables(whole, whole).integrals(np.array([np.inf]), np.zeros(1, np.uint8))
+    total = TailTables(whole, whole).look_up(np.array([np.inf]), np.zeros(1, np.uint8))
     return Integrand(lambda v: density(v) / total * (1.0 + np.exp(-v)), edges, a - 1.0, b)
 
 
