@@ -205,6 +205,11 @@ def check_number(name: str, value: object, low: float, high: float, rule: str) -
     return number
 
 
+def as_inner_number(name: str, value: object) -> float:
+    """Return `value` as a float; raise unless it is a number strictly between 0 and 1."""
+    return check_number(name, value, 5e-324, 1.0 - 2.0**-53, "lie strictly between 0 and 1")
+
+
 def check_binary(what: str, n_classes: int, *, takes_class: bool = False) -> None:
     """Raise for more than two classes: `what` is for two classes.
 

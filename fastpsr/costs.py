@@ -184,17 +184,13 @@ class CostMatrix:
             and not np.diagonal(self._values).any()
         )
 
-    def decisions(self, scores: NDArray[Any]) -> NDArray[np.int32]:
-        """Return the least costly decisions for log-odds (N,), or for rows (N, K) of logits."""
+    def decisions(self, scores: NDArray[Any], *, are_posteriors: bool = False) -> NDArray[np.int32]:
+        """Return the least costly decisions for log-odds (N,), or rows (N, K) of logits or q."""
         if self.is_zero_one and scores.ndim == 2:
             return np.asarray(scores.argmax(axis=1), np.int32)
-        return kernels.decisions.least_costly_decisions(scores, *self.sparse_columns)
-
-    def decisions_of_posteriors(self, rows: NDArray[Any]) -> NDArray[np.int32]:
-        """Return the least costly decisions for posteriors (N, K)."""
-        if self.is_zero_one:
-            return np.asarray(rows.argmax(axis=1), np.int32)
-        return kernels.decisions.least_costly_decisions_of_odds(rows, *self.sparse_columns)
+        return kernels.decisions.least_costly_decisions(
+            scores, *self.sparse_columns, are_posteriors=are_posteriors
+        )
 
     @cached_property
     def sparse_columns(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
@@ -286,7 +282,7 @@ def bayes_decisions(
     if isinstance(predictions, PartitionedPredictions):
         return PartitionedDecisions(predictions, matrix)
     if predictions._has_posteriors:  # as given: rounding of logarithms would break ties
-        return matrix.decisions_of_posteriors(predictions.posteriors)
+        return matrix.decisions(predictions.posteriors, are_posteriors=True)
     if predictions._logits is not None:
         if matrix.is_zero_one:
             return predictions._logits.likeliest.astype(np.int32)

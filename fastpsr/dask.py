@@ -121,8 +121,44 @@ class _Partitions(TableSource):
         return self.table(self.delayed(wanted)[number].compute())
 
     def counts(self, reading: Reading) -> list[Any]:
-        """Return the accumulators of all steps."""
-        return _count(reading)
+        """Count partitions on their workers, and merge the results in the tree order of memory."""
+        from dask import config
+        from dask.base import compute
+        from dask.delayed import delayed
+
+        partitions: dict[Hashable, Any] = {}
+        frames = []
+        for source in reading.sources:
+            if not isinstance(source, _Partitions):
+                raise ArgumentError("predictions", "must all be in Dask data frames, or none")
+            frames.append(source.frame)
+            if source.reader not in partitions:
+                partitions[source.reader] = source.delayed(reading.wanted[source.reader])
+        readers = list(partitions)
+        work = delayed(_Work(reading, frames), pure=False)
+        n_steps = len(reading.steps)
+        tree = Tree(partial(delayed(_join, pure=False), work))
+        count = delayed(_count_partition, pure=False, nout=2)
+        seen = []
+        for number in reading.numbers:
+            tables = [partitions[reader][number] for reader in readers]
+            accumulators, checksums = count(work, number, readers, tables)
+            tree.add(number, accumulators)
+            seen.append(checksums)
+        with contextlib.suppress(ImportError):  # its defaults first: set before, they would be lost
+            importlib.import_module("distributed.config")
+        try:
+            with config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
+                # steps may hold all scores of a small class: sent once, as tasks that can be redone
+                total, checksums_of_parts = compute(tree.total(), seen)  # type: ignore[no-untyped-call]
+        except Exception as error:
+            is_named = isinstance(error, ArgumentError) and error.argument == "data"
+            library = type(error).__module__.partition(".")[0]
+            if not (is_named or library in ("distributed", "concurrent", "asyncio")):
+                _name_partition(reading, partitions)
+            raise
+        reading.check_seen(checksums_of_parts)
+        return total or [None] * n_steps
 
     @staticmethod
     def table(partition: Any) -> Any:
@@ -159,47 +195,6 @@ def _work_of(payload: bytes) -> _Work:
             return None
 
     return _Work(Unpickler(io.BytesIO(payload)).load(), ())
-
-
-def _count(reading: Reading) -> list[Any]:
-    """Count partitions on their workers, and merge the results in the tree order of memory."""
-    from dask import config
-    from dask.base import compute
-    from dask.delayed import delayed
-
-    partitions: dict[Hashable, Any] = {}
-    frames = []
-    for source in reading.sources:
-        if not isinstance(source, _Partitions):
-            raise ArgumentError("predictions", "must all be in Dask data frames, or none")
-        frames.append(source.frame)
-        if source.reader not in partitions:
-            partitions[source.reader] = source.delayed(reading.wanted[source.reader])
-    readers = list(partitions)
-    work = delayed(_Work(reading, frames), pure=False)
-    n_steps = len(reading.steps)
-    tree = Tree(partial(delayed(_join, pure=False), work))
-    count = delayed(_count_partition, pure=False, nout=2)
-    seen = []
-    for number in reading.numbers:
-        tables = [partitions[reader][number] for reader in readers]
-        accumulators, checksums = count(work, number, readers, tables)
-        tree.add(number, accumulators)
-        seen.append(checksums)
-    with contextlib.suppress(ImportError):  # its defaults first: set before, they would be lost
-        importlib.import_module("distributed.config")
-    try:
-        with config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
-            # steps may hold all scores of a small class: sent once, as tasks, which can be redone
-            total, checksums_of_parts = compute(tree.total(), seen)  # type: ignore[no-untyped-call]
-    except Exception as error:
-        is_named = isinstance(error, ArgumentError) and error.argument == "data"
-        library = type(error).__module__.partition(".")[0]
-        if not (is_named or library in ("distributed", "concurrent", "asyncio")):
-            _name_partition(reading, partitions)
-        raise
-    reading.check_seen(checksums_of_parts)
-    return total or [None] * n_steps
 
 
 def _name_partition(reading: Reading, partitions: dict[Hashable, Any]) -> None:

@@ -180,7 +180,7 @@ def gaussian_classes(
     checks.check_number("n_samples", n_samples, 1, 1e15, "be at most 1e15")
     checks.check_integer("n_classes", n_classes, 2)
     checks.check_number("n_classes", n_classes, 2, n_samples, "be at most n_samples")
-    prior_first = _fraction("prior_first", prior_first)
+    prior_first = checks.as_inner_number("prior_first", prior_first)
     variance = _positive("variance", variance)
     scale = _positive("scale", scale)
     priors = np.full(n_classes, (1.0 - prior_first) / (n_classes - 1))
@@ -300,7 +300,7 @@ def trial_list(
     checks.check_integer("n_targets", n_targets, 1)
     checks.check_integer("n_nontargets", n_nontargets, 1)
     checks.check_integer("n_sessions_per_speaker", n_sessions_per_speaker, 2)
-    speaker_variance = _fraction("speaker_variance", speaker_variance)
+    speaker_variance = checks.as_inner_number("speaker_variance", speaker_variance)
     speaker_spread = checks.check_number(
         "speaker_spread", speaker_spread, 0.0, 10.0, "lie in 0 to 10"
     )
@@ -424,13 +424,12 @@ def _draw_trials(
     """Return the sessions of both sides of different trials, and labels, in random order."""
     targets = _draw_distinct(rng, n_targets, n_speakers * _n_pairs(n_sessions))
     nontargets = _draw_distinct(rng, n_nontargets, _n_pairs(n_speakers) * n_sessions**2)
-    pairs = np.concatenate(
-        [
-            _target_sessions(targets, n_sessions),
-            _nontarget_sessions(nontargets, n_speakers, n_sessions),
-        ],
-        axis=1,
-    )
+    speaker, session_pair = np.divmod(targets, _n_pairs(n_sessions))
+    of_targets = speaker * n_sessions + _round_robin(session_pair, n_sessions)
+    speaker_pair, sessions = np.divmod(nontargets, n_sessions**2)
+    speakers = _round_robin(speaker_pair, n_speakers)
+    of_nontargets = speakers * n_sessions + np.stack(np.divmod(sessions, n_sessions))
+    pairs = np.concatenate([of_targets, of_nontargets], axis=1)
     order = rng.permutation(n_targets + n_nontargets)
     return pairs[0, order], pairs[1, order], (order < n_targets).astype(np.int64)
 
@@ -459,27 +458,10 @@ def _draw_distinct(rng: np.random.Generator, size: int, n_possible: int) -> Inte
     return rng.permutation(pool)[:size]
 
 
-def _round_robin(index: Integers, n: int) -> tuple[Integers, Integers]:
-    """Return both members of pair number `index` among n members.
-
-    Numbers below `_n_pairs(n)` give every pair once. In round r each member is paired with the one
-    r + 1 places further in a circle, so that each comes first and second equally often (+-1).
-    """
+def _round_robin(index: Integers, n: int) -> Integers:
+    """Return the members of the pairs of n with these numbers, (2, pairs)."""
     first = index % n
-    return first, (first + index // n + 1) % n
-
-
-def _target_sessions(index: Integers, n_sessions: int) -> Integers:
-    speaker, pair = np.divmod(index, _n_pairs(n_sessions))
-    sessions: Integers = speaker * n_sessions + np.stack(_round_robin(pair, n_sessions))
-    return sessions
-
-
-def _nontarget_sessions(index: Integers, n_speakers: int, n_sessions: int) -> Integers:
-    pair, within = np.divmod(index, n_sessions**2)
-    speakers = np.stack(_round_robin(pair, n_speakers))
-    sessions: Integers = speakers * n_sessions + np.stack(np.divmod(within, n_sessions))
-    return sessions
+    return np.stack([first, (first + index // n + 1) % n])
 
 
 # Scores
@@ -546,10 +528,6 @@ def _log_softmax(z: Floats) -> Floats:
     z = z - z.max(axis=1, keepdims=True)
     z -= np.log(np.exp(z).sum(axis=1, keepdims=True))
     return z
-
-
-def _fraction(name: str, value: float) -> float:
-    return checks.check_number(name, value, 5e-324, 1.0 - 2.0**-53, "lie strictly between 0 and 1")
 
 
 def _positive(name: str, value: float) -> float:

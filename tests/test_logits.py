@@ -41,12 +41,12 @@ def test_losses_and_confidences_are_those_of_the_softmax(shape, dtype):
     top = np.float64(z).max(axis=1, initial=-np.inf)
     with np.errstate(divide="ignore"):
         sums = np.log(np.exp(np.float64(z) - top[:, None]).sum(axis=1))
-    losses = kernels.logits.losses_of_logits("log", z, places, y)
+    losses = kernels.logits.values_of_logits("log", z, places, y)
     np.testing.assert_allclose(losses, sums - (z[rows, y] - top), rtol=1e-13, atol=1e-15)
     brier = ((q - np.eye(shape[1])[y]) ** 2).mean(axis=1)
-    losses = kernels.logits.losses_of_logits("brier", z, places, y)
+    losses = kernels.logits.values_of_logits("brier", z, places, y)
     np.testing.assert_allclose(losses, brier, rtol=1e-12, atol=1e-16)
-    confidences = kernels.logits.confidences_of_logits(z, places)
+    confidences = kernels.logits.values_of_logits("confidence", z, places)
     np.testing.assert_allclose(confidences, q.max(axis=1, initial=0.0), rtol=1e-13)
 
 

@@ -13,7 +13,7 @@ from fastpsr import kernels
 from fastpsr.counts import begin, buckets
 from fastpsr.counts.buckets import CountBuckets, Grid, ScoresByClass
 from fastpsr.counts.order_statistics import order_statistics, weighted_quantiles
-from fastpsr.counts.ranks import pav_blocks, rank_cells, rank_runs
+from fastpsr.counts.ranks import pav_blocks, rank_cells
 from fastpsr.data import Part
 from tests import reference
 
@@ -205,7 +205,7 @@ def test_runs_against_scores_in_order(n, share, kind):
     expected = np.add.reduceat(counts, starts)
     weighted = fp.Predictions.from_raw_scores(y, scores, sample_weight=np.full(n, 0.5))
     for one, factor in ((data, 1.0), (cut_into_parts(data, rng), 1.0), (weighted, 0.5)):
-        found = rank_runs(one)
+        found = rank_cells(one).runs
         np.testing.assert_array_equal(found.negatives, factor * expected[:, 0])
         np.testing.assert_array_equal(found.positives, factor * expected[:, 1])
         # of each run the lowest score, or a number above the scores before it

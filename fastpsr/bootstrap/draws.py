@@ -89,7 +89,7 @@ class CountTable:
 
     @property
     def n_groups(self) -> int:
-        return self.sums[0].n_groups
+        return int(self.sums[0].n_groups)
 
     @property
     def degree(self) -> int:
@@ -157,17 +157,13 @@ class GroupDraws:
 
     def __init__(self, table: CountTable, units: RowUnits, seed: int, weight: float) -> None:
         self.table, self.tables, self.weight = table, [table], weight
+        self.reads = table.reads
         self._units, self._seed = units, seed
         sums = table.sums[0]
         self.strata = sums.class_of_group if units.by_class else np.zeros(sums.n_groups, np.int64)
         #: Whether only counts of groups are drawn, and counts of rows are unknown.
         self.are_of_counts = not table.n_sums
         self._sizes: NDArray[np.int64] | None = None
-
-    @property
-    def reads(self) -> frozenset[str]:
-        """Names of the columns to read of a part."""
-        return self.table.reads
 
     def totals(self, replicates: range, data: Sequence[Data]) -> list[Floats]:
         """Return the weights and sums of the table in replicates, (R, G, 1 + sums)."""
@@ -304,12 +300,7 @@ class UnitDraws:
 
     def __init__(self, units: Units, seed: int, tables: Sequence[CountTable]) -> None:
         self.units, self.tables = units, tables
-        self._seed = seed
-
-    @property
-    def reads(self) -> frozenset[str]:
-        """Names of the columns to read of a part to find the units of its rows."""
-        return self.units.reads
+        self.reads, self._seed = units.reads, seed
 
     def shared(self, replicates: range) -> Counts | None:
         """Return the counts of units that all parts share, if any."""

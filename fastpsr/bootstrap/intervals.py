@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self, get_args
+from typing import Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,6 @@ from numpy.typing import NDArray
 from fastpsr.data import Floats
 from fastpsr.interval_rule import ONE_TERM, Center, IntervalRule
 from fastpsr.results import table
-
-if TYPE_CHECKING:
-    from statistics import NormalDist
 
 #: Methods to request; "auto" takes the method that covers best for each metric.
 Method = Literal["auto", "percentile", "basic", "bca", "normal", "subsampling"]
@@ -74,9 +71,11 @@ def normal(value: float, replicates: Floats, level: float) -> Interval:
     ----------
     A. Davison and D. Hinkley, "Bootstrap methods and their application", 1997, chapter 5.
     """
+    from statistics import NormalDist  # with fractions and decimals, which take a while to import
+
     with np.errstate(over="ignore"):  # squares of values near the largest float
         center = 2.0 * value - float(replicates.mean())
-        reach = _normal().inv_cdf((1.0 + level) / 2.0) * float(replicates.std(ddof=1))
+        reach = NormalDist().inv_cdf((1.0 + level) / 2.0) * float(replicates.std(ddof=1))
     return Interval(center - reach, center + reach)
 
 
@@ -90,13 +89,15 @@ def bca(value: float, replicates: Floats, influence: Floats, level: float) -> In
     B. Efron, "Better bootstrap confidence intervals", JASA 82, 1987,
     doi:10.1080/01621459.1987.10478410.
     """
+    from statistics import NormalDist
+
     below = float((replicates < value).mean() + 0.5 * (replicates == value).mean())
     if not 0.0 < below < 1.0:
         side = "above" if below == 0.0 else "below"
         raise ValueError(
             f"bca intervals need replicates on both sides of the value; all lie {side} {value:.6g}"
         )
-    distribution, acceleration = _normal(), _acceleration(influence)
+    distribution, acceleration = NormalDist(), _acceleration(influence)
     bias = distribution.inv_cdf(below)
 
     def corrected(share: float) -> float:
@@ -116,12 +117,6 @@ def _acceleration(influence: Floats) -> float:
         return 0.0
     scaled = influence / largest  # skewness does not depend on the scale
     return float((scaled**3).sum() / (6.0 * (scaled**2).sum() ** 1.5))
-
-
-def _normal() -> "NormalDist":
-    from statistics import NormalDist  # with fractions and decimals, which take a while to import
-
-    return NormalDist()
 
 
 def simultaneous_level(replicates: Sequence[Floats], confidence_level: float) -> float:

@@ -33,6 +33,7 @@ from fastpsr.data import Floats
 from fastpsr.errors import Subject, in_silence, warn
 from fastpsr.interval_rule import NO_BIAS, IntervalRule
 from fastpsr.metrics.base import Metric
+from fastpsr.metrics.ece import ErrorsOfBins
 from fastpsr.results import Result, frame, table
 from fastpsr.version import __version__
 
@@ -305,10 +306,6 @@ def _subsampling(estimand: Estimand, _level: float) -> Estimate:
     )
 
 
-def _jackknife(estimand: Estimand, _level: float) -> Estimate:
-    return intervals.jackknife(estimand.value, estimand.under("left out"), estimand.rule)
-
-
 def _difference_of_independent(compute: Any, estimand: Estimand, level: float) -> Estimate:
     """Return the difference of two metrics whose data are drawn apart."""
     sides = (Estimand.of(estimand.subject, job) for job, _ in estimand.terms)
@@ -341,7 +338,10 @@ METHODS: dict[UsedMethod, IntervalMethod] = {
     ),
     "bca": IntervalMethod(("replicates", "left out by stratum"), _bca),
     "subsampling": IntervalMethod(("subsets", "left out"), _subsampling),
-    "jackknife": IntervalMethod(("left out",), _jackknife),
+    "jackknife": IntervalMethod(
+        ("left out",),
+        lambda of, level: intervals.jackknife(of.value, of.under("left out"), of.rule),
+    ),
     "inverted test": IntervalMethod(("replicates", "signed errors"), _inverted_test),
 }
 
@@ -380,19 +380,6 @@ def interval_of(method: UsedMethod, estimand: Estimand, level: float) -> Outcome
         return Outcome(method, computed)
     except ValueError as error:
         return Outcome(method, none, None, f"has no interval: {error}")
-
-
-def intervals_of(
-    estimands: Sequence[Estimand],
-    settings: Intervals,
-    *,
-    jointly: bool,
-    progress: Progress,
-    also: Sequence[Input] = (),
-) -> list[BootstrapResult]:
-    """Return estimands with intervals, from draws as by `draw_values`."""
-    draw_values(estimands, settings, jointly=jointly, progress=progress, also=also)
-    return results_of(estimands, settings)
 
 
 def draw_values(
@@ -464,7 +451,7 @@ def _replicate(
     metrics: list[Any] = [job.metric for job in of_errors]
     bins = [
         Job(
-            metric.signed_errors,
+            ErrorsOfBins(metric),
             job.data,
             job.subset,
             job.sums,
@@ -477,7 +464,7 @@ def _replicate(
         jointly=jointly, progress=progress,
     )  # fmt: skip
     on_data = [
-        partial(metric.signed_errors.value_on, job.data)
+        partial(ErrorsOfBins(metric).value_on, job.data)
         for metric, job in zip(metrics, of_errors, strict=True)
     ]
     values, *errors = side_by_side(replicates, *on_data, over=jobs[0].whole)

@@ -2,9 +2,8 @@
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -62,14 +61,27 @@ def names_of_ids(resampling: Resampling) -> dict[str, str]:
     return {name: ids for name, ids in resampling._ids.items() if isinstance(ids, str)}
 
 
-def with_ids(resampling: Resampling, find: Callable[[str], Any]) -> Resampling:
-    """Return the scheme with the ids that a function returns for the names of columns."""
-    ids = {argument: find(name) for argument, name in names_of_ids(resampling).items()}
-    return replace(resampling, **ids)  # type: ignore[type-var]
+class _OfRows(Resampling):
+    """Draw independent samples, from all or from each class."""
+
+    by_class: ClassVar[bool]
+    shares_draws = False
+
+    def units(self, data: Data) -> "Units":
+        return RowUnits.independent_rows(data, by_class=self.by_class)
+
+
+class _OfIds(Resampling):
+    """Draw clusters or speakers, with all of their samples."""
+
+    draws_whole_ids = True
+
+    def units(self, data: Data) -> "Units":
+        return IdUnits.of(self._ids, data)
 
 
 @dataclass(frozen=True, eq=False)
-class IID(Resampling):
+class IID(_OfRows):
     """Draw samples with replacement (the ordinary bootstrap): for independent samples.
 
     Examples
@@ -80,14 +92,11 @@ class IID(Resampling):
     0.185
     """
 
-    shares_draws = False
-
-    def units(self, data: Data) -> "Units":
-        return RowUnits.independent_rows(data, by_class=False)
+    by_class = False
 
 
 @dataclass(frozen=True, eq=False)
-class Stratified(Resampling):
+class Stratified(_OfRows):
     """Draw samples with replacement within each class: for class sizes fixed by design.
 
     Examples
@@ -98,14 +107,11 @@ class Stratified(Resampling):
     0
     """
 
-    shares_draws = False
-
-    def units(self, data: Data) -> "Units":
-        return RowUnits.independent_rows(data, by_class=True)
+    by_class = True
 
 
 @dataclass(frozen=True, eq=False)
-class Clusters(Resampling):
+class Clusters(_OfIds):
     """Draw whole clusters: for samples that depend on a common speaker, session or document.
 
     Parameters
@@ -129,10 +135,6 @@ class Clusters(Resampling):
     """
 
     ids: ArrayLike | str
-    draws_whole_ids = True
-
-    def units(self, data: Data) -> "Units":
-        return IdUnits.of(self._ids, data)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +184,7 @@ class Nested(Resampling):
 
 
 @dataclass(frozen=True, eq=False)
-class TwoWay(Resampling):
+class TwoWay(_OfIds):
     """Draw speakers: for trials that share speakers on both sides.
 
     Speakers of both sides are one population, drawn once. The weight of a trial of speaker s
@@ -220,10 +222,6 @@ class TwoWay(Resampling):
     enroll_speakers: ArrayLike | str
     test_speakers: ArrayLike | str
     multiplies = True
-    draws_whole_ids = True
-
-    def units(self, data: Data) -> "Units":
-        return IdUnits.of(self._ids, data)
 
 
 class Units(ABC):

@@ -12,7 +12,6 @@ from fastpsr import kernels
 from fastpsr.caching import cached_property
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.log_odds import log_prior_of
-from fastpsr.counts import count
 from fastpsr.data import Data, Floats, Kind, Part, class_factors
 from fastpsr.data.steps import ROWS, Step
 from fastpsr.kernels.types import DEGREE
@@ -58,10 +57,6 @@ class Span:
         if n_classes == 2:  # -log-odds are the log-odds of the other class
             low = min(low, -self.finite_high)
         return min(LOG_FLOOR, low)
-
-    def has_common_floor(self, n_classes: int) -> bool:
-        """Return whether any of the samples have the floor of all."""
-        return self.is_finite or self.floor(n_classes) == LOG_FLOOR
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,7 +276,7 @@ class AxisTotals:
 
 
 @dataclass(frozen=True, eq=False)
-class _SumOnAxis(Step[AxisTotals]):
+class SumOnAxis(Step[AxisTotals]):
     """Sum the scores of binary data in the cells of an axis, by class and fold."""
 
     folds: Folds
@@ -310,11 +305,6 @@ def most_cells(n_rows: int, n_folds: int) -> int:
     """Return the number of cells above which sums save nothing, and samples are used."""
     n_sums = 2 * n_folds * (DEGREE + 1)
     return max(min(n_rows, _MOST_SUMS) // n_sums, _FEW_CELLS)
-
-
-def totals_on_axis(data: Data, folds: Folds, axis: Axis) -> AxisTotals:
-    """Return the sums of each class and fold in the cells of an axis; computed once."""
-    return count(_SumOnAxis(folds, axis).over(data))
 
 
 @dataclass(frozen=True, eq=False)

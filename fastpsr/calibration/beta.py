@@ -70,7 +70,8 @@ class BetaCalibration(ScoreMap):
     constant = "a = b = 0"
 
     def features(self, scores: Floats) -> Floats:
-        return kernels.log_space.log_sigmoid_rows(scores)
+        softplus = kernels.log_space.softplus
+        return np.stack([-softplus(-scores), softplus(scores)])
 
     def steepness(self, parameters: Floats) -> float:
         return max(float(parameters[:2].max()), 1.0)

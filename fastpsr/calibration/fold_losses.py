@@ -1,7 +1,7 @@
 """Losses after cross-fitting, by fold."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,8 @@ class CellLossSums(Sums):
     folds: Folds
     n_columns = 1
 
-    @property
-    def n_cells(self) -> int:
-        """Number of cells."""
-        return 1
+    #: Number of cells: an attribute, or a property.
+    n_cells: ClassVar[Any] = 1
 
     def cells(self, part: Part) -> Any:
         """Return the cell of each sample of a part, (n,), or one cell of all."""
@@ -34,7 +32,7 @@ class CellLossSums(Sums):
     @property
     def n_groups(self) -> int:
         """Number of triples of class, fold and cell."""
-        return self.n_classes * self.folds.n_folds * self.n_cells
+        return self.n_classes * self.folds.n_folds * int(self.n_cells)
 
     @property
     def reads(self) -> frozenset[str]:

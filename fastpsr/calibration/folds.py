@@ -4,7 +4,7 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,10 +43,8 @@ class Assignment(ABC):
         """Key of the folds of a part's rows in its cache."""
         return ("fold of rows", self.key)
 
-    @property
-    def reads(self) -> frozenset[str]:
-        """Names of the columns of ids that determine the fold of a row."""
-        return frozenset()
+    #: Names of the columns of ids that determine the fold of a row: an attribute, or a property.
+    reads: ClassVar[Any] = frozenset()
 
     @abstractmethod
     def folds(self, part: Part) -> NDArray[np.uint16]:
@@ -160,7 +158,7 @@ class Folds:
     @property
     def reads(self) -> frozenset[str]:
         """Names of the columns of ids that determine the calibrator of a row."""
-        return self.assignment.reads
+        return frozenset(self.assignment.reads)
 
     def fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
         """Return the fold of each row of a part, (n,); a replicate has the folds of its data."""
@@ -348,7 +346,7 @@ def deal_samples(data: Data, n_folds: int, seed: int) -> Folds:
 
 def given_folds(data: Data, spec: Any) -> Folds:
     """Return the folds given by the caller as one id per sample."""
-    groups = count(CollectIds("folds", (spec,), data.n_classes, with_absent=True).over(data))
+    groups = count(CollectIds("folds", (spec,), data.n_classes, takes_all=True).over(data))
     n_folds = groups.ids.size
     if n_folds < 2:
         raise ArgumentError("folds", f"must name at least two folds, not {n_folds}")
@@ -411,23 +409,21 @@ class IdCounts:
 
 @dataclass(frozen=True, eq=False)
 class CollectIds(Step[IdCounts]):
-    """Collect the distinct ids of one or two columns, and count the rows of each class."""
+    """Collect the distinct ids of one or two columns, and count the rows of each class.
+
+    With `takes_all` also those of rows of weight 0: in given folds they are calibrated.
+    """
 
     argument: str
     specs: tuple[Any, ...]
     n_classes: int
-    with_absent: bool = False
+    takes_all: bool = False
     is_exact = True
 
     @property
     def reads(self) -> frozenset[str]:
         """Labels, weights and the columns."""
         return LABELS | _columns(*self.specs)
-
-    @property
-    def takes_all(self) -> bool:
-        """Whether rows of weight 0 are used: in given folds they are calibrated."""
-        return self.with_absent
 
     @property
     def key(self) -> Hashable:
@@ -448,7 +444,7 @@ class CollectIds(Step[IdCounts]):
             )
         present = _present(part)
         y = part.predictions.labels
-        if present is not None and not self.with_absent:
+        if present is not None and not self.takes_all:
             y, sides = y[present], [side[present] for side in sides]
         for side in sides:
             ids, (codes,) = numbered(side)

@@ -212,7 +212,7 @@ class LinearFusion(Fittable):
                 fusions_of[key] = fits.at_weights(weights)
             return fusions_of[key].fuse(columns, of_row)
 
-        return fused.with_refit(refit)
+        return fused.compact(refit=refit)
 
     def samples_of(self, systems: Systems) -> Any:
         """Return the first system; raise unless all systems have its samples."""

@@ -1,6 +1,6 @@
 """Linear fusions, and their fits for all folds at once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -75,9 +75,9 @@ class _Basis:
         if rows.n_classes > 2:
             scores = scores - scores.mean(axis=2, keepdims=True)
         largest = np.abs(scores).reshape(len(scores), -1).max(axis=1, initial=0.0)
-        middle, _ = _moments(rows.with_features(scores))
+        middle, _ = _moments(replace(rows, features=scores))
         scores = scores - middle[:, None]
-        _, covariance = _moments(rows.with_features(scores))
+        _, covariance = _moments(replace(rows, features=scores))
         spread = np.sqrt(np.diagonal(covariance))
         used = spread > 1e-14 * largest
         if not used.any():
@@ -87,7 +87,7 @@ class _Basis:
         kept = variances > _COLLINEAR * variances[-1]
         to = unit[:, None] * (directions[:, kept] / np.sqrt(variances[kept]))
         moved = np.einsum("sr,s...->r...", to, scores)  # the bits of BLAS vary with threads
-        return cls(middle, to), rows.with_features(moved)
+        return cls(middle, to), replace(rows, features=moved)
 
     def fusions(self, ends: list[Floats]) -> Fusions:
         """Return the fusions of parameters in the directions."""

@@ -112,10 +112,6 @@ class LinearRows(ABC):
             n_folds, n_classes, places,
         )  # fmt: skip
 
-    def with_features(self, features: Floats) -> Self:
-        """Return the rows with other features."""
-        return replace(self, features=features)
-
     def reweighted(self, weights: Floats) -> Self:
         """Return the rows with other weights, (N,) of the rows that these were selected from."""
         return replace(self, weights=weights[self.places])

@@ -52,8 +52,11 @@ def floored(predictions: Predictions, floor: float) -> Predictions:
 
 
 def with_floor(data: Data, floor: float) -> Data:
-    """Return the clipped data; data in parts are clipped when they are read."""
-    clipped: Data = mapped(data, _Floored(floor))
+    """Return the clipped data, the data themselves without a floor.
+
+    Data in parts are clipped when they are read.
+    """
+    clipped: Data = mapped(data, _Floored(floor)) if floor else data
     return clipped
 
 

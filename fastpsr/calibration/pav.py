@@ -14,7 +14,7 @@ from fastpsr.calibration.fold_losses import CellLossSums
 from fastpsr.calibration.folds import FoldLosses, Folds
 from fastpsr.calibration.log_odds import clip_log_odds, log_odds_of, log_prior_of, prior_log_odds
 from fastpsr.counts import count, count_all, find_facts
-from fastpsr.counts.ranks import minority_of, pav_blocks, rank_cells, rank_runs
+from fastpsr.counts.ranks import minority_of, pav_blocks, rank_table
 from fastpsr.counts.roc import PavBlocks
 from fastpsr.counts.scores import ClassCounts
 from fastpsr.counts.sums import ScoreTotals, Sums
@@ -121,7 +121,7 @@ class PAV(Calibrator):
         # calibrated, at the first target of a run
         if folds.n_calibrators > 1 and minority_of(data) != 1:
             return None
-        table = rank_runs(data) if folds.n_calibrators == 1 else rank_cells(data)
+        table = rank_table(data, "runs" if folds.n_calibrators == 1 else "cells")
         edges = table.lowest[table.positives > 0.0]
         return _PavSums(
             rule, folds, data.kind, data.given_priors, data.log_odds_offset, edges, self.floor,

@@ -24,7 +24,7 @@ from fastpsr.calibration.linear_rows import (
 from fastpsr.counts import count
 from fastpsr.data import Data, Floats, Part, Predictions
 from fastpsr.data.budget import memory_budget
-from fastpsr.data.steps import ROWS, Step
+from fastpsr.data.steps import ROWS, CollectParts
 from fastpsr.errors import ArgumentError
 
 _LARGEST = 1e150  # score whose square is finite in sums
@@ -166,11 +166,10 @@ def require_memory(data: Data, n_columns: int, argument: str) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _HoldRows(Step[Part]):
+class _HoldRows(CollectParts[Part]):
     """Copy the rows into memory, as one part."""
 
     folds: Folds
-    is_exact = True
 
     @property
     def reads(self) -> frozenset[str]:
@@ -180,7 +179,6 @@ class _HoldRows(Step[Part]):
     def add(self, accumulator: Any, prepared: None, part: Part) -> Any:
         if part.is_in_memory:
             return part
-        accumulator = {} if accumulator is None else accumulator
         # a copy, since the part may be a view of a larger buffer
         predictions = Predictions.joined([part.predictions])
         accumulator[part.number] = (predictions, self.folds.fold_of_rows(part))

@@ -16,10 +16,10 @@ from fastpsr.calibration.axis import (
     ScoreRange,
     SmoothMap,
     Span,
+    SumOnAxis,
     TrainingPriors,
     WeightedScores,
     most_cells,
-    totals_on_axis,
 )
 from fastpsr.calibration.base import ByFold, Calibrator, OfFolds, output_kind, require_fitted
 from fastpsr.calibration.fold_losses import CellLossSums
@@ -58,8 +58,7 @@ class SmoothCalibrator(Calibrator, SmoothMap):
     def __post_init__(self) -> None:
         checks.as_floor(self.floor)
         if self.prior is not None:
-            rule = "lie strictly between 0 and 1"
-            prior = checks.check_number("prior", self.prior, 5e-324, 1.0 - 2.0**-53, rule)
+            prior = checks.as_inner_number("prior", self.prior)
             object.__setattr__(self, "prior", prior)
 
     def check_classes(self, n_classes: int) -> None:
@@ -150,12 +149,8 @@ class SmoothCalibrator(Calibrator, SmoothMap):
         """Return the folds, also inner folds that choose an option; None without folds."""
         return folds
 
-    def _clipped(self, data: Data) -> Data:
-        """Return data whose posteriors are at least the floor."""
-        return with_floor(data, self.floor) if self.floor else data
-
     def fit_folds(self, data: Data, folds: Folds) -> Transform:
-        clipped = self._clipped(data)
+        clipped = with_floor(data, self.floor)
         key: Hashable = ("smooth fits", self.key, folds.key)
         together = shared(key, clipped, lambda: self._fit_together(clipped, folds))
         if together is None:
@@ -165,7 +160,7 @@ class SmoothCalibrator(Calibrator, SmoothMap):
     def losses_of_folds(self, rule: ScoringRule, folds: Folds, data: Data) -> FoldLosses:
         of_fits = self.with_inner_folds(data, folds)
         if of_fits is not None and self._fits_sums and rule.is_analytic:
-            clipped = self._clipped(data)
+            clipped = with_floor(data, self.floor)
             on_axis = fit_on_axis(self, clipped, of_fits)
             if on_axis is not None:
                 axis_fits, totals, fits = on_axis
@@ -179,7 +174,7 @@ class SmoothCalibrator(Calibrator, SmoothMap):
         of_fits = self.with_inner_folds(data, folds)
         if of_fits is None or not (self._fits_sums and rule.is_analytic):
             return None
-        clipped = self._clipped(data)  # not for the raw losses
+        clipped = with_floor(data, self.floor)  # not for the raw losses
         on_axis = fit_on_axis(self, clipped, of_fits)
         if on_axis is not None:
             axis_fits, _, fits = on_axis
@@ -207,11 +202,11 @@ class SmoothCalibrator(Calibrator, SmoothMap):
             return None
         fits, span = self._fits(data, of_fits)
         ends = (span.low, span.high) if span.is_finite else (span.finite_low, span.finite_high)
-        is_common = span.has_common_floor(data.n_classes)
+        is_common = span.is_finite or span.floor(data.n_classes) == LOG_FLOOR
         return fits if is_common and self.is_plain(fits, *ends) else None
 
     def _fit_data(self, data: Data, start: Self | None) -> dict[str, Any]:
-        data = self._clipped(data)
+        data = with_floor(data, self.floor)
         folds = self.with_inner_folds(data, one_fold()) or one_fold()
         fits, span = self._fits(data, folds, start)
         attributes = self.attributes(fits.parameters[0], float(fits.prior_log_odds[0]))
@@ -527,7 +522,7 @@ def fit_on_axis(
     for _ in range(_MOST_AXES):
         if axis_fits is None:
             break
-        totals = totals_on_axis(data, folds, axis_fits.axis)
+        totals = count(SumOnAxis(folds, axis_fits.axis).over(data))
         fits, is_valid, steepness = axis_fits.fit(totals, folds, priors)
         if is_valid.all():
             return axis_fits, totals, fits

@@ -22,7 +22,7 @@ from fastpsr.data import (
     check_column_of,
 )
 from fastpsr.data.sources import same_priors
-from fastpsr.data.steps import Step
+from fastpsr.data.steps import CollectParts
 from fastpsr.errors import ArgumentError
 from fastpsr.frames import row_out_of_order
 
@@ -251,12 +251,11 @@ def held_columns(stack: Stack, folds: Folds) -> HeldColumns:
 
 
 @dataclass(frozen=True, eq=False)
-class _HoldColumns(Step[HeldColumns]):
+class _HoldColumns(CollectParts[HeldColumns]):
     """Copy the columns of all systems into memory."""
 
     stack: Stack
     folds: Folds
-    is_exact = True
 
     @property
     def reads(self) -> frozenset[str]:
@@ -264,7 +263,6 @@ class _HoldColumns(Step[HeldColumns]):
         return self.stack.reads | self.folds.reads
 
     def add(self, accumulator: Any, prepared: None, *parts: Part) -> Any:
-        accumulator = {} if accumulator is None else accumulator
         accumulator[parts[0].number] = HeldColumns.of(self.stack, [*parts], self.folds)
         return accumulator
 

@@ -60,7 +60,8 @@ class Training(Options, ABC):
         """Return predictions calibrated with a calibrator that is trained in this way."""
         wrapped = as_calibrator(calibrator)
         with one_call():
-            self._begin(predictions)
+            if self.refits or isinstance(predictions, PartitionedPredictions):
+                begin(predictions)  # others need no labels
             calibrated = self.calibrated(wrapped, predictions)
             self.look_at(wrapped, predictions)
         return calibrated
@@ -72,9 +73,6 @@ class Training(Options, ABC):
     def on_rows(self, data: Data, rows: Any) -> "Training":
         """Return the training for the rows selected by an index, if it holds one id per row."""
         return self
-
-    def _begin(self, data: Data) -> None:
-        begin(data)
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,10 +232,6 @@ class HeldOut(Training):
     def look_at(self, calibrator: Calibrator, data: Data) -> None:
         begin(self.predictions)
         calibrator.look_at(self.predictions)
-
-    def _begin(self, data: Data) -> None:
-        if isinstance(data, PartitionedPredictions):  # data in memory need no labels
-            begin(data)
 
 
 @overload

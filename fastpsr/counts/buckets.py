@@ -16,7 +16,7 @@ from fastpsr.counts import count, shared
 from fastpsr.data import Floats
 from fastpsr.data.budget import memory_budget
 from fastpsr.data.partitioned import Data, PartitionedPredictions
-from fastpsr.data.steps import Part, Step
+from fastpsr.data.steps import CollectParts, Part, Step
 
 #: Share of the budget for picked values, which are collected, joined and sorted.
 PICKED_SHARE = 4
@@ -283,14 +283,12 @@ def _counts_of(table: Floats) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, eq=False)
-class PickValues(Step[tuple[Floats, Floats]]):
+class PickValues(CollectParts[tuple[Floats, Floats]]):
     """Collect the values in picked places: per class, or with their weights."""
 
     column: Column
     grid: Grid
     picked: NDArray[np.bool_]
-
-    is_exact = True
 
     @property
     def key(self) -> Hashable:
@@ -299,9 +297,6 @@ class PickValues(Step[tuple[Floats, Floats]]):
 
     def prepare(self) -> NDArray[np.int32]:
         return kernels.buckets.marks_of_places(self.grid.node_of_place, self.picked)
-
-    def start(self) -> dict[int, tuple[Floats, Floats]]:
-        return {}
 
     def add(self, accumulator: Any, prepared: NDArray[np.int32], part: Part) -> Any:
         values, y, weights = self.column(part)
@@ -367,12 +362,8 @@ def _sample_of(column: Column, data: Data) -> _SampleValues:
     return _SampleValues(column, max(1, n_rows // _SAMPLED), part_numbers)
 
 
-def count_in_grid(column: Column, data: Data) -> Counted:
-    """Return a grid and the counts in it, counted once."""
-    return shared(("counted", column.key), data, lambda: _count(column, data))
-
-
-def _count(column: Column, data: Data) -> Counted:
+def _count_in_grid(column: Column, data: Data) -> Counted:
+    """Return a grid, and the counts in it."""
     if len(data) <= _FEW and 16 * len(data) <= memory_budget():  # all of them are looked at
         sizes = column.sizes(data)[None]
         return Counted(_ONE_BUCKET, np.zeros(1, np.int64), sizes, np.empty(0), np.empty(0))
@@ -392,7 +383,7 @@ def count_until_few(
 
     Returns the counts, sums of weights (B, 2) if there are weights, and flags of needed buckets.
     """
-    counted = count_in_grid(column, data)
+    counted = shared(("counted", column.key), data, lambda: _count_in_grid(column, data))
     sums = np.empty((0, 2))
     if has_weights:
         sums = count(WeighBuckets(column, counted.grid).over(data))

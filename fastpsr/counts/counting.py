@@ -205,10 +205,6 @@ class _Task:
         return self._thread is None
 
     @property
-    def is_ready(self) -> bool:
-        return all(answer.is_there for answer in self.waiting)
-
-    @property
     def is_done(self) -> bool:
         return self._thread is not None and (self.answer.is_there or self._failure is not None)
 
@@ -312,7 +308,7 @@ class _Call:
 
     def _advance(self) -> None:
         """Run tasks while they have their answers."""
-        while ready := [task for task in self._tasks if task.is_ready]:
+        while ready := [t for t in self._tasks if all(answer.is_there for answer in t.waiting)]:
             n_running = sum(not task.is_new for task in self._tasks)
             for task in ready:
                 if task.is_new and n_running >= _MOST_TASKS and self._asked:
@@ -330,7 +326,10 @@ class _Call:
         samples = {key: pair for key, pair in self._asked.items() if _is_of_few(pair[0])}
         first = samples or self._asked
         self._asked = {key: pair for key, pair in self._asked.items() if key not in first}
-        _answer(list(first.values()))
+        for group in _groups(list(first.values())):
+            answers = answers_of([request for request, _ in group])
+            for (_, outcome), answer in zip(group, answers, strict=True):
+                outcome.settle(answer)
 
 
 _CALL: ContextVar[_Call | None] = ContextVar("call", default=None)
@@ -357,14 +356,6 @@ def _is_of_few(request: Request[Any]) -> bool:
         return False
     source = request.data[0].source
     return bool(source.n_parts >= 2 * SAMPLED_PARTS * source.n_classes)
-
-
-def _answer(requests: list[_Asked]) -> None:
-    """Answer steps with as few reads as may be."""
-    for group in _groups(requests):
-        answers = answers_of([request for request, _ in group])
-        for (_, outcome), answer in zip(group, answers, strict=True):
-            outcome.settle(answer)
 
 
 def _groups(requests: list[_Asked]) -> list[list[_Asked]]:

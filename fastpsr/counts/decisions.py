@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.costs import CostMatrix, bayes_decisions, mean_cost
+from fastpsr.costs import CostMatrix, bayes_decisions
 from fastpsr.counts.ranks import minority_of, rank_cells
 from fastpsr.counts.roc import error_rates, require_both_classes
 from fastpsr.counts.sums import Sums
@@ -33,10 +33,6 @@ class DecisionCounts:
 
     weight: Floats
     given_priors: Floats | None
-
-    def risk(self, costs: CostMatrix, normalized: bool) -> float:
-        """Return the mean cost of the decisions."""
-        return mean_cost(self.weight, costs, self.given_priors, normalized)
 
 
 @dataclass(frozen=True, eq=False)

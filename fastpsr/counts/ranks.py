@@ -216,12 +216,8 @@ def rank_table(data: Data, resolution: Resolution) -> RankTable:
         return replace(table, posteriors=as_posteriors(data, table.lowest))
     if resolution == "positives":
         return rank_cells(data, 1).steps
-    return rank_runs(data) if resolution == "runs" else rank_cells(data)
-
-
-def rank_runs(data: Data) -> RankTable:
-    """Return the runs of labeled binary data."""
-    return rank_cells(data).runs
+    cells = rank_cells(data)
+    return cells.runs if resolution == "runs" else cells
 
 
 def rank_cells(data: Data, edges_of: int | None = None) -> RankTable:

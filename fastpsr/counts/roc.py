@@ -1,7 +1,7 @@
 """The ROC: its steps, its hull from the blocks of the isotonic fit, and thresholds."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,20 +40,16 @@ EQUAL_RATES = Criterion(1.0, 1.0)
 _OF_LIMITS, _OF_SUMS = 1e-12, 1e-14
 
 
-def limit_of_fa(p_fa: float | Floats) -> Criterion:
-    """Return the criterion that is reached where P_fa is at most `p_fa`, 0 to 1."""
-    return Criterion(0.0, 1.0, _rounded_up(p_fa))
+def limit_of(rate: Literal["p_fa", "p_miss"], limits: float | Floats) -> Criterion:
+    """Return the criterion that is reached where P_fa is at most a limit, or P_miss exceeds it.
 
-
-def limit_of_miss(p_miss: float) -> Criterion:
-    """Return the criterion that is reached where P_miss exceeds `p_miss`, 0 <= `p_miss` < 1."""
-    return Criterion(1.0, 0.0, -_rounded_up(p_miss), is_strict=True)
-
-
-def _rounded_up(limits: float | Floats) -> Any:
-    """Return limits that rates may exceed by rounding; below 1 if they are."""
+    Limits are 0 to 1, of P_miss below 1. By rounding rates may exceed them.
+    """
     raised = np.minimum(np.asarray(limits) * (1.0 + _OF_LIMITS), np.nextafter(1.0, 0.0))
-    return np.where(limits < 1.0, raised, limits)[()]
+    raised = np.where(limits < 1.0, raised, limits)[()]
+    if rate == "p_fa":
+        return Criterion(0.0, 1.0, raised)
+    return Criterion(1.0, 0.0, -raised, is_strict=True)
 
 
 @dataclass(frozen=True, eq=False)

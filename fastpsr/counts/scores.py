@@ -12,7 +12,7 @@ from fastpsr.counts import begin, count
 from fastpsr.counts.buckets import joined_by_number
 from fastpsr.data import LABELS, Data, Floats, Part, Predictions
 from fastpsr.data.budget import memory_budget
-from fastpsr.data.steps import Step
+from fastpsr.data.steps import CollectParts, Step
 from fastpsr.errors import ArgumentError
 
 
@@ -56,7 +56,7 @@ class Scores:
 
 
 @dataclass(frozen=True, eq=False)
-class CollectClass(Step[tuple[Floats, Floats]]):
+class CollectClass(CollectParts[tuple[Floats, Floats]]):
     """Collect the distinct scores of a class within bounds, and the weight at each."""
 
     take: int
@@ -65,14 +65,9 @@ class CollectClass(Step[tuple[Floats, Floats]]):
     what: str = "ranks"
     bounds: tuple[float, float] = (-np.inf, np.inf)
 
-    is_exact = True
-
     @property
     def key(self) -> Hashable:
         return ("scores of class", self.take, self.scores.key, self.bounds)
-
-    def start(self) -> dict[int, tuple[Floats, Floats]]:
-        return {}
 
     def add(self, accumulator: Any, prepared: None, part: Part) -> Any:
         predictions = part.predictions

@@ -51,25 +51,11 @@ class Sums(ABC):
 
     # attributes of some classes, properties of others
 
-    @property
-    @abstractmethod
-    def stream(self) -> tuple[str | int, ...]: ...
-
-    @property
-    @abstractmethod
-    def n_groups(self) -> int: ...
-
-    @property
-    def n_columns(self) -> int:
-        return 0
-
-    @property
-    def known_weight(self) -> Floats | None:
-        return None
-
-    @property
-    def reads(self) -> frozenset[str]:
-        return ROWS
+    stream: Any
+    n_groups: Any
+    n_columns: Any = 0
+    known_weight: Any = None
+    reads: Any = ROWS
 
     @property
     def key(self) -> Hashable:
@@ -130,7 +116,7 @@ class Sums(ABC):
     @property
     def n_sums(self) -> int:
         """Number of sums per group."""
-        return self.n_columns + (self.degree - 1 if self.degree else 0)
+        return int(self.n_columns) + (self.degree - 1 if self.degree else 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,15 +126,12 @@ class ClassSums(Sums):
     n_classes: int
 
     stream = ("classes",)
+    key = "classes"
 
     @property
     def n_groups(self) -> int:
         """Number of classes."""
         return self.n_classes
-
-    @property
-    def key(self) -> Hashable:
-        return "classes"
 
     def groups(self, part: Part, *companions: Part) -> NDArray[Any]:
         return part.predictions.labels
@@ -161,7 +144,7 @@ class AddUp(Step[tuple[Floats, Floats]]):
     sums: Sums
 
     @property
-    def reads(self) -> frozenset[str]:
+    def reads(self) -> Any:
         return self.sums.reads
 
     @property
@@ -258,7 +241,7 @@ class MeanSums(ClassSums):
             raise ArgumentError("priors", "need labels", remedy="pass y_true, or no priors")
         return np.zeros(len(part.predictions), np.uint8)  # all are of one group
 
-    def means(self, weight: Floats, sums: Floats) -> Floats:
+    def assemble(self, weight: Floats, sums: Floats) -> Any:
         """Return the mean of each column, (C,); a class of prior 0 adds nothing."""
         if self.given_priors is None:
             return np.asarray(sums.sum(axis=0) / weight.sum())
@@ -285,7 +268,7 @@ class ReferenceSums(MeanSums):
         return (values, *np.ascontiguousarray(reference.posteriors.T))
 
     def assemble(self, weight: Floats, sums: Floats) -> ReferenceMeans:
-        mean, *reference = self.means(weight, sums)
+        mean, *reference = super().assemble(weight, sums)
         # sums of a replicate, or shifted for BCa, are not 1
         return ReferenceMeans(float(mean), np.array(reference) / sum(reference))
 

@@ -98,25 +98,16 @@ def bayes_error(predictions: Data, prior_log_odds: ArrayLike | None = None) -> B
     >>> curve.normalized_actual.round(4).tolist(), curve.normalized_minimum.round(4).tolist()
     ([0.6667, 0.6667], [0.3333, 0.3333])
     """
-    points = _points("prior_log_odds", prior_log_odds)
-    curve: BayesErrorCurve = _at(predictions, points).value_on(predictions)
+    at = bayes_error_at(predictions, prior_log_odds, "prior_log_odds")
+    curve: BayesErrorCurve = at.value_on(predictions)
     return curve
 
 
-def bayes_error_at(data: Data, points: ArrayLike | None) -> AtPoints:
+def bayes_error_at(data: Data, points: ArrayLike | None, argument: str = "points") -> AtPoints:
     """Return the curve at prior log-odds, by default the points of :func:`bayes_error`."""
-    return _at(data, _points("points", points))
-
-
-def _points(name: str, prior_log_odds: ArrayLike | None) -> Floats:
-    if prior_log_odds is None:
-        prior_log_odds = np.linspace(-10.0, 10.0, 201)
-    points = checks.as_floats(name, prior_log_odds, 1)
-    checks.require(name, points, -_FARTHEST, _FARTHEST, "lie in -600 to 600")
-    return points
-
-
-def _at(data: Data, points: Floats) -> AtPoints:
+    points = np.linspace(-10.0, 10.0, 201) if points is None else points
+    points = checks.as_floats(argument, points, 1)
+    checks.require(argument, points, -_FARTHEST, _FARTHEST, "lie in -600 to 600")
     target = 1.0 / (1.0 + np.exp(-points))
     nontarget = 1.0 / (1.0 + np.exp(points))
     statistics: dict[str, Statistic[Any, Floats]] = {"minimum": _Minimum(target, nontarget)}

@@ -126,6 +126,3 @@ class _Divergences(MeanSums):
                 values = checks.as_floats("divergence", self.divergence.named(r, q), 1)
                 checks.check_length("divergence", values.size, len(samples))
                 yield values
-
-    def assemble(self, weight: Floats, sums: Floats) -> Floats:
-        return self.means(weight, sums)

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
-from fastpsr.calibration.axis import Axis, ScoreRange, totals_on_axis
+from fastpsr.calibration.axis import Axis, ScoreRange, SumOnAxis
 from fastpsr.calibration.folds import one_fold
 from fastpsr.counts import begin, count, side_by_side, takes_predictions
 from fastpsr.counts.ranks import pav_blocks
 from fastpsr.counts.roc import require_both_classes
 from fastpsr.counts.sums import ClassSums
-from fastpsr.data import Data, Floats, Kind, Part, Predictions, Transform, mapped
+from fastpsr.data import Data, Floats, Part, Predictions, Transform, mapped
 from fastpsr.results import Result
 from fastpsr.rules import Log
 
@@ -121,7 +121,7 @@ def _raw_losses(data: Data, log_odds: Floats) -> Floats:
         span = count(ScoreRange().over(llrs))
         axis = Axis.over(span.low, span.high, 1.0)
         if axis is not None:
-            sums = totals_on_axis(llrs, one_fold(), axis)
+            sums = count(SumOnAxis(one_fold(), axis).over(llrs))
             folds = np.zeros(log_odds.size, np.int64)
             by_class = sums.losses(Log(), folds, sums.nodes() + log_odds[:, None])
     if by_class is None or not np.isfinite(by_class).all():  # weights near the largest float
@@ -135,10 +135,7 @@ def _raw_losses(data: Data, log_odds: Floats) -> Floats:
 class _AsLlrs(Transform):
     """Predictions as LLRs."""
 
-    @property
-    def kind(self) -> Kind:  # type: ignore[override]
-        """LLRs are likelihoods."""
-        return "likelihoods"
+    kind = "likelihoods"
 
     def __call__(self, part: Part) -> Predictions:
         return part.predictions.as_llrs()

@@ -9,13 +9,12 @@ from numpy.typing import ArrayLike
 
 from fastpsr import checks
 from fastpsr.counts import begin, takes_predictions
-from fastpsr.counts.ranks import RankTable, rank_sums, rank_table
+from fastpsr.counts.ranks import RankTable, rank_table
 from fastpsr.counts.roc import as_posteriors
-from fastpsr.counts.sums import Sums
 from fastpsr.curves.at_points import AtPoints
 from fastpsr.data import Data, Floats
 from fastpsr.data.one_class import one_against_rest
-from fastpsr.metrics.base import Statistic
+from fastpsr.metrics.ranks import RankStatistic
 from fastpsr.results import Result
 
 _RECALLS = np.linspace(0.01, 1.0, 100)  # by default
@@ -116,15 +115,13 @@ def precision_at(data: Data, points: ArrayLike | None) -> AtPoints:
 
 
 @dataclass(frozen=True, eq=False)
-class _PrecisionAt(Statistic[RankTable, Floats]):
+class _PrecisionAt(RankStatistic[RankTable, Floats]):
     """Precision at recalls."""
 
     recall: Floats
 
     label = "precision_recall"
-
-    def sums(self, data: Data) -> Sums:
-        return rank_sums(data, "positives")
+    resolution = "positives"
 
     def finish(self, summary: RankTable) -> Floats:
         precision, recall = summary.precision_and_recall(_WHAT)

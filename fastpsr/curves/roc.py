@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr import checks, kernels
 from fastpsr.counts import begin, takes_predictions
 from fastpsr.counts.ranks import RankTable, rank_cells
-from fastpsr.counts.roc import as_posteriors, error_rates, limit_of_fa
+from fastpsr.counts.roc import as_posteriors, error_rates, limit_of
 from fastpsr.curves.at_points import AtPoints
 from fastpsr.data import Data, Floats
 from fastpsr.data.one_class import one_against_rest
@@ -171,4 +171,4 @@ class _MissRates(RankStatistic[RankTable, Floats]):
     def finish(self, summary: RankTable) -> Floats:
         summary.class_totals("error rates")
         p_miss, p_fa = error_rates(summary.negatives, summary.positives)
-        return np.asarray(p_miss[limit_of_fa(self.p_fa).find(p_miss, p_fa) + 1])
+        return np.asarray(p_miss[limit_of("p_fa", self.p_fa).find(p_miss, p_fa) + 1])

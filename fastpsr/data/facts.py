@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.data.labeled import Floats
-from fastpsr.data.steps import LABELS, Part, Step
+from fastpsr.data.steps import LABELS, CollectParts, Part
 
 #: Parts that samples look at, for each class.
 SAMPLED_PARTS = 8
@@ -73,16 +73,12 @@ def label_checksum(part: Part) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class CountRows(Step[Facts]):
+class CountRows(CollectParts[Facts]):
     """Collect the facts of each part, by its number."""
 
     n_classes: int
     reads = LABELS
-    is_exact = True
     takes_all = True
-
-    def start(self) -> dict[int, Any]:
-        return {}
 
     def add(self, accumulator: dict[int, Any], prepared: None, part: Part) -> dict[int, Any]:
         predictions = part.predictions

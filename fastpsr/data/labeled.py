@@ -49,7 +49,7 @@ class LabeledData(Remembering, ABC):
     n_classes: int
     given_priors: Floats | None  #: The priors passed by the caller, or None.
     class_names: tuple[str, ...] | None = None  #: Labels of the classes, if the caller named them.
-    #: Returns the scores at other weights (N,), where these depend on them; see `with_refit`.
+    #: Returns the scores at other weights (N,), where these depend on them.
     refit: Callable[[Floats], Floats] | None = None
 
     @abstractmethod
@@ -326,7 +326,8 @@ class ScoredLabels(LabeledData):
                 return self._values
             return np.column_stack([1.0 - self._values, self._values])
         if self.n_classes == 2:
-            return kernels.log_space.sigmoid_columns(self.log_odds)
+            sigmoid = kernels.log_space.sigmoid
+            return np.column_stack([sigmoid(-self.log_odds), sigmoid(self.log_odds)])
         return np.exp(self.log_posteriors)
 
     @property
@@ -386,10 +387,6 @@ class ScoredLabels(LabeledData):
         """Whether all :attr:`scores` are finite."""
         return bool(np.isfinite(self.score_range).all())
 
-    def score_checksum(self) -> int:
-        """Return a checksum of the scores that depends on their order."""
-        return kernels.checking.checksum(self._values)
-
     # The same samples, or some of them
 
     def __getstate__(self) -> dict[str, Any]:
@@ -404,13 +401,12 @@ class ScoredLabels(LabeledData):
             self.y_true is not None or self.given_priors is not None
         ):
             self._fix_posterior_priors()  # posteriors do not change
-        picked = self.compact()
+        picked = self.compact(_whole_weights=None, row_order=None, _drawn_from=None)
         if self._logits is None:
             picked._values = np.ascontiguousarray(self._values[index])
         else:
             picked._logits = self._logits[index]
             picked._values = picked._logits.rows
-        picked._whole_weights = picked.row_order = picked._drawn_from = None
         if self._has_posteriors:
             for name in ("log_odds", "log_posteriors"):  # not to take the logarithms again
                 if name in self.results:
@@ -426,11 +422,7 @@ class ScoredLabels(LabeledData):
 
     def with_columns(self, columns: Columns) -> Self:
         """Return the same samples with these columns."""
-        if columns is self.columns:
-            return self
-        new = self.compact()
-        new.columns = columns
-        return new
+        return self if columns is self.columns else self.compact(columns=columns)
 
     def present(self) -> Self:
         """Return the samples of positive weight."""
@@ -442,8 +434,7 @@ class ScoredLabels(LabeledData):
 
     def replace_scores(self, kind: Kind, values: Floats) -> Self:
         """Return the same samples with other :attr:`scores` of the given `kind`."""
-        new = self.compact()
-        new.kind, new._values, new._has_posteriors, new._logits = kind, values, False, None
+        new = self.compact(kind=kind, _values=values, _has_posteriors=False, _logits=None)
         if kind != self.kind:  # raw scores become LLRs: the receiver's prior makes posteriors
             new._posterior_priors = self.given_priors
         return new
@@ -455,23 +446,13 @@ class ScoredLabels(LabeledData):
         """
         if self.kind == "likelihoods":
             self._fix_posterior_priors()
-        new = self.compact(keep={"log_odds", "log_posteriors", "posteriors"})
-        new.weights = sample_weight
-        new._whole_weights = None
-        new._drawn_from, new.n_draws = self.drawn_from, n_draws
+        new = self.compact(
+            keep={"log_odds", "log_posteriors", "posteriors"}, weights=sample_weight,
+            n_draws=n_draws, refit=None, _whole_weights=None, _drawn_from=self.drawn_from,
+        )  # fmt: skip
         if self.refit is None:
             return new
-        new.refit = None
         return new.replace_scores(self.kind, self.refit(sample_weight))
-
-    def with_refit(self, refit: Callable[[Floats], Floats]) -> Self:
-        """Return the same predictions, whose scores are refitted where samples weigh differently.
-
-        `refit` returns the scores, given the weights (N,).
-        """
-        new = self.compact()
-        new.refit = refit
-        return new
 
     def as_part_of(self, class_weights: Floats, *, is_given: bool = False) -> Self:
         """Return the same samples as a part of data with these total class weights.
@@ -479,8 +460,7 @@ class ScoredLabels(LabeledData):
         Class frequencies, and posteriors that depend on them, become those of the whole data, also
         if the caller has computed posteriors of the part before.
         """
-        new = self.compact()
-        new._whole_weights = class_weights
+        new = self.compact(_whole_weights=class_weights)
         if is_given:
             new._posterior_priors = new.given_priors
         return new
@@ -490,10 +470,7 @@ class ScoredLabels(LabeledData):
 
         Without given priors, likelihoods are converted with the frequencies of these samples.
         """
-        new = self.compact()
-        new._posterior_priors = new.given_priors
-        new._whole_weights = None
-        return new
+        return self.compact(_posterior_priors=self.given_priors, _whole_weights=None)
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
@@ -501,8 +478,7 @@ class ScoredLabels(LabeledData):
         forms = {(p._has_posteriors, p._logits is None, p._values.ndim) for p in parts}
         if len(forms) > 1:  # such as posteriors in some parts, logarithms in others
             parts = [part.replace_scores(part.kind, part.scores) for part in parts]
-        new = parts[0].compact()
-        new._whole_weights = new.row_order = new._drawn_from = None
+        new = parts[0].compact(_whole_weights=None, row_order=None, _drawn_from=None)
         filled = [part for part in parts if len(part)] or parts
         new.columns = Columns.joined([part.columns for part in filled])
         logits = [part._logits for part in parts if part._logits is not None]
@@ -520,10 +496,10 @@ class ScoredLabels(LabeledData):
         new.n_draws = np.concatenate(draws) if len(draws) == len(parts) else None
         return new
 
-    def compact(self, keep: AbstractSet[str] = frozenset()) -> Self:
-        """Return the same predictions without cached values, except values to `keep`."""
+    def compact(self, keep: AbstractSet[str] = frozenset(), **changes: Any) -> Self:
+        """Return a copy with other attributes, and without cached values but those to `keep`."""
         new = type(self).__new__(type(self))
-        new.__dict__.update(self.__dict__)
+        new.__dict__.update(self.__dict__ | changes)
         results = new.__dict__.pop("_results", {})
         new.results.update({name: results[name] for name in keep if name in results})
         return new

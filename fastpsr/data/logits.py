@@ -52,7 +52,7 @@ class Logits(Remembering):
         """Return the (N,) losses of this name against the labels, which must not change."""
         losses: Floats = self.remember(
             ("losses", name),
-            lambda: kernels.logits.losses_of_logits(name, self.rows, self.likeliest, y),
+            lambda: kernels.logits.values_of_logits(name, self.rows, self.likeliest, y),
         )
         return losses
 
@@ -66,4 +66,4 @@ class Logits(Remembering):
     @cached_property
     def confidences(self) -> Floats:
         """Posteriors of the likeliest classes, (N,)."""
-        return kernels.logits.confidences_of_logits(self.rows, self.likeliest)
+        return kernels.logits.values_of_logits("confidence", self.rows, self.likeliest)

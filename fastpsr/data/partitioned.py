@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr import kernels
 from fastpsr.data.columns import check_column
 from fastpsr.data.facts import Facts, label_checksum
 from fastpsr.data.labeled import Floats, Kind, LabeledData
@@ -196,7 +197,7 @@ class PartitionedPredictions(LabeledData):
         ):
             self._raise_changed(raw.number, "labels or weights")
         if with_scores:
-            self.note_scores(raw.number, raw.predictions.score_checksum())
+            self.note_scores(raw.number, kernels.checking.checksum(raw.predictions._values))
 
     def note_scores(self, number: int, checksum: int | None) -> None:
         """Raise where the scores of a part have another checksum than when they were first seen."""

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks
 from fastpsr.data.columns import Columns, GivenColumns
-from fastpsr.data.labeled import KINDS, Floats, Kind, ScoredLabels, ScoreKind
+from fastpsr.data.labeled import KINDS, Floats, ScoredLabels, ScoreKind
 from fastpsr.data.logits import Logits
 from fastpsr.data.suspicion import look_at_logits
 from fastpsr.errors import ArgumentError
@@ -467,19 +467,6 @@ class Predictions(ScoredLabels):
             ("columns", ", ".join(self.columns) or "none"),
         ]
 
-    @classmethod
-    def without_scores(
-        cls,
-        y_true: ArrayLike,
-        kind: Kind,
-        shape: tuple[int, ...],
-        priors: ArrayLike | None,
-        sample_weight: ArrayLike | None,
-    ) -> Self:
-        """Return labels and weights with placeholders for the scores."""
-        nothing = np.broadcast_to(np.float64(0.0), shape)
-        return cls._make(y_true, kind, nothing, priors, sample_weight)
-
     def as_llrs(self, prior: float | None = None, *, training_prior: float | None = None) -> Self:
         """Return binary predictions as likelihoods: LLRs, the log-odds without their prior.
 
@@ -555,7 +542,5 @@ def _two_columns_apart(rows: NDArray[Any]) -> NDArray[Any]:
 def _pair(prior: float | None, name: str = "prior") -> Floats | None:
     if prior is None:
         return None
-    value = checks.as_number(name, prior)
-    if not 0.0 < value < 1.0:
-        raise ArgumentError(name, f"must lie strictly between 0 and 1, not {prior}")
+    value = checks.as_inner_number(name, prior)
     return np.array([1.0 - value, value])

@@ -136,10 +136,6 @@ class Reading:
             for root, checksum in zip(self._roots, of_part, strict=True):
                 root.note_scores(number, checksum)
 
-    def run_of(self, place: int, number: int) -> int:
-        """Return the number of the run of parts that are added up in turn: all, where exact."""
-        return 0 if self.steps[place].is_exact else number
-
 
 def answers_of(requests: Sequence[Request[Any]]) -> list[Any]:
     """Return the answers to requests over data that are read together, or the error of each."""
@@ -164,8 +160,8 @@ def _count_in_turn(reading: Reading) -> list[Any]:
     for done, raws in enumerate(_raw_parts(reading), 1):
         number = next(iter(raws.values())).number
         mapped_parts: dict[int, Part] = {}
-        for place in range(n_steps):
-            run = reading.run_of(place, number)
+        for place, step in enumerate(reading.steps):
+            run = 0 if step.is_exact else number  # of parts that are added up in turn
             if run != runs[place]:
                 if accumulators[place] is not None:
                     trees[place].add(runs[place], accumulators[place])

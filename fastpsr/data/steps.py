@@ -173,25 +173,17 @@ class Step(ABC, Generic[Answer]):
     #: Numbers of the parts that it looks at, which are read first where few; None for all.
     only_parts: tuple[int, ...] | None = None
 
-    @property
-    def is_kept(self) -> bool:
-        """Whether the data cache the answer; data in parts until the user's call ends."""
-        return False
+    #: Whether it also takes parts without weight.
+    takes_all: bool = False
 
-    @property
-    def reads(self) -> frozenset[str]:
-        """Names that it reads of each part: `LABELS`, `ROWS`, and columns of ids."""
-        return ROWS
+    # attributes of some classes, properties of others
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether accumulators do not depend on the order of the parts, not even to rounding."""
-        return False
-
-    @property
-    def takes_all(self) -> bool:
-        """Whether it also takes parts without weight."""
-        return False
+    #: Whether the data cache the answer, bool; data in parts until the user's call ends.
+    is_kept: Any = False
+    #: Names that it reads of each part, a frozenset: `LABELS`, `ROWS`, and columns of ids.
+    reads: Any = ROWS
+    #: Whether accumulators do not depend on the order of the parts, not even to rounding, bool.
+    is_exact: Any = False
 
     @property
     def key(self) -> Hashable:
@@ -231,6 +223,15 @@ class Step(ABC, Generic[Answer]):
         no weight are left out.
         """
         return Request(self, data)
+
+
+class CollectParts(Step[Answer]):
+    """A step whose accumulator is a dict: what is kept of each part, by its number."""
+
+    is_exact = True
+
+    def start(self) -> dict[int, Any]:
+        return {}
 
 
 def identity_of_fields(value: Any) -> Hashable:

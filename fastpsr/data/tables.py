@@ -184,7 +184,8 @@ class TableSource(Source):
     def _predictions(self, y: NDArray[Any], scores: Any, weights: Any) -> Predictions:
         if scores is None:
             shape = (y.size,) if self.n_classes == 2 else (y.size, self.n_classes)
-            return Predictions.without_scores(y, self.kind, shape, self.given_priors, weights)
+            placeholders = np.broadcast_to(np.float64(0.0), shape)
+            return Predictions._make(y, self.kind, placeholders, self.given_priors, weights)
         options = {**self._options, "priors": self.given_priors, "sample_weight": weights}
         return Predictions.of(self._kind, y, scores, **options)
 

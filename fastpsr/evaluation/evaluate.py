@@ -15,7 +15,7 @@ from fastpsr.bootstrap.bootstrap import (
     check_same_samples,
 )
 from fastpsr.bootstrap.intervals import Method
-from fastpsr.bootstrap.results import Estimand, intervals_of, results_of
+from fastpsr.bootstrap.results import Estimand, draw_values, results_of
 from fastpsr.bootstrap.schemes import names_of_ids
 from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.counts import side_by_side
@@ -535,5 +535,6 @@ def _results(
         if done == total:
             progress(str(replace(about, metric="intervals")), 0, len(estimands))
 
-    results = intervals_of(list(estimands.values()), intervals, jointly=jointly, progress=report)
-    return dict(zip(estimands, results, strict=True))
+    of_keys = list(estimands.values())
+    draw_values(of_keys, intervals, jointly=jointly, progress=report)
+    return dict(zip(estimands, results_of(of_keys, intervals), strict=True))

@@ -42,14 +42,10 @@ def count_into_buckets(
 ) -> Codes:
     """Return (parts, n_buckets, 2) counts of both classes, for parts of the rows in turn."""
     n_parts = int(max(1, min(thread_count(), scores.size // (4 * n_buckets))))
-    counts = np.zeros((n_parts, n_buckets, 2), count_type(scores.size))
+    narrow = np.uint32 if scores.size < 1 << 32 else np.int64  # so that more stays in the cache
+    counts = np.zeros((n_parts, n_buckets, 2), narrow)
     over_parts(_count, cut(scores.size, n_parts), scores, y, low, per_unit, counts)
     return counts
-
-
-def count_type(n_rows):
-    """Return the integers that count so many rows: the smaller, the more stays in the cache."""
-    return np.uint32 if n_rows < 1 << 32 else np.int64
 
 
 def add_to_buckets(scores: Floats, y: Codes, low: float, per_unit: float, counts: Counts) -> None:

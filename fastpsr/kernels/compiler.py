@@ -35,15 +35,9 @@ _OPTIONS: dict[str, Any] = {
 _PLAIN = bool(getattr(numba.config, "DISABLE_JIT", 0))
 
 
-def _sources_digest() -> str:
-    """Hash every kernel source: Numba's cache looks only at the file of the kernel itself."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-_DIGEST = _sources_digest()
+# of every source of kernels: Numba's cache looks only at the file of the kernel itself
+_SOURCES = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+_DIGEST = hashlib.sha256(_SOURCES).hexdigest()
 if not _PLAIN:
     listen()
 

@@ -15,27 +15,18 @@ _LEAST = -700.0  # exp of less comes near the smallest number
 
 
 def least_costly_decisions(
-    scores: Reals, starts: Codes, classes: Codes, values: Floats
+    scores: Reals, starts: Codes, classes: Codes, values: Floats, *, are_posteriors: bool
 ) -> NDArray[np.int32]:
     """Return the decision of least expected cost for log-odds (N,), or for logits (N, K).
 
-    The costs come by column: those of decision j are ``values[starts[j]:starts[j + 1]]``, for the
-    classes named in the same places.
+    Posteriors (N, K) may be anything proportional to them. The costs come by column: those of
+    decision j are ``values[starts[j]:starts[j + 1]]``, for the classes named in the same places.
     """
     decisions = np.empty(scores.shape[0], np.int32)
     step = _decide_binary if scores.ndim == 1 else _decide
+    step = _decide_by_odds if are_posteriors else step
     n_blocks = count_blocks(decisions.size)
     over_blocks(step, n_blocks, scores, starts, classes, values, decisions)
-    return decisions
-
-
-def least_costly_decisions_of_odds(
-    odds: Floats, starts: Codes, classes: Codes, values: Floats
-) -> NDArray[np.int32]:
-    """Return the same for posteriors (N, K), or anything proportional to them."""
-    decisions = np.empty(odds.shape[0], np.int32)
-    n_blocks = count_blocks(decisions.size)
-    over_blocks(_decide_by_odds, n_blocks, odds, starts, classes, values, decisions)
     return decisions
 
 

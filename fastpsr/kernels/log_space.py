@@ -34,16 +34,6 @@ def log_sigmoid_columns(log_odds: Floats) -> Floats:
     return -np.column_stack([softplus(log_odds), softplus(-log_odds)])
 
 
-def log_sigmoid_rows(log_odds: Floats) -> Floats:
-    """(2, N): the log-posteriors of class 1, and minus the log-posteriors of class 0."""
-    return np.stack([-softplus(-log_odds), softplus(log_odds)])
-
-
-def sigmoid_columns(log_odds: Floats) -> Floats:
-    """(N, 2) posteriors of class 0 and class 1."""
-    return np.column_stack([sigmoid(-log_odds), sigmoid(log_odds)])
-
-
 def sigmoid(log_odds: Floats) -> Floats:
     """Posterior of class 1 for an array of log-odds."""
     return _mapped(_map_sigmoid, log_odds)

@@ -24,29 +24,21 @@ def likeliest_of_logits(logits: Reals, places: Codes) -> bool:
     return bool(are_valid.all())
 
 
-def losses_of_logits(loss: str, logits: Reals, likeliest: Codes, y: Codes) -> Floats:
-    """Return the loss of each row, (N,); `likeliest` is where its largest entry is.
+def values_of_logits(name: str, logits: Reals, likeliest: Codes, *y: Codes) -> Floats:
+    """Return a value of each row, (N,); `likeliest` is where its largest entry is.
 
-    `loss` is "log" for ``-log q_y``, or "brier" for the Brier loss with its 1/K.
+    It is "log" for ``-log q_y``, "brier" for the Brier loss with its 1/K, or "confidence", without
+    `y`, for the posterior of the likeliest class.
     """
-    return _over_rows(_WRITE_LOSSES[loss], logits, likeliest, y)
-
-
-def confidences_of_logits(logits: Reals, likeliest: Codes) -> Floats:
-    """Return the posterior of the likeliest class of each row, (N,)."""
-    return _over_rows(_write_confidences, logits, likeliest)
+    out = np.empty(logits.shape[0])
+    n_rows, n_blocks = _cut(logits)
+    over_blocks(_WRITE[name], n_blocks, n_rows, logits, likeliest, *y, out)
+    return out
 
 
 def _cut(logits):
     n_rows = max(1, _BLOCK // logits.shape[1])
     return n_rows, -(-logits.shape[0] // n_rows)
-
-
-def _over_rows(step, logits, *places):
-    out = np.empty(logits.shape[0])
-    n_rows, n_blocks = _cut(logits)
-    over_blocks(step, n_blocks, n_rows, logits, *places, out)
-    return out
 
 
 @kernel
@@ -93,14 +85,16 @@ def _write_brier_losses(first, last, n_rows, logits, likeliest, y, out):
         out[i] = (rest * rest + squares) / (whole * whole) / row.size
 
 
-_WRITE_LOSSES = {"log": _write_log_losses, "brier": _write_brier_losses}
-
-
 @kernel
 def _write_confidences(first, last, n_rows, logits, likeliest, out):
     for i in range(first * n_rows, min(last * n_rows, out.size)):
         row = logits[i]
         out[i] = 1.0 / _total_share(row, np.float64(row[likeliest[i]]))
+
+
+_WRITE = {
+    "log": _write_log_losses, "brier": _write_brier_losses, "confidence": _write_confidences,
+}  # fmt: skip
 
 
 @kernel

@@ -10,13 +10,12 @@ import numpy as np
 
 from fastpsr import checks
 from fastpsr.counts import begin
-from fastpsr.counts.ranks import RankTable, Resolution, rank_area, rank_sums, rank_table
+from fastpsr.counts.ranks import RankTable, rank_area, rank_table
 from fastpsr.counts.sums import Sums
 from fastpsr.data import Data, Floats, PartitionedPredictions
 from fastpsr.data.one_class import check_class, class_number, one_against_one, one_against_rest
 from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import IntervalRule
-from fastpsr.metrics.base import Metric
 from fastpsr.metrics.ranks import RankMetric
 
 #: A number per pair of classes, or per class, and its weight in the mean.
@@ -28,27 +27,26 @@ class _Area(RankMetric[Weighted | RankTable]):
 
     class_: int | str | None
     means: ClassVar[tuple[Any, ...]]
-    resolution: ClassVar[Resolution]
 
     unit = "probability"
     higher_is_better = True
     value_range = (0.0, 1.0)
     interval_rule = IntervalRule("jackknife", "jackknife", "logit", spread="halves")
 
-    def _check_class(self) -> None:
+    def __post_init__(self) -> None:
         if self.class_ is not None:
             check_class(self.class_)
 
-    @abstractmethod
     def area_of(self, data: Data) -> float:
         """Return the area of binary data."""
+        return self.area(rank_table(data, self.resolution))
 
     @abstractmethod
     def area(self, table: RankTable) -> float:
         """Return the area of a table."""
 
     def sums(self, data: Data) -> Sums | None:
-        return rank_sums(data, self.resolution) if self.class_ is None else None
+        return super().sums(data) if self.class_ is None else None
 
     def total(self, data: Data) -> Weighted | RankTable:
         """Return the areas of the classes, or of pairs of these, with their weights."""
@@ -152,12 +150,11 @@ class AUC(_Area):
     max_fnr: float | None = None
 
     means: ClassVar[tuple[Any, ...]] = ("macro", "weighted", "ovo")
-    resolution = "runs"
     meaning = "area under the ROC"
     reference_value = 0.5
 
     def __post_init__(self) -> None:
-        self._check_class()
+        super().__post_init__()
         for name in ("max_fpr", "max_fnr"):
             if (limit := getattr(self, name)) is not None:
                 limit = checks.check_number(name, limit, 5e-324, 1.0, "lie above 0, up to 1")
@@ -188,14 +185,12 @@ class AUC(_Area):
             areas = (pairs_won[is_target].sum() - pairs_won) / (others_of_class * others)
         return np.asarray(areas)
 
-    @classmethod
-    def examples(cls, data: Data) -> list[Metric[Any]]:
-        return [cls(), cls(max_fpr=0.1), cls(max_fnr=0.2)]
+    example_arguments = ((), (None, 0.1), (None, None, 0.2))
 
     def area_of(self, data: Data) -> float:
         if self.max_fpr is None and self.max_fnr is None:
             return rank_area(data)
-        return self.area(rank_table(data, self.resolution))
+        return super().area_of(data)
 
     def area(self, table: RankTable) -> float:
         if self.max_fpr is not None:
@@ -251,15 +246,9 @@ class AveragePrecision(_Area):
     resolution = "positives"
     meaning = "mean precision over recall"
 
-    def __post_init__(self) -> None:
-        self._check_class()
-
     @property
     def label(self) -> str:
         return "AP" if self.class_ is None else f"AP({self.class_})"
-
-    def area_of(self, data: Data) -> float:
-        return self.area(rank_table(data, self.resolution))
 
     def area(self, table: RankTable) -> float:
         return table.average_precision

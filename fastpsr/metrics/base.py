@@ -108,13 +108,13 @@ class Metric(Statistic[Summary, float]):
         """The label, since scikit-learn expects score functions to have a name."""
         return str(self.label)
 
+    #: Arguments of each example, where they do not depend on the data.
+    example_arguments: Any = ((),)
+
     @classmethod
     def examples(cls, data: Data) -> "list[Metric[Any]]":
-        """Return example metrics of this class for data, used by tests, warm-up and fuzzing.
-
-        By default one metric, created without arguments.
-        """
-        return [cls()]
+        """Return example metrics of this class for data, used by tests, warm-up and fuzzing."""
+        return [cls(*arguments) for arguments in cls.example_arguments]
 
     def summarize(self, predictions: Predictions) -> Summary:
         """Return the summary of labeled predictions: the data, or a part of them.

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -45,7 +45,7 @@ class DetectionCost:
     c_fa: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "p_target", as_p_target(self.p_target))
+        object.__setattr__(self, "p_target", checks.as_inner_number("p_target", self.p_target))
         for name, prior in (("c_miss", self.p_target), ("c_fa", 1.0 - self.p_target)):
             value = checks.as_number(name, getattr(self, name))
             if not 0.0 < value < np.inf:
@@ -104,14 +104,6 @@ def detection_costs(p_target: Any, c_miss: Any, c_fa: Any) -> tuple[DetectionCos
     return PRESETS[p_target].costs
 
 
-def as_p_target(p_target: Any) -> float:
-    """Return the prior as a float; raise unless it lies strictly between 0 and 1."""
-    number = checks.as_number("p_target", p_target)
-    if not 0.0 < number < 1.0:
-        raise ArgumentError("p_target", f"must lie strictly between 0 and 1, not {number}")
-    return number
-
-
 def _preset(source: str, *priors: float) -> Preset:
     return Preset(tuple(DetectionCost(p_target) for p_target in priors), source)
 
@@ -137,6 +129,9 @@ PRESETS = {
 @dataclass(frozen=True, eq=False)
 class _MeanCost:
     """Fields and operating points of `MinDCF` and `ActDCF`."""
+
+    _title: ClassVar[str]
+    _decisions: ClassVar[str]
 
     p_target: float | str
     c_miss: float = 1.0
@@ -164,9 +159,15 @@ class _MeanCost:
     def _priors(self) -> str:
         return " and ".join(f"{cost.p_target:g}" for cost in self.costs)
 
-    @classmethod
-    def examples(cls, data: Data) -> list[Any]:
-        return [cls(0.01), cls(0.5, 1.0, 10.0), cls("sre21")]
+    @property
+    def label(self) -> str:
+        return f"{self._title}({self._name})"
+
+    @property
+    def meaning(self) -> str:
+        return f"normalized detection cost {self._decisions}, target prior {self._priors}"
+
+    example_arguments = ((0.01,), (0.5, 1.0, 10.0), ("sre21",))
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,14 +196,7 @@ class MinDCF(_MeanCost, HullMetric, PointMetric[PavBlocks | RankTable]):
     0.3333333333333333
     """
 
-    @property
-    def label(self) -> str:
-        return f"minDCF({self._name})"
-
-    @property
-    def meaning(self) -> str:
-        return f"normalized detection cost at the best threshold, target prior {self._priors}"
-
+    _title, _decisions = "minDCF", "at the best threshold"
     interval_rule = OF_MINIMAL_COSTS
     value_range = (0.0, 1.0)
 
@@ -254,14 +248,7 @@ class ActDCF(_MeanCost, LLRMetric[Floats]):
     interval_rule = OF_LOSSES
     value_range = (0.0, math.inf)
 
-    @property
-    def label(self) -> str:
-        return f"actDCF({self._name})"
-
-    @property
-    def meaning(self) -> str:
-        return f"normalized detection cost of Bayes decisions, target prior {self._priors}"
-
+    _title, _decisions = "actDCF", "of Bayes decisions"
     binary_only = True
 
     def sums(self, data: Data) -> Sums:
@@ -294,7 +281,7 @@ class _CostOfLLRs:
     _name = "Cllr"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "p_target", as_p_target(self.p_target))
+        object.__setattr__(self, "p_target", checks.as_inner_number("p_target", self.p_target))
 
     @property
     def label(self) -> str:
@@ -304,9 +291,7 @@ class _CostOfLLRs:
     def unit(self) -> str:
         return "bits" if self.p_target == 0.5 else ""
 
-    @classmethod
-    def examples(cls, data: Data) -> list[Any]:
-        return [cls(), cls(0.01)]
+    example_arguments = ((), (0.01,))
 
 
 @dataclass(frozen=True, eq=False)

@@ -131,27 +131,29 @@ class ECE(Metric[list[BinTotals] | BinTotals]):
         return side_by_side(*of_events, over=data)
 
     def _totals(self, events: Events, data: Data) -> BinTotals:
-        """Return the totals of the bins of some events."""
-        if self.binning == "uniform":
-            totals: BinTotals = self._sums_of(events, data).total(data)
-            return totals
-        name = ("quantile bins", self.bins, events.on)
-        return shared(name, data, lambda: self._quantile_totals(events, data))
+        """Return the totals of the bins of some events; of quantile bins computed once."""
+        is_uniform = self.binning == "uniform"
 
-    def _quantile_totals(self, events: Events, data: Data) -> BinTotals:
-        edges = quantile_edges(events, self.n_bins, data)
-        totals: BinTotals = BinSums(data.n_classes, edges, events, data.given_priors).total(data)
-        return totals
+        def compute() -> BinTotals:
+            if is_uniform:
+                edges = fixed_edges(self.bins)
+            else:
+                edges = quantile_edges(events, self.n_bins, data)
+            sums = BinSums(data.n_classes, edges, events, data.given_priors)
+            totals: BinTotals = sums.total(data)
+            return totals
+
+        if is_uniform:
+            return compute()
+        return shared(("quantile bins", self.bins, events.on), data, compute)
 
     def sums(self, data: Data) -> Sums | None:
         # edges differ between replicates, or several sums are needed
         if self.binning == "quantile" or self.on == "classwise":
             return None
         data.require_posteriors("calibration errors")
-        return self._sums_of(Events(self.on), data)
-
-    def _sums_of(self, events: Events, data: Data) -> BinSums:
-        return BinSums(data.n_classes, fixed_edges(self.bins), events, data.given_priors)
+        edges = fixed_edges(self.bins)
+        return BinSums(data.n_classes, edges, Events(self.on), data.given_priors)
 
     def finish(self, summary: list[BinTotals] | BinTotals) -> float:
         errors = self.errors(summary)
@@ -172,11 +174,6 @@ class ECE(Metric[list[BinTotals] | BinTotals]):
         used = weight > 0.0
         divisor = np.where(used, weight, 1.0)
         return np.where(used, errors, 0.0) / (divisor if self.norm == "max" else np.sqrt(divisor))
-
-    @property
-    def signed_errors(self) -> "ErrorsOfBins":
-        """The statistic of the signed errors of the bins, whose norm is the value."""
-        return ErrorsOfBins(self)
 
     def events(self, n_classes: int) -> list[Events]:
         """Return the events whose posteriors are binned."""

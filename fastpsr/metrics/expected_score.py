@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fastpsr.costs import CostMatrix
+from fastpsr.costs import CostMatrix, mean_cost
 from fastpsr.counts import begin
 from fastpsr.counts.decisions import BayesDecisionSums, DecisionCounts
 from fastpsr.counts.sums import (
@@ -361,4 +361,4 @@ class BayesRisk(Metric[DecisionCounts]):
         return BayesDecisionSums(data.n_classes, data.given_priors, self.matrix)
 
     def finish(self, summary: DecisionCounts) -> float:
-        return summary.risk(self.matrix, self.normalized)
+        return mean_cost(summary.weight, self.matrix, summary.given_priors, self.normalized)

@@ -8,23 +8,21 @@ import numpy as np
 
 from fastpsr import checks
 from fastpsr.counts import begin, count, one_call
-from fastpsr.counts.ranks import RankTable, Resolution, pav_blocks, rank_cells, rank_sums, roc_step
+from fastpsr.counts.ranks import RankTable, Resolution, pav_blocks, rank_cells, roc_step
 from fastpsr.counts.roc import (
     EQUAL_RATES,
     Criterion,
     PavBlocks,
     RocStep,
     as_posteriors,
-    limit_of_fa,
-    limit_of_miss,
+    limit_of,
     score_above,
 )
 from fastpsr.counts.scores import HighestInSteps
-from fastpsr.counts.sums import Sums
 from fastpsr.data import Data, check_data
 from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import AT_A_POINT, ONE_TERM, IntervalRule
-from fastpsr.metrics.base import Metric, Summary
+from fastpsr.metrics.base import Summary
 from fastpsr.metrics.ranks import RankMetric
 from fastpsr.results import Result
 
@@ -82,7 +80,11 @@ class PointMetric(RankMetric[Summary]):
     def point(self, data: Data) -> OperatingPoint:
         """Return the operating point of data whose facts are known."""
         blocks = pav_blocks(data)
-        return _vertex(data, blocks, self.vertex_of(blocks))
+        vertex = self.vertex_of(blocks)
+        is_score = vertex < blocks.lowest.size
+        threshold = float(blocks.lowest[vertex]) if is_score else above_all_scores(data)
+        p_miss, p_fa = (float(rate[vertex]) for rate in blocks.hull)
+        return point_at(data, threshold, p_miss, p_fa)
 
     def threshold_of(self, table: RankTable) -> float:
         """Return the lowest accepted score at the operating point of a table of scores."""
@@ -107,14 +109,6 @@ class PointMetric(RankMetric[Summary]):
         with one_call():
             begin(predictions)
             return self.point(predictions)
-
-
-def _vertex(data: Data, blocks: PavBlocks, number: int) -> OperatingPoint:
-    """Return the operating point at a vertex of the ROC's convex hull."""
-    p_miss, p_fa = blocks.hull
-    is_score = number < blocks.lowest.size
-    threshold = float(blocks.lowest[number]) if is_score else above_all_scores(data)
-    return point_at(data, threshold, float(p_miss[number]), float(p_fa[number]))
 
 
 def above_all_scores(data: Data) -> float:
@@ -152,8 +146,6 @@ class _StepMetric(PointMetric[PavBlocks | RankTable | RocStep]):
 
     #: Whether the points are the vertices of the ROC's convex hull.
     is_on_hull = False
-    #: Whether the value depends on single scores in a run of one class, which rank cells pool.
-    needs_scores = False
 
     interval_rule: Any = replace(AT_A_POINT, scale="log")
     value_range: Any = (0.0, 1.0)
@@ -161,13 +153,9 @@ class _StepMetric(PointMetric[PavBlocks | RankTable | RocStep]):
     def total(self, data: Data) -> PavBlocks | RankTable | RocStep:
         if self.is_on_hull:
             return pav_blocks(data)
-        if data.has_weights and not self.needs_scores:
+        if data.has_weights and self.resolution == "runs":
             return rank_cells(data)
         return roc_step(data, self.criterion)
-
-    def sums(self, data: Data) -> Sums | None:
-        resolution: Resolution = "scores" if self.needs_scores else "runs"
-        return rank_sums(data, resolution)
 
     def finish(self, summary: PavBlocks | RankTable | RocStep) -> float:
         if self.is_on_hull and not isinstance(summary, RocStep):
@@ -255,9 +243,7 @@ class EER(_StepMetric):
     def meaning(self) -> str:
         return f"equal error rate {_EER_MEANINGS[self.definition]}"
 
-    @classmethod
-    def examples(cls, data: Data) -> list[Metric[Any]]:
-        return [cls(), cls("crossing"), cls("nearest")]
+    example_arguments = ((), ("crossing",), ("nearest",))
 
     @property
     def is_on_hull(self) -> bool:  # type: ignore[override]
@@ -265,9 +251,9 @@ class EER(_StepMetric):
         return self.definition == "hull"
 
     @property
-    def needs_scores(self) -> bool:  # type: ignore[override]
-        """Whether the nearest of the operating points in a run of one class is sought."""
-        return self.definition == "nearest"
+    def resolution(self) -> Resolution:
+        """Single scores where the nearest of the points in a run of one class is sought."""
+        return "scores" if self.definition == "nearest" else "runs"
 
     @property
     def interval_rule(self) -> IntervalRule:
@@ -333,7 +319,7 @@ class _RateAtLimit(_StepMetric):
 
     @property
     def criterion(self) -> Criterion:
-        return limit_of_fa(self.limit) if self.limited == "p_fa" else limit_of_miss(self.limit)
+        return limit_of(self.limited, self.limit)
 
     def takes_end(self, step: RocStep) -> bool:
         return self.limited == "p_fa"
@@ -341,9 +327,7 @@ class _RateAtLimit(_StepMetric):
     def value_of(self, step: RocStep) -> float:
         return step.p_miss[1] if self.limited == "p_fa" else step.p_fa[0]
 
-    @classmethod
-    def examples(cls, data: Data) -> list[Metric[Any]]:
-        return [cls(0.1), cls(0.0), cls(0.5)]  # type: ignore[call-arg]
+    example_arguments = ((0.1,), (0.0,), (0.5,))
 
 
 @dataclass(frozen=True, eq=False)
@@ -476,6 +460,8 @@ class Threshold(RankMetric[OperatingPoint | RankTable]):
 
     metric: PointMetric[Any]
 
+    resolution = "scores"
+
     @property
     def interval_rule(self) -> IntervalRule:
         """Rule of a point, with the methods of the metric.
@@ -502,15 +488,12 @@ class Threshold(RankMetric[OperatingPoint | RankTable]):
     def meaning(self) -> str:
         return f"threshold at: {self.metric.meaning}"
 
-    @classmethod
-    def examples(cls, data: Data) -> list[Metric[Any]]:
-        return [cls(EER()), cls(EER("crossing")), cls(MissRate(0.2)), cls(FalseAlarmRate(0.2))]
+    example_arguments = (
+        (EER(),), (EER("crossing"),), (MissRate(0.2),), (FalseAlarmRate(0.2),)
+    )  # fmt: skip
 
     def total(self, data: Data) -> OperatingPoint | RankTable:
         return self.metric.point(data)
-
-    def sums(self, data: Data) -> Sums | None:
-        return rank_sums(data, "scores")
 
     def finish(self, summary: OperatingPoint | RankTable) -> float:
         if isinstance(summary, OperatingPoint):

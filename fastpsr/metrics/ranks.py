@@ -16,10 +16,13 @@ from fastpsr.metrics.base import Metric, Statistic, Summary, Value
 
 
 class RankStatistic(Statistic[Summary, Value]):
-    """A statistic of the runs of scores of one class."""
+    """A statistic of ranks: by default of the runs of scores of one class."""
+
+    #: What the ranks tell apart, a `Resolution`: an attribute, or a property.
+    resolution: Any = "runs"
 
     def sums(self, data: Data) -> Sums | None:
-        return rank_sums(data, "runs")
+        return rank_sums(data, self.resolution)
 
 
 class HullStatistic(RankStatistic[PavBlocks | RankTable, Value]):
@@ -32,8 +35,7 @@ class HullStatistic(RankStatistic[PavBlocks | RankTable, Value]):
 class PavStatistic(HullStatistic[Value]):
     """A statistic of the isotonic fit at given scores: in a replicate a block begins at one."""
 
-    def sums(self, data: Data) -> Sums | None:
-        return rank_sums(data, "cells")
+    resolution = "cells"
 
 
 class RankMetric(RankStatistic[Summary, float], Metric[Summary]):
@@ -96,9 +98,7 @@ class PavPosterior(PavStatistic[float], Metric[PavBlocks | RankTable]):
     value_range = (0.0, 1.0)
     binary_only = True
 
-    @classmethod
-    def examples(cls, data: Data) -> list[Metric[Any]]:
-        return [cls(-1.0), cls(0.5), cls(float("-inf"))]
+    example_arguments = ((-1.0,), (0.5,), (float("-inf"),))
 
     def finish(self, summary: PavBlocks | RankTable) -> float:
         posterior = float(summary.blocks.posteriors_at(np.array([self.score]))[0])

@@ -1,16 +1,13 @@
 """The highest recall with at least a precision, and its threshold."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from fastpsr import checks
-from fastpsr.counts.ranks import RankTable, rank_sums, rank_table
-from fastpsr.counts.sums import Sums
+from fastpsr.counts.ranks import RankTable, rank_table
 from fastpsr.data import Data
 from fastpsr.interval_rule import AT_A_POINT
-from fastpsr.metrics.base import Metric
 from fastpsr.metrics.operating_points import (
     OperatingPoint,
     PointMetric,
@@ -61,6 +58,7 @@ class RecallAtPrecision(PointMetric[RankTable]):
     higher_is_better = True
     value_range = (0.0, 1.0)
     interval_rule = replace(AT_A_POINT, scale="logit")
+    resolution = "positives"
 
     def __post_init__(self) -> None:
         rule = "lie above 0, up to 1"
@@ -75,15 +73,10 @@ class RecallAtPrecision(PointMetric[RankTable]):
     def meaning(self) -> str:
         return f"highest recall with a precision of at least {self.precision:g}"
 
-    @classmethod
-    def examples(cls, data: Data) -> list[Metric[Any]]:
-        return [cls(0.5), cls(0.9)]
+    example_arguments = ((0.5,), (0.9,))
 
     def total(self, data: Data) -> RankTable:
         return rank_table(data, "positives")
-
-    def sums(self, data: Data) -> Sums:
-        return rank_sums(data, "positives")
 
     def _place(self, table: RankTable) -> int:
         """Return the lowest cell with this precision, or the number of cells."""

@@ -1,7 +1,7 @@
 """Detection costs of trials with spoofing attacks: a-DCF and t-DCF."""
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +29,9 @@ from fastpsr.metrics.ranks import HullMetric, RankMetric
 @dataclass(frozen=True, eq=False)
 class _SpoofingCost(Metric[KindCounts]):
     """Fields and cost of `MinADCF` and `ActADCF`."""
+
+    _title: ClassVar[str]
+    _decisions: ClassVar[str]
 
     spoof: ArrayLike | str
     p_nontarget: float = 0.05
@@ -76,8 +79,13 @@ class _SpoofingCost(Metric[KindCounts]):
         return "asvspoof5" if values == defaults else ":".join(f"{value:g}" for value in values)
 
     @property
-    def _priors(self) -> str:
-        return f"priors {self.p_nontarget:g} of a non-target, {self.p_spoof:g} of a spoofed trial"
+    def meaning(self) -> str:
+        priors = f"{self.p_nontarget:g} of a non-target, {self.p_spoof:g} of a spoofed trial"
+        return f"normalized a-DCF {self._decisions}, priors {priors}"
+
+    @property
+    def label(self) -> str:
+        return f"{self._title}({self._name})"
 
     def normalized(self, p_miss: Any, p_fa: Any, p_fa_spoof: Any) -> Any:
         """Return the cost of error rates, divided by the cost of the best constant decision."""
@@ -150,13 +158,7 @@ class MinADCF(_SpoofingCost, RankMetric[KindCounts]):
     interval_rule = OF_MINIMAL_COSTS
     value_range = (0.0, 1.0)
 
-    @property
-    def label(self) -> str:
-        return f"minADCF({self._name})"
-
-    @property
-    def meaning(self) -> str:
-        return f"normalized a-DCF at the best threshold, {self._priors}"
+    _title, _decisions = "minADCF", "at the best threshold"
 
     def sums(self, data: Data) -> Sums | None:
         return kind_cell_sums(data, self.spoof)
@@ -210,13 +212,7 @@ class ActADCF(_SpoofingCost, LLRMetric[KindCounts]):
     interval_rule = OF_LOSSES
     value_range = (0.0, np.inf)
 
-    @property
-    def label(self) -> str:
-        return f"actADCF({self._name})"
-
-    @property
-    def meaning(self) -> str:
-        return f"normalized a-DCF of Bayes decisions, {self._priors}"
+    _title, _decisions = "actADCF", "of Bayes decisions"
 
     @property
     def threshold(self) -> float:
@@ -337,9 +333,7 @@ class MinTDCF(HullMetric):
         rate = float(np.average(is_accepted, weights=spoofed.sample_weight))
         return cls(point.p_miss, point.p_fa, rate, **costs)
 
-    @classmethod
-    def examples(cls, data: Data) -> list[Metric[Any]]:
-        return [cls(0.02, 0.02, 0.4), cls(0.1, 0.05, 1.0, 0.2, 0.3, 1.0, 1.0, 5.0)]
+    example_arguments = ((0.02, 0.02, 0.4), (0.1, 0.05, 1.0, 0.2, 0.3, 1.0, 1.0, 5.0))
 
     @property
     def _factors(self) -> tuple[float, float, float]:
@@ -368,10 +362,8 @@ class MinTDCF(HullMetric):
 def _check_costs(metric: Any) -> None:
     """Raise unless priors leave a prior for targets, and costs are positive."""
     for name in ("p_nontarget", "p_spoof"):
-        value = checks.as_number(name, getattr(metric, name))
-        if not 0.0 < value < 1.0:
-            raise ArgumentError(name, f"must lie strictly between 0 and 1, not {value}")
-        object.__setattr__(metric, name, value)
+        prior = checks.as_inner_number(name, getattr(metric, name))
+        object.__setattr__(metric, name, prior)
     if metric.p_nontarget + metric.p_spoof >= 1.0:
         raise ArgumentError(
             "p_spoof",

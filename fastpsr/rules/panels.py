@@ -71,15 +71,11 @@ class TailTables:
             np.column_stack([ends, offsets]),
         )
 
-    def integrals(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
-        """Return the integral beyond each sample's log-odds, for its label."""
-        return self._look_up(log_odds, y, slopes=False)
+    def look_up(self, log_odds: Floats, y: NDArray[np.uint8], *, slopes: bool = False) -> Floats:
+        """Return the integral beyond each sample's log-odds, for its label; or its slopes.
 
-    def slopes(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
-        """Return the derivative of :meth:`integrals` by the log-odds of class 1."""
-        return self._look_up(log_odds, y, slopes=True)
-
-    def _look_up(self, log_odds: Floats, y: NDArray[np.uint8], *, slopes: bool) -> Floats:
+        Slopes are derivatives by the log-odds of class 1.
+        """
         log_odds = np.ascontiguousarray(log_odds)
         return kernels.panels.look_up_tails(log_odds, y, self._tables, slopes=slopes)
 

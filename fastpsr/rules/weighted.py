@@ -18,8 +18,30 @@ _LARGEST = float(np.finfo(np.float64).max)
 _BRIER = 4.0  # a + b of the Brier rule: with more, weight is concentrated
 
 
+class _Integral(ScoringRule):
+    """A rule whose losses of two classes are tabulated integrals."""
+
+    least_loss = 0.0
+
+    _tables: Any
+
+    def class_losses(self, log_q: Floats) -> Floats:
+        log_odds = log_q[:, 1] - log_q[:, 0]
+        columns = (np.full(log_odds.size, k, np.uint8) for k in (0, 1))
+        return np.column_stack([self._tables.look_up(log_odds, y) for y in columns])
+
+    def binary_losses(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
+        integrals: Floats = self._tables.look_up(log_odds, y)
+        return integrals
+
+    def binary_slopes(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
+        """Return the (N,) derivatives of the losses by the log-odds of class 1."""
+        slopes: Floats = self._tables.look_up(log_odds, y, slopes=True)
+        return slopes
+
+
 @dataclass(frozen=True, eq=False)
-class Beta(ScoringRule):
+class Beta(_Integral):
     """The binary rule that weighs the Bayes risks of all cost ratios by a Beta density.
 
     With q_0 the posterior of class 0 and ``W(x) = x^(a-1) (1-x)^(b-1) / B(a, b)``::
@@ -74,7 +96,6 @@ class Beta(ScoringRule):
     b: float
 
     is_strict = True
-    least_loss = 0.0
 
     def __post_init__(self) -> None:
         for name in ("a", "b"):
@@ -90,14 +111,7 @@ class Beta(ScoringRule):
 
     def class_losses(self, log_q: Floats) -> Floats:
         checks.check_binary("Beta", log_q.shape[1])
-        return _both_losses(self._tables, log_q)
-
-    def binary_losses(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
-        return self._tables.integrals(log_odds, y)
-
-    def binary_slopes(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
-        """Return the (N,) derivatives of the losses by the log-odds of class 1."""
-        return self._tables.slopes(log_odds, y)
+        return super().class_losses(log_q)
 
     @cached_property
     def _tables(self) -> TailTables:
@@ -105,7 +119,7 @@ class Beta(ScoringRule):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Weighted(ScoringRule):
+class Weighted(_Integral):
     """The rule that weights the Bayes risks of all cost matrices by a given function.
 
     With a uniform on the simplex of K classes, and decisions where ``q_i / a_i`` is largest::
@@ -179,25 +193,12 @@ class Weighted(ScoringRule):
     def __repr__(self) -> str:
         return f"Weighted({getattr(self.weight, '__name__', repr(self.weight))})"
 
-    least_loss = 0.0
-
-    @property
-    def is_strict(self) -> bool:
-        return self._is_positive
-
     def class_losses(self, log_q: Floats) -> Floats:
         n_rows, n_classes = log_q.shape
         if n_classes == 2:
-            return _both_losses(self._tables, log_q)
+            return super().class_losses(log_q)
         columns = (self.losses_at(log_q, np.full(n_rows, h)) for h in range(n_classes))
         return np.column_stack(list(columns))
-
-    def binary_losses(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
-        return self._tables.integrals(log_odds, y)
-
-    def binary_slopes(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
-        """Return the (N,) derivatives of the losses by the log-odds of class 1."""
-        return self._tables.slopes(log_odds, y)
 
     def losses_at(self, log_q: Floats, y: NDArray[Any]) -> Floats:
         if log_q.shape[1] == 2:
@@ -213,7 +214,7 @@ class Weighted(ScoringRule):
         )
 
     @cached_property
-    def _is_positive(self) -> bool:
+    def is_strict(self) -> bool:
         points = _pairs(np.linspace(-16.0, 16.0, 4097))
         for n_classes in range(3, 33):
             try:
@@ -255,12 +256,6 @@ def _parameter(name: str, value: Any) -> float:
     return number
 
 
-def _both_losses(tables: TailTables, log_q: Floats) -> Floats:
-    log_odds = log_q[:, 1] - log_q[:, 0]
-    columns = (np.full(log_odds.size, k, np.uint8) for k in (0, 1))
-    return np.column_stack([tables.integrals(log_odds, y) for y in columns])
-
-
 def _beta_integrand(a: float, b: float) -> Integrand:
     """Return the integrand of class 0 over v = logit a_1: the density of v, divided by a_1.
 
@@ -278,7 +273,7 @@ def _beta_integrand(a: float, b: float) -> Integrand:
     edges = np.concatenate([np.arange(low, high), [high], mode - near, mode + near])
     edges = np.unique(edges[(edges >= low) & (edges <= high)])
     whole = Integrand(density, edges, rise=a, fall=b)
-    total = TailTables(whole, whole).integrals(np.array([np.inf]), np.zeros(1, np.uint8))
+    total = TailTables(whole, whole).look_up(np.array([np.inf]), np.zeros(1, np.uint8))
     return Integrand(lambda v: density(v) / total * (1.0 + np.exp(-v)), edges, a - 1.0, b)
 
 
