@@ -36,6 +36,7 @@ from benchmarks.studies import calibrators, coverage, sample_size
 _FIGURES = ROOT / "docs" / "speed.json"
 _PLOT = ROOT / "docs" / "speed.svg"
 _SPEED = "docs/speed.md"
+_FEW_REPLICATES = 40  # of --quick
 _FEW = 3  # rounds of what takes long
 Report = tuple[str, Any]  # Markdown, and figures for JSON
 
@@ -186,6 +187,8 @@ def main() -> None:
     if given.list or not (given.only or given.renew or given.quick):
         print(_listed())
         return
+    if given.quick:
+        intervals.N_REPLICATES = _FEW_REPLICATES  # calls read it
     options = Options(1 if given.quick else given.rounds, given.quick, given.beside)
     names = given.only or [name for name in known if not given.renew or known[name].page]
     for name in names:

@@ -57,7 +57,7 @@ class Promise:
     bound: str = ""
 
     def __str__(self) -> str:
-        return f"{self.limit:g}{self.unit}" if self.unit == "x" else f"{self.limit:g} {self.unit}"
+        return f"{self.limit:g}{'' if self.unit.startswith('x') else ' '}{self.unit}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -186,7 +186,7 @@ def describe(rows: list[dict[str, Any]]) -> str:
             f"{row['bytes'] / 1e9:.2f} GB | {row['bytes_in_memory'] / 1e9:.2f} GB |"
         )
         if row["parts"] > row["allowed"] or row["bytes"] > PROMISED_MEMORY:
-            missed.append(f"Missed: {row['population']}.")
+            missed.append(f"\nMissed: {row['population']}.")
     return "\n".join([
         *lines, "", "Promised: the allowed time, that in memory and "
         f"{PROMISED_READS} bare reads, and under {PROMISED_MEMORY / 1e9:g} GB.", *missed,

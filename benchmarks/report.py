@@ -8,8 +8,8 @@ from typing import Any
 from benchmarks.harness import Seconds, Timing, quartiles
 
 _ABOUT = (
-    "Promised: a limit that later versions must keep, measured in the same run; x is how many "
-    "times as fast as the peer."
+    "Promised: a limit that later versions must keep, measured in the same run. x: at least so "
+    "many times as fast as the peer; x the time: at most so many times as long; s: so long."
 )
 
 
