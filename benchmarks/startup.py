@@ -49,17 +49,17 @@ class File:
         return File(self.size.quick(), self.suffix)
 
 
-def process(arguments: tuple[str, ...], path: Any) -> None:
-    """Run with the cache of this process's environment; the file comes after the command."""
+def process(arguments: tuple[str, ...], path: Any, cache: str = "") -> None:
+    """Run a command of the file, if there is one."""
     files = [path] if isinstance(path, Path) else []
-    run(*arguments[:3], *files, *arguments[3:])
+    options = ["--scores"] if files and path.suffix == ".txt" else []
+    run(*arguments[:3], *options, *files, *arguments[3:], cache=cache)
 
 
 def cold_process(arguments: tuple[str, ...], path: Any) -> None:
     """Run with an empty compile cache."""
-    files = [path] if isinstance(path, Path) else []
     with TemporaryDirectory() as cache:
-        run(*arguments[:3], *files, *arguments[3:], cache=cache)
+        process(arguments, path, cache)
 
 
 def _case(
@@ -78,7 +78,7 @@ WARM = [
     _case("`from fastpsr import *`", "-", ("-c", "from fastpsr import *"), None),
     _case("`fastpsr --help`", "-", ("-m", "fastpsr", "--help"), 0.4),
     _case("`fastpsr evaluate`", File(_SMALL, "npz"), (*_EVALUATE, *_OF_LLRS), 1),
-    _case("`fastpsr evaluate`", File(_SMALL, "txt"), (*_EVALUATE, "--scores-are", "llr"), 1),
+    _case("`fastpsr evaluate`", File(_SMALL, "txt"), _EVALUATE, 1),
     _case("`fastpsr evaluate`", File(SITW, "npz"), (*_EVALUATE, *_OF_LLRS), 2),
     _case("`fastpsr demo`", "-", ("-m", "fastpsr", "demo"), 4),
 ]
