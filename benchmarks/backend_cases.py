@@ -22,7 +22,7 @@ _BATCH = 65_536
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class ToolCase:
     """What both sides compute of the same data.
 
     Attributes
@@ -68,12 +68,12 @@ class Tool:
         As it is installed.
     module : str
         As it is imported.
-    cases : tuple of Case
+    cases : tuple of ToolCase
     """
 
     package: str
     module: str
-    cases: tuple[Case, ...]
+    cases: tuple[ToolCase, ...]
 
     @property
     def is_installed(self) -> bool:
@@ -126,8 +126,8 @@ def speechbrain_call(name: str, ours: bool, scores: Any) -> float:
     return float(getattr(speechbrain if ours else metric_stats, name)(*scores)[0])
 
 
-def speechbrain_case(name: str, n: int, share: int, **options: Any) -> Case:
-    return Case(
+def speechbrain_case(name: str, n: int, share: int, **options: Any) -> ToolCase:
+    return ToolCase(
         f"`{name}`", n, lambda n: tensors(n, n // share), partial(speechbrain_call, name, True),
         partial(speechbrain_call, name, False), nearly_same, **options,
     )  # fmt: skip
@@ -172,8 +172,8 @@ def their_interval(metric: Any, data: Any, n_replicates: int) -> Any:
     return evaluate_with_conf_int(samples, metric, labels, conditions, n_replicates)
 
 
-def interval_case(metric: Any) -> Case:
-    return Case(
+def interval_case(metric: Any) -> ToolCase:
+    return ToolCase(
         f"{metric.label}, {N_REPLICATES:,} replicates", SITW.n_trials,
         with_conditions, partial(our_interval, metric), partial(their_interval, metric),
         lambda ours, theirs: same(ours[0], theirs[0]), few=2,
@@ -183,33 +183,6 @@ def interval_case(metric: Any) -> Case:
 # scikit-learn
 
 
-def sklearn_case(name: str, metric: Any) -> Case:
-    field = "scores" if isinstance(metric, fp.AUC) else "posteriors"
-
-    def ours(trials: Any) -> float:
-        return float(metric(trials.y, getattr(trials, field)))
-
-    def theirs(trials: Any) -> float:
-        from sklearn import metrics
-
-        return float(getattr(metrics, name)(trials.y, getattr(trials, field)))
-
-    label = f"`{name}`, `{type(metric).__name__}`"
-    return Case(label, 1_000_000, balanced, ours, theirs, same)
-
-
-def our_isotonic(trials: Any) -> Any:
-    data = fp.Predictions.from_raw_scores(trials.y, trials.scores)
-    return fp.PAV().fit(data).transform(data).posteriors[:, 1]
-
-
-def their_isotonic(trials: Any) -> Any:
-    from sklearn.isotonic import IsotonicRegression
-
-    fitted = IsotonicRegression(out_of_bounds="clip").fit(trials.scores, trials.y)
-    return fitted.predict(trials.scores)
-
-
 def features(n: int) -> tuple[Any, Any]:
     from sklearn.datasets import make_classification
 
@@ -217,7 +190,7 @@ def features(n: int) -> tuple[Any, Any]:
     return found
 
 
-def classifier_case(method: str, calibrator: Any) -> Case:
+def classifier_case(method: str, calibrator: Any) -> ToolCase:
     def ours(data: Any) -> Any:
         from sklearn.naive_bayes import GaussianNB
 
@@ -238,7 +211,7 @@ def classifier_case(method: str, calibrator: Any) -> Case:
     label = (
         f"`CalibratedClassifierCV({method})`, `CalibratedClassifier({type(calibrator).__name__})`"
     )
-    return Case(label, 200_000, features, ours, theirs, agree)
+    return ToolCase(label, 200_000, features, ours, theirs, agree)
 
 
 # torchmetrics
@@ -260,7 +233,7 @@ def updated(metric: Any, data: list[Any]) -> float:
     return float(metric.compute())
 
 
-def torchmetrics_case(name: str, metric: Any, **options: Any) -> Case:
+def torchmetrics_case(name: str, metric: Any, **options: Any) -> ToolCase:
     def ours(data: Any) -> float:
         from fastpsr.torchmetrics import TorchMetric
 
@@ -275,7 +248,7 @@ def torchmetrics_case(name: str, metric: Any, **options: Any) -> Case:
         assert abs(ours - theirs) < 2.5e-3  # its sums of this many are rounded to float32
 
     label = f"`{name}`, `TorchMetric({type(metric).__name__})`"
-    return Case(label, 2_000_000, batches, ours, theirs, agree)
+    return ToolCase(label, 2_000_000, batches, ours, theirs, agree)
 
 
 # model-diagnostics
@@ -299,8 +272,8 @@ def their_decomposition(name: str, trials: Any) -> list[float]:
     return decomposition({part: found[part].item() for part in found.columns if part != "model"})
 
 
-def decomposition_case(name: str, rule: Any) -> Case:
-    return Case(
+def decomposition_case(name: str, rule: Any) -> ToolCase:
+    return ToolCase(
         f"`decompose`, {name}", 1_000_000, balanced, partial(our_decomposition, rule),
         partial(their_decomposition, name), same,
     )  # fmt: skip
@@ -342,7 +315,7 @@ def llr_data(n: int) -> Any:
     return LLRData(features=trials.log_odds[:, None] / np.log(10.0), labels=trials.y)
 
 
-def lir_case(path: str, metric: Any) -> Case:
+def lir_case(path: str, metric: Any) -> ToolCase:
     def ours(data: Any) -> float:
         llrs = np.log(10.0) * data.llrs
         return float(metric(fp.Predictions.from_llrs(data.require_labels, llrs)))
@@ -351,7 +324,7 @@ def lir_case(path: str, metric: Any) -> Case:
         module, name = path.rsplit(".", 1)
         return float(getattr(import_module(module), name)(data))
 
-    return Case(
+    return ToolCase(
         f"`{path}`, `{type(metric).__name__}`",
         SITW.n_trials,
         llr_data,
@@ -369,22 +342,17 @@ TOOLS: dict[str, Tool] = {
     )),
     "speakerlab": Tool("speakerlab", "speakerlab.utils.score_metrics", (
         *(
-            Case("`compat.nist`: EER and minDCF", n, gaussian, partial(nist_metrics, True),
+            ToolCase("`compat.nist`: EER and minDCF", n, gaussian, partial(nist_metrics, True),
                  partial(nist_metrics, False), same)
             for n in (_VOXCELEB, _MANY)
         ),
-        Case('`EER("crossing")` and `MinDCF(0.01)`', _MANY, gaussian, own_metrics,
+        ToolCase('`EER("crossing")` and `MinDCF(0.01)`', _MANY, gaussian, own_metrics,
              partial(nist_metrics, False), same),
     )),
     "confidence-intervals": Tool("confidence-intervals", "confidence_intervals", (
         interval_case(fp.EER()), interval_case(fp.Cllr())
     )),
     "scikit-learn": Tool("scikit-learn", "sklearn", (
-        sklearn_case("log_loss", fp.CrossEntropy(normalized=False)),
-        sklearn_case("brier_score_loss", fp.BrierScore(normalized=False)),
-        sklearn_case("roc_auc_score", fp.AUC()),
-        Case("`IsotonicRegression`, `PAV`", 1_000_000, balanced, our_isotonic, their_isotonic,
-             same),
         classifier_case("isotonic", fp.PAV()),
         classifier_case("sigmoid", fp.DirectionPreserving()),
     )),
@@ -397,7 +365,7 @@ TOOLS: dict[str, Tool] = {
         decomposition_case("SquaredError", fp.rules.Brier()),
     )),
     "a_dcf": Tool("a_dcf", "a_dcf", (
-        Case("`compute_a_det_curve`, `MinADCF`", 600_000, kinds, our_adcf, their_adcf, same),
+        ToolCase("`compute_a_det_curve`, `MinADCF`", 600_000, kinds, our_adcf, their_adcf, same),
     )),
     "lir": Tool("lir", "lir", (
         lir_case("lir.metrics.cllr", fp.Cllr()),

@@ -1,6 +1,6 @@
-"""Seeded arrays of the kind that users come with: labels, Gaussian scores, posteriors."""
+"""Seeded arrays of the kind that users come with: labels, Gaussian scores, posteriors, logits."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import log
 from typing import Any
@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 SEPARATION = 3.5  # standard deviations between the classes: an equal error rate of 4 %
 SHARED = 0.7  # correlation of the errors of several systems
+SPREAD = 1.0  # of logits; not so wide that confidences round to 1 in float32
+ABOVE = 2.0  # the true class's logit, on average
 OVERCONFIDENCE = 1.2  # factor on the log-odds: posteriors that calibration has to mend
 
 
@@ -25,6 +27,11 @@ class Size:
 
     def make(self) -> "Trials":
         return make_trials(self)
+
+    def quick(self) -> "Size":
+        """Return a size at which everything runs at once."""
+        n = min(self.n_trials, 2_000)
+        return replace(self, n_trials=n, n_targets=max(100, n * self.n_targets // self.n_trials))
 
 
 @dataclass(frozen=True)
@@ -54,9 +61,29 @@ class Softmax:
     def make(self) -> "Samples":
         return make_softmax(self)
 
+    def quick(self) -> "Softmax":
+        return Softmax(1_000, 3)
 
-SMALL = Size(10_000, 50)
-SMALL_BALANCED = Size(10_000, 5_000)
+
+@dataclass(frozen=True)
+class Layout:
+    """How many samples, of how many classes, in which array of posteriors or logits."""
+
+    n_samples: int
+    n_columns: int
+    kind: str
+    dtype: str = "float64"
+
+    def __str__(self) -> str:
+        return f"{self.n_samples:,} x {self.n_columns:,} {self.kind}, {self.dtype}"
+
+    def make(self) -> "Arrays":
+        return make_arrays(self)
+
+    def quick(self) -> "Layout":
+        return replace(self, n_samples=min(self.n_samples, 2_000))
+
+
 SITW = Size(721_788, 3_658)
 SITW_BALANCED = Size(721_788, 360_894)
 MILLION = Size(1_000_000, 5_000)
@@ -159,3 +186,33 @@ def make_softmax(size: Softmax, seed: int = 0) -> Samples:
     logits -= logits.max(axis=1, keepdims=True)
     sums = np.exp(logits).sum(axis=1, keepdims=True)
     return Samples(y, np.exp(logits) / sums, logits - np.log(sums))
+
+
+@dataclass(frozen=True, eq=False)
+class Arrays:
+    """What a user holds.
+
+    Attributes
+    ----------
+    y : ndarray of int64, shape (N,)
+    values : ndarray, shape (N, K)
+        Posteriors or logits, of the layout's dtype.
+    """
+
+    y: NDArray[np.int64]
+    values: NDArray[Any]
+
+
+@lru_cache(maxsize=2)
+def make_arrays(layout: Layout, seed: int = 0) -> Arrays:
+    """Draw a test set, with as many samples of each class."""
+    rng = np.random.default_rng(seed)
+    n, n_classes = layout.n_samples, layout.n_columns
+    y = rng.permutation(np.arange(n) % n_classes)
+    values = SPREAD * rng.normal(size=(n, n_classes))
+    values[np.arange(n), y] += ABOVE
+    if layout.kind == "posteriors":
+        values -= values.max(axis=1, keepdims=True)
+        np.exp(values, out=values)
+        values /= values.sum(axis=1, keepdims=True)
+    return Arrays(y, values.astype(layout.dtype))

@@ -1,182 +1,91 @@
-"""Bootstrap intervals: 1,000 replicates here, as many as take a while at the peers.
+"""Bootstrap intervals of 1,000 replicates, by fastpsr and by peers, and whole calls with them.
 
-A peer's time for 1,000 replicates is extrapolated from those it made: every replicate costs it the
-same. Its own value on the data, computed besides, counts as one more replicate.
+A peer makes a few replicates, and its time is extrapolated: every replicate costs it the same. Its
+own value on the data, computed besides, counts as one more replicate.
 """
 
+import tempfile
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from importlib.util import find_spec
-from statistics import median
-from time import perf_counter, process_time
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.testing import assert_allclose
 
 import fastpsr as fp
-from benchmarks.binary import P_TARGET
-from benchmarks.data import LARGE, SITW, Size, Trials, make_trials
-from benchmarks.timing import quartiles, rest
+from benchmarks.comparisons import P_TARGET, folds_of, llreval_ranks, log_posteriors
+from benchmarks.comparisons import psrcal_calibrated as calibrated_by_psrcal
+from benchmarks.data import LARGE, MILLION_BALANCED, SITW, Samples, Size, Softmax, Trials
+from benchmarks.harness import Case, Promise, run
+from fastpsr.evaluation import default_metrics
 
 N_REPLICATES = 1000
-_PEER_SECONDS = 20.0
-_RANKS = [fp.EER(), fp.MinDCF(P_TARGET), fp.MinCllr(), fp.AUC()]
+Result = tuple[float, float, float]  # value, low, high
 
 
-@dataclass(frozen=True, eq=False)
-class IntervalComparison:
-    """The interval of one or more metrics, by both sides.
-
-    Attributes
-    ----------
-    name : str
-    size : Size
-    promised : float or None
-        How many times as fast as the peer fastpsr promises to be.
-    metrics : callable of Trials
-        Returns our metrics and the predictions.
-    peer : callable of (Trials, number of replicates)
-        Returns the peer's (value, low, high) for each metric.
-    packages : tuple of str
-        Distributions that the peer needs, named as their modules are.
-    """
-
-    name: str
-    size: Size
-    promised: float | None
-    metrics: Callable[[Trials], tuple[list[Any], fp.Predictions]]
-    peer: Callable[[Trials, int], list[tuple[float, float, float]]]
-    packages: tuple[str, ...]
-
-    @property
-    def peer_package(self) -> str:
-        return " with ".join(self.packages)
-
-    @property
-    def peer_is_installed(self) -> bool:
-        return all(find_spec(name) is not None for name in self.packages)
+def intervals(metrics: list[Any], trials: Trials) -> list[fp.BootstrapResult]:
+    predictions = fp.Predictions.from_logits(trials.y, trials.log_odds)
+    return fp.bootstrap(metrics, predictions, n_resamples=N_REPLICATES, seed=0, method="percentile")
 
 
-@dataclass(frozen=True, eq=False)
-class IntervalTiming:
-    """Seconds for 1,000 replicates."""
-
-    comparison: IntervalComparison
-    ours: list[float]
-    peer: list[float]
-    peer_replicates: int
-
-    @property
-    def ratios(self) -> list[float]:
-        return [peer / ours for ours, peer in zip(self.ours, self.peer, strict=True)]
+def rcl_intervals(trials: Trials) -> list[fp.BootstrapResult]:
+    train = fp.CrossFit(folds=folds_of(trials))
+    return intervals([fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving(), train)], trials)
 
 
-def _with_conf_int(
-    metric: Callable[..., float], samples: Any, labels: Any, n: int
-) -> tuple[float, float, float]:
+def _with_conf_int(metric: Callable[..., float], samples: Any, labels: Any, n: int) -> Result:
     from confidence_intervals import evaluate_with_conf_int
 
     value, (low, high) = evaluate_with_conf_int(samples, metric, labels, num_bootstraps=n)
     return float(value), float(low), float(high)
 
 
-def _log_q(log_odds: Any) -> Any:
-    import torch
-
-    scores = torch.from_numpy(np.ascontiguousarray(log_odds))
-    return torch.log_softmax(torch.stack([torch.zeros_like(scores), scores], 1), 1)
-
-
-# Normalized cross-entropy
-
-
-def our_nce(trials: Trials) -> tuple[list[Any], fp.Predictions]:
-    return [fp.CrossEntropy()], fp.Predictions.from_logits(trials.y, trials.log_odds)
-
-
-def psrcal_nce(trials: Trials, n: int) -> list[tuple[float, float, float]]:
+def psrcal_nce(n: int, trials: Trials) -> list[Result]:
     import torch
     from psrcal.losses import LogLoss
 
     def metric(labels: Any, samples: Any) -> float:
         return float(LogLoss(torch.from_numpy(samples), torch.from_numpy(labels)))
 
-    return [_with_conf_int(metric, _log_q(trials.log_odds).numpy(), trials.y, n)]
+    return [_with_conf_int(metric, log_posteriors(trials.log_odds).numpy(), trials.y, n)]
 
 
-# Detection metrics
-
-
-def our_ranks(trials: Trials) -> tuple[list[Any], fp.Predictions]:
-    metrics = [fp.EER(), fp.MinDCF(P_TARGET), fp.MinCllr()]
-    return metrics, fp.Predictions.from_llrs(trials.y, trials.log_odds)
-
-
-def llreval_ranks(trials: Trials, n: int) -> list[tuple[float, float, float]]:
+def llreval_intervals(n: int, trials: Trials) -> list[Result]:
     """Draw once for all three, and fit PAV once per replicate: kinder than metric by metric."""
-    from llreval.cllr import min_cllr
-    from llreval.pav_rocch import PAV, ROCCH
-
-    found: list[tuple[float, float]] = []
+    others: list[tuple[float, ...]] = []
 
     def metric(labels: Any, samples: Any) -> float:
-        pav = PAV(samples, labels)
-        hull = ROCCH(pav)
-        rate = hull.Bayes_error_rate(np.array([np.log(P_TARGET / (1.0 - P_TARGET))]))
-        cost = float(np.ravel(rate)[0]) / min(P_TARGET, 1.0 - P_TARGET)
-        found.append((cost, float(min_cllr(pav))))
-        return float(hull.EER())
+        eer, *values = llreval_ranks(samples, labels)
+        others.append(tuple(values))
+        return eer
 
-    eer = _with_conf_int(metric, trials.log_odds, trials.y, n)
-    others = []
-    for value, *replicates in zip(*found, strict=True):
+    results = [_with_conf_int(metric, trials.log_odds, trials.y, n)]
+    for value, *replicates in zip(*others, strict=True):
         low, high = np.percentile(replicates, [2.5, 97.5])
-        others.append((value, float(low), float(high)))
-    return [eer, *others]
+        results.append((value, float(low), float(high)))
+    return results
 
 
-# Relative calibration loss, the calibrator cross-fitted anew in each replicate
-
-
-def our_rcl(trials: Trials) -> tuple[list[Any], fp.Predictions]:
-    metric = fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving(), fp.CrossFit(folds=5))
-    return [metric], fp.Predictions.from_logits(trials.y, trials.log_odds)
-
-
-def psrcal_rcl(trials: Trials, n: int) -> list[tuple[float, float, float]]:
-    """Calibrate by psrcal on scikit-learn's folds, which are those of the original samples."""
+def psrcal_rcl(n: int, trials: Trials) -> list[Result]:
+    """Calibrate by psrcal on folds of the original samples."""
     import torch
-    from psrcal.calibration import AffineCalLogLoss, calibrate
     from psrcal.losses import LogLoss
 
-    from benchmarks.binary import stratified_folds
-
-    log_q = _log_q(trials.log_odds)
-    y, folds = torch.from_numpy(trials.y), torch.from_numpy(stratified_folds(trials))
+    log_q = log_posteriors(trials.log_odds)
+    y, folds = torch.from_numpy(trials.y), torch.from_numpy(folds_of(trials))
 
     def metric(rows: Any) -> float:
         index = torch.from_numpy(rows)
-        q, labels, fold_of = log_q[index], y[index], folds[index]
-        calibrated = torch.empty_like(q)
-        for fold in range(5):
-            test = fold_of == fold
-            made, _ = calibrate(q[~test], labels[~test], q[test], AffineCalLogLoss)
-            calibrated[test] = made.detach()
-        raw = float(LogLoss(q, labels))
-        return 100.0 * (raw - float(LogLoss(calibrated, labels))) / raw
+        raw = float(LogLoss(log_q[index], y[index]))
+        calibrated = calibrated_by_psrcal(log_q[index], y[index], folds[index])
+        return 100.0 * (raw - float(LogLoss(calibrated, y[index]))) / raw
 
     return [_with_conf_int(metric, np.arange(trials.y.size), None, n)]
 
 
-# Expected calibration error
-
-
-def our_ece(trials: Trials) -> tuple[list[Any], fp.Predictions]:
-    return [fp.ECE()], fp.Predictions.from_posteriors(trials.y, trials.posteriors)
-
-
-def torchmetrics_ece(trials: Trials, n: int) -> list[tuple[float, float, float]]:
+def torchmetrics_ece(n: int, trials: Trials) -> list[Result]:
     import torch
     from torchmetrics.functional.classification import binary_calibration_error
 
@@ -187,216 +96,129 @@ def torchmetrics_ece(trials: Trials, n: int) -> list[tuple[float, float, float]]
     return [_with_conf_int(metric, trials.posteriors, trials.y, n)]
 
 
-INTERVALS = [
-    IntervalComparison(
-        "intervals of NCE", SITW, 250, our_nce, psrcal_nce, ("confidence_intervals", "psrcal")
-    ),
-    IntervalComparison(
-        "intervals of EER, minDCF and minCllr",
-        SITW,
-        500,
-        our_ranks,
-        llreval_ranks,
-        ("confidence_intervals", "llreval"),
-    ),
-    IntervalComparison(
-        "intervals of RCL, DP cross-fit in each replicate",
-        SITW,
-        800,
-        our_rcl,
-        psrcal_rcl,
-        ("confidence_intervals", "psrcal"),
-    ),
-    IntervalComparison(
-        "intervals of ECE", SITW, 50, our_ece, torchmetrics_ece,
-        ("confidence_intervals", "torchmetrics"),
-    ),
+def same_estimates(tolerance: float, trials: Trials, ours: Any, peer: list[Result]) -> None:
+    """Few replicates do not make an interval: only the values can be compared."""
+    for result, (value, low, high) in zip(ours, peer, strict=True):
+        assert_allclose(result.value, value, rtol=tolerance, atol=1e-7)
+        assert result.interval.low <= result.interval.high
+        assert low <= high
+
+
+_RANKS = [fp.EER(), fp.MinDCF(P_TARGET), fp.MinCllr()]
+
+#: Name, metrics (None: the RCL), the peer's intervals, its replicates, its package, the promise.
+COMPARISONS = [
+    Case(
+        f"intervals of {name}", SITW,
+        partial(intervals, metrics) if metrics else rcl_intervals, partial(peer, n),
+        partial(same_estimates, 1e-2 if name.startswith("RCL") else 1e-6),
+        ("confidence_intervals", package), Promise(promise),
+        factor=(N_REPLICATES + 1) / (n + 1),
+    )
+    for name, metrics, peer, n, package, promise in (
+        ("NCE", [fp.CrossEntropy()], psrcal_nce, 100, "psrcal", 200),
+        ("EER, minDCF and minCllr", _RANKS, llreval_intervals, 60, "llreval", 300),
+        ("RCL, DP cross-fit in each replicate", None, psrcal_rcl, 2, "psrcal", 800),
+        ("ECE", [fp.ECE()], torchmetrics_ece, 200, "torchmetrics", 50),
+    )
 ]  # fmt: skip
 
 
-def time_intervals(comparison: IntervalComparison, asked_rounds: int) -> IntervalTiming:
-    """Check that both agree, then time ours, the peer, ours, the peer, ..."""
-    trials = make_trials(comparison.size)
-    _, results = _ours(comparison, trials, seed=0)
-    begun = perf_counter()
-    peers = comparison.peer(trials, 2)
-    per_replicate = (perf_counter() - begun) / 3
-    for result, (value, low, high) in zip(results, peers, strict=True):
-        # two replicates do not make an interval: only the values can be compared
-        assert_allclose(result.value, value, rtol=1e-2 if "RCL" in result.name else 1e-6, atol=1e-7)
-        assert result.interval.low <= result.interval.high
-        assert low <= high
-    rounds = max(1, min(asked_rounds, 3))
-    n_peer = max(2, int(_PEER_SECONDS / rounds / per_replicate))
-    ours, peer = [], []
-    for turn in range(rounds):
-        rest()
-        ours.append(median(_ours(comparison, trials, seed=turn)[0] for _ in range(3)))
-        rest()
-        begun = perf_counter()
-        comparison.peer(trials, n_peer)
-        peer.append((perf_counter() - begun) / (n_peer + 1) * N_REPLICATES)
-    return IntervalTiming(comparison, ours, peer, n_peer * rounds)
+# Calls as users make them, with the default method
 
 
-def _ours(comparison: IntervalComparison, trials: Trials, seed: int) -> tuple[float, list[Any]]:
-    begun = perf_counter()
-    metrics, predictions = comparison.metrics(trials)
-    results = fp.bootstrap(
-        metrics, predictions, n_resamples=N_REPLICATES, seed=seed, method="percentile"
-    )
-    return perf_counter() - begun, results
+def evaluate(n_systems: int, trials: Trials) -> Any:
+    """Return the default table of one or two systems."""
+    systems = {"a": fp.Predictions.from_llrs(trials.y, trials.log_odds)}
+    if n_systems > 1:
+        noise = np.random.default_rng(1).normal(size=trials.y.size)
+        systems["b"] = fp.Predictions.from_llrs(trials.y, trials.log_odds + noise)
+    differences = "first" if n_systems > 1 else None
+    return fp.evaluate(systems, n_resamples=N_REPLICATES, seed=0, differences=differences)
 
 
-@dataclass(frozen=True, eq=False)
-class Alone:
-    """Seconds for 1,000 replicates of what has no peer."""
-
-    name: str
-    size: str
-    seconds: float
-    promised: float
+def refits(samples: Samples) -> Any:
+    """Return the calibration loss, with calibrators that are fitted in each replicate."""
+    predictions = fp.Predictions.from_logits(samples.y, samples.log_posteriors)
+    metric = fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving())
+    return fp.bootstrap(metric, predictions, n_resamples=N_REPLICATES, seed=0, method="percentile")
 
 
-def time_alone(rounds: int) -> list[Alone]:
-    """Time what has no peer, medians over rounds."""
-    rng = np.random.default_rng(0)
-    trials, large = make_trials(SITW), make_trials(LARGE)
-    speakers = [rng.integers(0, 180, trials.y.size) for _ in range(2)]
-    detection = [*_RANKS, fp.ActDCF(P_TARGET), fp.Cllr()]
-    means_and_ranks = [fp.CrossEntropy(), fp.BrierScore(), *detection]
-    by_speaker = fp.TwoWay(*speakers)
-    return [
-        _alone("detection metrics, two-way over 180 speakers", SITW, 5.0, detection, trials,
-               by_speaker, rounds),
-        _alone("all means and ranks", LARGE, 20.0, means_and_ranks, large, fp.IID(), rounds),
-    ]  # fmt: skip
+@dataclass(frozen=True)
+class Speakers:
+    """Trials of speakers, in five groups, by two systems."""
+
+    n_targets: int = 4_000
+    n_nontargets: int = 110_000
+
+    def __str__(self) -> str:
+        return f"{self.n_targets + self.n_nontargets:,} trials"
+
+    def make(self) -> Any:
+        return fp.simulate.trial_list(self.n_targets, self.n_nontargets, seed=0)
+
+    def quick(self) -> "Speakers":
+        return Speakers(400, 4_000)
 
 
-def _alone(
-    name: str,
-    size: Size,
-    promised: float,
-    metrics: list[Any],
-    trials: Trials,
-    resampling: Any,
-    rounds: int,
-) -> Alone:
-    _seconds(metrics, trials, "percentile", 0, resampling, 40)
-    seconds = []
-    for turn in range(rounds):
-        rest()
-        seconds.append(_seconds(metrics, trials, "percentile", turn, resampling)[0])
-    return Alone(name, str(size), median(seconds), promised)
-
-
-def _seconds(
-    metrics: list[Any],
-    trials: Trials,
-    method: Any,
-    seed: int,
-    resampling: Any = None,
-    n: int = N_REPLICATES,
-) -> tuple[float, float]:
-    """Return the seconds of intervals from raw arrays on, and those of all processors."""
-    begun, busy = perf_counter(), process_time()
-    given = fp.Predictions.from_llrs(trials.y, trials.log_odds)
-    fp.bootstrap(metrics, given, n_resamples=n, seed=seed, resampling=resampling, method=method)
-    return perf_counter() - begun, process_time() - busy
-
-
-@dataclass(frozen=True, eq=False)
-class Subsampling:
-    """(wall, CPU) seconds of intervals by subsampling and by percentile, round by round."""
-
-    size: str
-    subsampling: list[tuple[float, float]]
-    percentile: list[tuple[float, float]]
-    promised = 2.0
-
-    def ratios(self, place: int) -> list[float]:
-        """Return how many times as long as by percentile they took, wall (0) or CPU (1)."""
-        both = zip(self.subsampling, self.percentile, strict=True)
-        return [ours[place] / plain[place] for ours, plain in both]
-
-
-def time_subsampling(size: Size, rounds: int) -> Subsampling:
-    """Time intervals of ranks, which "auto" takes by subsampling, and by percentile, in turn."""
-    trials = make_trials(size)
-    _seconds(_RANKS, trials, "auto", 0, n=40)
-    found: dict[str, list[tuple[float, float]]] = {"percentile": [], "auto": []}
-    for turn in range(rounds):
-        for method, seconds in found.items():
-            rest()
-            seconds.append(_seconds(_RANKS, trials, method, turn))
-    return Subsampling(str(size), found["auto"], found["percentile"])
-
-
-def describe_intervals(timings: list[IntervalTiming]) -> str:
-    """Return the table of comparisons."""
-    lines = [
-        f"Bootstrap intervals from {N_REPLICATES:,} replicates: seconds, medians over rounds. A "
-        "peer's time is extrapolated from the replicates that it made.",
-        "",
-        "| intervals | size | fastpsr | peer | its time | its replicates | ratio | promised |",
-        "|---|---|--:|---|--:|--:|--:|--:|",
-    ]
-    for timing in timings:
-        c = timing.comparison
-        lines.append(
-            f"| {c.name.removeprefix('intervals of ')} | {c.size} | {median(timing.ours):.2f} s | "
-            f"{c.peer_package} | {median(timing.peer):,.0f} s | {timing.peer_replicates} | "
-            f"**{median(timing.ratios):,.0f}x** | {c.promised:g}x |"
-        )
-    return "\n".join(lines)
-
-
-def describe_alone(cases: list[Alone]) -> str:
-    """Return the table of what has no peer."""
-    lines = [
-        f"{N_REPLICATES:,} replicates, from raw arrays on, where there is no peer to compare with.",
-        "",
-        "| intervals | size | fastpsr | promised |",
-        "|---|---|--:|--:|",
-    ]
-    lines += [f"| {c.name} | {c.size} | {c.seconds:.1f} s | {c.promised:.2g} s |" for c in cases]
-    return "\n".join(lines)
-
-
-def describe_subsampling(cases: list[Subsampling]) -> str:
-    """Return the table of subsampling beside percentile."""
-    lines = [
-        f"EER, minDCF, minCllr and AUC, from raw arrays on, {N_REPLICATES:,} replicates: by "
-        'subsampling (`method="auto"`), which makes them too, and by percentile. Medians over '
-        "rounds, and quartiles of the ratios, each within a round.",
-        "",
-        "| size | percentile | subsampling | ratio | of CPU seconds | promised | rounds |",
-        "|---|--:|--:|--:|--:|--:|--:|",
-    ]
-    for case in cases:
-        percentile, auto = (
-            median(wall for wall, _ in each) for each in (case.percentile, case.subsampling)
-        )
-        (low, middle, high), (_, of_cpu, _) = (quartiles(case.ratios(k)) for k in (0, 1))
-        lines.append(
-            f"| {case.size} | {percentile:.2f} s | {auto:.2f} s | **{middle:.2f}x** "
-            f"({low:.2f}-{high:.2f}) | {of_cpu:.2f}x | {case.promised:g}x | "
-            f"{len(case.percentile)} |"
-        )
-    return "\n".join(lines)
-
-
-def interval_figures(timing: IntervalTiming) -> dict[str, Any]:
-    """Return a timing for JSON."""
-    c = timing.comparison
-    return {
-        "name": c.name,
-        "size": str(c.size),
-        **asdict(c.size),
-        "peer": c.peer_package,
-        "promised": c.promised,
-        "our_seconds": timing.ours,
-        "peer_seconds": timing.peer,
-        "peer_replicates": timing.peer_replicates,
-        "ratio": median(timing.ratios),
+def by_speaker(trials: Any) -> Any:
+    """Evaluate two systems in five groups, speakers drawn and kept apart in cross-fitting."""
+    noise = np.random.default_rng(0).normal(size=trials.llr.size)
+    systems = {
+        name: fp.Predictions.from_llrs(trials.y_true, llr)
+        for name, llr in (("a", trials.llr), ("b", trials.llr + noise))
     }
+    groups = np.random.default_rng(1).integers(0, 5, trials.llr.size)
+    speakers = trials.enroll_speaker, trials.test_speaker
+    return fp.evaluate(
+        systems, default_metrics(2, "likelihoods", train=fp.CrossFit(groups=speakers)),
+        by={"group": groups}, n_resamples=N_REPLICATES, seed=0, resampling=fp.TwoWay(*speakers),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Parquet:
+    """Trials in a file, which vanishes with the process."""
+
+    size: Size
+
+    def __str__(self) -> str:
+        return f"{self.size} in Parquet"
+
+    def make(self) -> Path:
+        return _parquet_file(self.size)[1]
+
+    def quick(self) -> "Parquet":
+        return Parquet(self.size.quick())
+
+
+@lru_cache(maxsize=1)
+def _parquet_file(size: Size) -> tuple[Any, Path]:
+    import polars as pl
+
+    folder = tempfile.TemporaryDirectory()
+    trials = size.make()
+    path = Path(folder.name) / "trials.parquet"
+    pl.DataFrame({"target": trials.y, "llr": trials.log_odds}).write_parquet(path)
+    return folder, path
+
+
+def evaluate_process(path: Path) -> None:
+    run("-m", "fastpsr", "evaluate", path, "--scores-are", "llr", "--resamples", N_REPLICATES)
+
+
+_CLASSES = "exponentials: a fit passes over the drawn rows five or six times"
+_DEFAULT = "`evaluate`, default table"
+_REFITS = "RCL, calibrators fitted in each replicate, percentile"
+CALLS = [
+    Case(_DEFAULT, SITW, partial(evaluate, 1), promise=Promise(4, "s")),
+    Case("`evaluate`, two systems and differences", SITW, partial(evaluate, 2),
+         promise=Promise(12, "s")),
+    Case(_DEFAULT, MILLION_BALANCED, partial(evaluate, 1), promise=Promise(8, "s")),
+    Case(_REFITS, Softmax(10_000, 10), refits, promise=Promise(15, "s", _CLASSES)),
+    Case(_REFITS, Softmax(100_000, 10), refits, promise=Promise(6.5, "s of CPU", _CLASSES)),
+    Case("`evaluate` by 5 groups, 2 systems, by speaker", Speakers(), by_speaker,
+         promise=Promise(20, "s of CPU")),
+    Case("`fastpsr evaluate`, a process", Parquet(LARGE), evaluate_process,
+         promise=Promise(30, "s")),
+]  # fmt: skip

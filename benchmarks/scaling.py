@@ -1,60 +1,88 @@
 """How times grow with the number of trials, beside a peer, on one thread and on all."""
 
+import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from time import perf_counter
 from typing import Any
+from unittest.mock import patch
 
-from benchmarks import binary
-from benchmarks.data import LARGE, MILLION, SMALL, Size, Trials
-from benchmarks.limits import on_threads
-from benchmarks.timing import warm_up
-from fastpsr.kernels.blocks import thread_count
+import fastpsr as fp
+from benchmarks.comparisons import (
+    our_affine_fit,
+    our_isotonic_posteriors,
+    sklearn_affine_fit,
+    sklearn_isotonic_posteriors,
+)
+from benchmarks.data import Size, Trials
+from benchmarks.harness import in_turn, rounds_for, timed
 
-_SIZES = [Size(1_000, 50), SMALL, Size(100_000, 500), MILLION, LARGE]
-_PANELS: list[tuple[str, Callable[[Trials], Any], str, Callable[[Trials], Any]]] = [
-    ("cross-entropy", binary.our_cross_entropy, "scikit-learn log_loss", binary.sklearn_log_loss),
-    ("PAV fit and transform", binary.our_isotonic_values, "scikit-learn IsotonicRegression",
-     binary.sklearn_isotonic_values),
-    ("DP fit", binary.our_affine_fit, "scikit-learn LogisticRegression",
-     binary.sklearn_affine_fit),
+_SIZES = [Size(n, max(50, n // 200)) for n in (1_000, 10_000, 100_000, 1_000_000, 10_000_000)]
+
+
+def our_log_loss(trials: Trials) -> float:
+    return fp.CrossEntropy(normalized=False)(trials.y, trials.posteriors)
+
+
+def sklearn_log_loss(trials: Trials) -> float:
+    from sklearn.metrics import log_loss
+
+    return float(log_loss(trials.y, trials.posteriors))
+
+
+Call = Callable[[Trials], Any]
+_PANELS: list[tuple[str, Call, str, Call]] = [
+    ("cross-entropy", our_log_loss, "scikit-learn log_loss", sklearn_log_loss),
+    ("PAV fit and transform", our_isotonic_posteriors, "scikit-learn IsotonicRegression",
+     sklearn_isotonic_posteriors),
+    ("DP fit", our_affine_fit, "scikit-learn LogisticRegression", sklearn_affine_fit),
 ]  # fmt: skip
-_SECONDS = 1.0  # that the rounds of a point may take,
-_FEWEST, _MOST = 3, 15  # and their number
 
 
-@dataclass(frozen=True)
-class Point:
-    """Median seconds of one side at one size."""
+def measure_scaling(rounds: int, quick: bool) -> list[dict[str, Any]]:
+    """Return the median seconds of all sides at all sizes, timed in turn within rounds."""
+    points = []
+    for size in _SIZES[:2] if quick else _SIZES:
+        trials = size.make()
+        for panel, ours, peer_name, peer in _PANELS:
+            threads = dict.fromkeys((1, os.cpu_count() or 1))
+            sides: dict[str, Callable[[], Any]] = {
+                f"fastpsr, {n} thread{'s' * (n > 1)}": _on_threads(n, ours, trials) for n in threads
+            }
+            sides[peer_name] = lambda peer=peer, trials=trials: peer(trials)
+            slowest = max(timed(call)[0].wall for call in sides.values())
+            seconds = in_turn(list(sides.values()), rounds_for(slowest, rounds))
+            points += [
+                {"panel": panel, "side": side, "n_trials": size.n_trials,
+                 "seconds": median(each.wall for each in of_side)}
+                for side, of_side in zip(sides, seconds, strict=True)
+            ]  # fmt: skip
+    return points
 
-    panel: str
-    side: str
-    n_trials: int
-    seconds: float
+
+def _on_threads(n_threads: int, call: Call, trials: Trials) -> Callable[[], Any]:
+    def run() -> Any:
+        with patch.dict(os.environ, FASTPSR_NUM_THREADS=str(n_threads)):
+            return call(trials)
+
+    return run
 
 
-def measure_scaling() -> list[Point]:
-    """Time all sides at all sizes, in turn within rounds."""
-    return [point for size in _SIZES for panel in _PANELS for point in _measure(size, *panel)]
-
-
-def plot_scaling(points: list[Point], path: Path) -> None:
-    """Draw microseconds per thousand trials over the number of trials."""
+def plot_scaling(points: list[dict[str, Any]], path: Path) -> None:
+    """Draw nanoseconds per trial over the number of trials."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     with rc_context({"svg.hashsalt": "fastpsr", "svg.fonttype": "none", "font.size": 9}):
         figure = Figure(figsize=(9.6, 3.2), layout="constrained")
-        panels = list(dict.fromkeys(point.panel for point in points))
+        panels = list(dict.fromkeys(point["panel"] for point in points))
         for axes, panel in zip(figure.subplots(1, len(panels)), panels, strict=True):
-            own = [point for point in points if point.panel == panel]
-            for side in dict.fromkeys(point.side for point in own):
-                of_side = [point for point in own if point.side == side]
+            own = [point for point in points if point["panel"] == panel]
+            for side in dict.fromkeys(point["side"] for point in own):
+                of_side = [point for point in own if point["side"] == side]
                 axes.loglog(
-                    [point.n_trials for point in of_side],
-                    [1e9 * point.seconds / point.n_trials for point in of_side],
+                    [point["n_trials"] for point in of_side],
+                    [1e9 * point["seconds"] / point["n_trials"] for point in of_side],
                     marker="o", markersize=3, label=side,
                     linestyle="-" if side.startswith("fastpsr") else "--",
                 )  # fmt: skip
@@ -65,40 +93,3 @@ def plot_scaling(points: list[Point], path: Path) -> None:
             axes.legend(frameon=False, fontsize=7, loc="upper right")
         figure.axes[0].set_ylabel("nanoseconds per trial")
         figure.savefig(path, metadata={"Date": None})
-
-
-def _measure(
-    size: Size,
-    panel: str,
-    ours: Callable[[Trials], Any],
-    peer_name: str,
-    peer: Callable[[Trials], Any],
-) -> list[Point]:
-    trials = size.make()
-
-    def on(n_threads: int) -> Callable[[], float]:
-        def run() -> float:
-            with on_threads(n_threads):
-                return _timed(ours, trials)
-
-        return run
-
-    sides: dict[str, Callable[[], float]] = {
-        f"fastpsr, {n} thread{'s' * (n > 1)}": on(n) for n in dict.fromkeys((1, thread_count()))
-    }
-    sides[peer_name] = lambda: _timed(peer, trials)
-    for run in sides.values():
-        run()
-    slowest = max(run() for run in sides.values())
-    seconds: dict[str, list[float]] = {side: [] for side in sides}
-    for _ in range(max(_FEWEST, min(_MOST, int(_SECONDS / slowest)))):
-        for side, run in sides.items():
-            warm_up(lambda _, run=run: run(), None)
-            seconds[side].append(median(run() for _ in range(3)))
-    return [Point(panel, side, size.n_trials, median(seconds[side])) for side in sides]
-
-
-def _timed(function: Callable[[Trials], Any], trials: Trials) -> float:
-    start = perf_counter()
-    function(trials)
-    return perf_counter() - start

@@ -1,33 +1,24 @@
 """Trial lists as text, beside polars and beside a plain loop.
 
-    python -m benchmarks.text --rounds 3
-
-Lists have ids as VoxCeleb's, in random order. In memory, a key and scores are read and joined, and
-polars reads the columns of both files. End to end, an EER is computed of a file of scores with
+Lists have ids as VoxCeleb's, in random order. A key and scores are read and joined, while polars
+only reads the columns of both files. End to end, an EER is computed of a file of scores with
 labels: by fastpsr, and wespeaker's way, in a loop over its lines; in a process at work, and in
-processes of their own, `fastpsr evaluate` and a script that imports nothing but NumPy. Both sides
-must agree before they are timed in turn.
+processes of their own, `fastpsr evaluate` and a script that imports nothing but NumPy.
 """
 
-import argparse
 import inspect
-import os
-import subprocess
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 import fastpsr as fp
+from benchmarks.harness import Case, Promise, run
 
 _IDS = 150_000
-_ROOT = Path(__file__).parent.parent
 
 
 @dataclass(frozen=True)
@@ -38,6 +29,22 @@ class Lists:
     scores: Path
     shuffled: Path
     labeled: Path
+
+
+@dataclass(frozen=True)
+class ListSize:
+    """How many trials the files have."""
+
+    n_trials: int
+
+    def __str__(self) -> str:
+        return f"{self.n_trials:,} trials"
+
+    def make(self) -> Lists:
+        return _written(self.n_trials)[1]
+
+    def quick(self) -> "ListSize":
+        return ListSize(1_000)
 
 
 def write_lists(folder: Path, n_trials: int, seed: int = 0) -> Lists:
@@ -76,6 +83,13 @@ def write_lists(folder: Path, n_trials: int, seed: int = 0) -> Lists:
     return lists
 
 
+@lru_cache(maxsize=2)
+def _written(n_trials: int) -> tuple[Any, Lists]:
+    """Return a folder that vanishes with the process, and the lists in it."""
+    folder = TemporaryDirectory()
+    return folder, write_lists(Path(folder.name), n_trials)
+
+
 def read_by_polars(lists: Lists) -> Any:
     """Return the columns of the key and of the scores."""
     import polars as pl
@@ -103,92 +117,47 @@ def loop_over_lines(path: Path) -> float:
     return float((misses[k] + false_alarms[k]) / 2.0)
 
 
-def check(lists: Lists) -> None:
-    """Raise unless both sides read, and compute, the same."""
-    key, scores = read_by_polars(lists)
-    for path in (lists.scores, lists.shuffled):
-        made = fp.trials.read(lists.key, path)
-        assert made.ids[0].series().equals(key["enroll"], check_names=False)
-        assert made.ids[1].series().equals(key["test"], check_names=False)
-        assert (made.score == scores["last"].to_numpy()).all()
-        assert (made.y_true == (key["last"] == "target").to_numpy()).all()
-    eer = fp.EER()(made.predictions("raw"))
-    assert abs(eer - loop_over_lines(lists.labeled)) < 1e-3
+def same_lists(lists: Lists, ours: fp.trials.TrialSet, peer: Any) -> None:
+    """Both read the same ids, labels and scores."""
+    key, scores = peer
+    assert ours.ids[0].series().equals(key["enroll"], check_names=False)
+    assert ours.ids[1].series().equals(key["test"], check_names=False)
+    assert (ours.score == scores["last"].to_numpy()).all()
+    assert (ours.y_true == (key["last"] == "target").to_numpy()).all()
 
 
-def times(calls: list[Callable[[], Any]], rounds: int) -> list[list[tuple[float, float]]]:
-    """Return seconds and CPU seconds of each call, in turn, round by round."""
-    found = []
-    for _ in range(rounds):
-        found.append([])
-        for call in calls:
-            begun, busy = perf_counter(), sum(os.times()[:4])
-            call()
-            found[-1].append((perf_counter() - begun, sum(os.times()[:4]) - busy))
-    return found
+def same_eer(lists: Lists, ours: float, peer: float) -> None:
+    """The loop takes a step of the ROC, fastpsr a point on its hull."""
+    assert abs(ours - peer) < 50.0 / len(fp.trials.read(lists.labeled).score)
 
 
-def describe(name: str, found: list[list[tuple[float, float]]], ours: int, promised: str) -> str:
-    """Return a row of the table: the peer is the last call."""
-    cells = []
-    for kind in (0, 1):
-        mine, peer = (median(each[k][kind] for each in found) for k in (ours, -1))
-        ratio = median(each[ours][kind] / each[-1][kind] for each in found)
-        cells.append(f"{mine:.2f} s | {peer:.2f} s | **{ratio:.2f}x**")
-    return f"| {name} | {' | '.join(cells)} | {promised} |"
+def our_eer(lists: Lists) -> float:
+    return fp.EER()(fp.trials.read(lists.labeled).predictions("raw"))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.text", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--trials", type=int, default=10_000_000, help="of the lists in memory")
-    given = parser.parse_args()
-    print(f"Load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores at the start", flush=True)
-    rows = [
-        "| | fastpsr | peer | ratio | its CPU time | peer's | ratio | promised |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|",
-    ]
-    with TemporaryDirectory() as folder:
-        lists = write_lists(Path(folder), 1_000_000)
-        check(lists)
-        run = [sys.executable, "-m"]
-        evaluate = [*run, "fastpsr", "evaluate", "--scores", lists.labeled,
-                    "--scores-are", "raw", "--metrics", "eer"]  # fmt: skip
-        loop = [sys.executable, "-c", _loop_alone(), lists.labeled]
-        _process(evaluate)  # fills the caches
-        ends = [
-            lambda: fp.EER()(fp.trials.read(lists.labeled).predictions("raw")),
-            lambda: loop_over_lines(lists.labeled),
-        ]
-        what = "1,000,000 trials to an EER"
-        found = times(ends, given.rounds)
-        rows.append(describe(f"{what}, beside a loop", found, 0, "1x"))
-        found = times([lambda: _process(evaluate), lambda: _process(loop)], given.rounds)
-        rows.append(describe(f"{what}, as processes, beside a loop", found, 0, "1x"))
-        lists = write_lists(Path(folder), given.trials)
-        calls = [
-            lambda: fp.trials.read(lists.key, lists.scores),
-            lambda: fp.trials.read(lists.key, lists.shuffled),
-            lambda: read_by_polars(lists),
-        ]
-        found = times(calls, given.rounds)
-        what = f"{given.trials:,} trials read and joined"
-        rows.append(describe(f"{what}, in one order, beside polars", found, 0, "1.3x"))
-        rows.append(describe(f"{what}, in another order, beside polars", found, 1, "-"))
-    print("\n".join(rows))
-    print(f"\nLoad {os.getloadavg()[0]:.1f} at the end")
+def our_process(lists: Lists) -> None:
+    arguments = ("--scores", lists.labeled, "--scores-are", "raw", "--metrics", "eer")
+    run("-m", "fastpsr", "evaluate", *arguments)
 
 
-def _loop_alone() -> str:
-    """Return the loop as a program that imports nothing but NumPy."""
+def loop_process(lists: Lists) -> None:
+    """Run the loop as a program that imports nothing but NumPy."""
     head = "import sys\nfrom pathlib import Path\nimport numpy as np\n"
-    return f"{head}{inspect.getsource(loop_over_lines)}print(loop_over_lines(Path(sys.argv[1])))"
+    source = f"{head}{inspect.getsource(loop_over_lines)}print(loop_over_lines(Path(sys.argv[1])))"
+    run("-c", source, lists.labeled)
 
 
-def _process(command: list[Any]) -> None:
-    installed = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    subprocess.run(command, cwd=_ROOT, check=True, stdout=subprocess.DEVNULL, env=installed)
-
-
-if __name__ == "__main__":
-    main()
+_MILLION, _TEN_MILLION = ListSize(1_000_000), ListSize(10_000_000)
+_IMPORTS = "imports of Numba, polars and typer"
+CASES = [
+    Case("text to an EER", _MILLION, our_eer, lambda lists: loop_over_lines(lists.labeled),
+         same_eer, promise=Promise(1, "x the time")),
+    Case("text to an EER, as processes", _MILLION, our_process, loop_process,
+         promise=Promise(1, "x the time", _IMPORTS)),
+    Case("text read and joined, in one order", _TEN_MILLION,
+         lambda lists: fp.trials.read(lists.key, lists.scores), read_by_polars, same_lists,
+         ("polars",), Promise(1.5, "x the time")),
+    Case("text read and joined, in another order", _TEN_MILLION,
+         lambda lists: fp.trials.read(lists.key, lists.shuffled), read_by_polars, same_lists,
+         ("polars",), Promise(4.5, "x the time")),
+]  # fmt: skip

@@ -1,6 +1,6 @@
 """The score calibration of wespeaker's recipes beside `LinearFusion`, on score files of the recipe.
 
-    python -m benchmarks.score_calibration cali.score vox.score utt2dur --markdown FILE
+    python -m benchmarks.studies.score_calibration cali.score vox.score utt2dur --markdown FILE
 
 The first file is trained on, the second is scored; both have the columns of score normalization.
 It needs torch. The procedure is that of wespeaker/bin/score_calibration.py: 13 columns, torch's
@@ -10,13 +10,13 @@ L-BFGS at a rate of 0.01, which is called up to 50 times, until a call gains les
 import argparse
 from functools import partial
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import fastpsr as fp
+from benchmarks.harness import timed
 from benchmarks.report import write_report
 
 Floats = NDArray[np.float64]
@@ -28,7 +28,7 @@ _RATE, _MOST_CALLS, _LEAST_GAIN = 0.01, 50, 1e-4
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.score_calibration", description=__doc__
+        prog="python -m benchmarks.studies.score_calibration", description=__doc__
     )
     parser.add_argument("train", type=Path, help="score file to train on")
     parser.add_argument("test", type=Path, help="score file to evaluate on")
@@ -58,15 +58,13 @@ def compare(train: fp.trials.TrialSet, test: fp.trials.TrialSet, durations: Path
     fused = {}
     for name, fit in fits.items():
         fit(columns[::10], y[::10])  # imports, and compiles
-        start = perf_counter()
-        scores_of, said = fit(columns, y)
-        seconds = perf_counter() - start
+        seconds, (scores_of, note) = timed(lambda fit=fit: fit(columns, y))
         trained = fp.Predictions.from_llrs(y, scores_of(columns))
         tested = fused[name] = fp.Predictions.from_llrs(test.y_true, scores_of(others))
         cllr, min_cllr, eer, min_dcf = (metric(tested) for metric in metrics)
         losses = f"{fp.Cllr()(trained):.4f} | {cllr:.4f} | {min_cllr:.4f}"
         rates = f"{100.0 * eer:.3f} % | {min_dcf:.4f}"
-        lines.append(f"| {name}, {said} | {losses} | {rates} | {seconds:.2f} s |")
+        lines.append(f"| {name}, {note} | {losses} | {rates} | {seconds.wall:.2f} s |")
     drawn = fp.TwoWay(*test.with_speakers(f"pattern:{_SPEAKER}").speakers)
     gains = fp.evaluate(
         fused, metrics, differences="first", n_resamples=1_000, resampling=drawn, seed=0

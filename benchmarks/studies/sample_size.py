@@ -1,27 +1,24 @@
-"""`python -m benchmarks.sample_size`: how wide intervals are with the number that was found.
+"""How wide intervals are with the number that was found.
 
 For each size of a pilot, `fp.sample_size` is asked for an interval of half the pilot's width, and
 a fresh set of that size is drawn from the same population: independent samples, or trials of
 speakers.
 """
 
-import argparse
-import shlex
 import sys
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
 import fastpsr as fp
-from benchmarks.report import write_report
 
 Drawn = tuple[fp.Predictions, fp.TwoWay | None]
 
 _PRIOR, _SEPARATION, _OVERCONFIDENCE = 0.1, 2.5, 1.2
 _TARGETS, _NONTARGETS = 10, 5  # trials per speaker, and per pair of speakers on either side
 _N_RESAMPLES = 200
+_REPETITIONS = 9
 METRICS = (fp.BrierScore(), fp.EER(), fp.MinDCF(0.05), fp.MinCllr())
 
 
@@ -67,41 +64,28 @@ def ratios(
     return widths, factors, rates
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.sample_size", description=__doc__)
-    parser.add_argument("--repetitions", type=int, default=9)
-    parser.add_argument("--markdown", metavar="FILE", type=Path, help="put the table here too")
-    options = parser.parse_args()
-    command = shlex.join(["python", "-m", "benchmarks.sample_size", *sys.argv[1:]])
+def table(quick: bool) -> str:
+    """Return the table of all pilots; the first of each kind, once, if quick."""
+    repetitions = 1 if quick else _REPETITIONS
     lines = [
-        f"Command: `{command}`", "",
         f"Width of a fresh interval over the width wanted, which is half the pilot's: median of "
-        f"the pilots that had an interval, of {options.repetitions}, and the middle half of them; "
+        f"the pilots that had an interval, of {repetitions}, and the middle half of them; "
         "the median factor from the pilot to the size found, and the median rate.", "",
-        "| pilot | metric | pilots | width / wanted | middle half | factor | rate |",
+        "| pilot | metric | pilots | width / requested | middle half | factor | rate |",
         "|---|---|--:|--:|--:|--:|--:|",
     ]  # fmt: skip
+    pilots = [("samples", samples, n) for n in (500, 2_000, 8_000)]
+    pilots += [("speakers", speakers, n) for n in (15, 30, 60)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # few degrees of freedom
-        for name, draw, sizes in (
-            ("samples", samples, (500, 2_000, 8_000)),
-            ("speakers", speakers, (15, 30, 60)),
-        ):
-            for n in sizes:
-                found = ratios(draw, n, options.repetitions)
-                for metric, width, factor, rate in zip(METRICS, *found, strict=True):
-                    low, middle, high = np.quantile(width, [0.25, 0.5, 0.75])
-                    lines.append(
-                        f"| {n:,} {name} | {metric.label} | {len(width)} | {middle:.2f} "
-                        f"| {low:.2f} to {high:.2f} | {np.median(factor):.1f} "
-                        f"| {np.median(rate):.2f} |"
-                    )
-                    print(lines[-1], file=sys.stderr, flush=True)
-    report = "\n".join(lines) + "\n"
-    print(report)
-    if options.markdown:
-        write_report(options.markdown, report)
-
-
-if __name__ == "__main__":
-    main()
+        for name, draw, n in pilots[::3] if quick else pilots:
+            found = ratios(draw, n, repetitions)
+            for metric, width, factor, rate in zip(METRICS, *found, strict=True):
+                low, middle, high = np.quantile(width, [0.25, 0.5, 0.75]) if width else [np.nan] * 3
+                lines.append(
+                    f"| {n:,} {name} | {metric.label} | {len(width)} | {middle:.2f} "
+                    f"| {low:.2f} to {high:.2f} | {np.median(factor):.1f} "
+                    f"| {np.median(rate):.2f} |"
+                )
+                print(lines[-1], file=sys.stderr, flush=True)
+    return "\n".join(lines)

@@ -1,7 +1,5 @@
 """Which calibrator for which data: cross-fitted NCE of each, and the choice, nested.
 
-    python -m benchmarks.calibrators
-
 FASTPSR_DATA names the folder of the score files of Ferrer and Ramos (2024). The simulated trials
 are as many as in SITW; their LLRs are also doubled, and multiplied by slopes that differ between
 the sides of 0. The lowest NCE of a row is bold; "nested" is that of the whole procedure with its
@@ -9,15 +7,19 @@ choice, and "saves" the RCL under the chosen calibrator.
 """
 
 import io
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
+from importlib import import_module
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
 import fastpsr as fp
-from benchmarks.table2 import data_folder, load_script
+from benchmarks.harness import ROOT
 
 BINARY = {
     "none": None,
@@ -40,8 +42,10 @@ Task = tuple[str, fp.Predictions, fp.CrossFit]
 
 def published(folder: Path) -> Iterator[Task]:
     """Yield the systems of the paper's Table 2 whose scores are there."""
+    with patch.object(sys, "path", [str(ROOT / "docs" / "paper"), *sys.path]):
+        datasets = import_module("datasets")
     with redirect_stdout(io.StringIO()):  # names of those that are missing
-        yield from list(load_script().datasets.systems(folder))
+        yield from list(datasets.systems(folder))
 
 
 def simulated(n_targets: int = 3_658, n_nontargets: int = 718_130) -> Iterator[Task]:
@@ -69,15 +73,12 @@ def rows(tasks: Iterator[Task], candidates: dict[str, Any], n_classes: range) ->
         yield f"| {' | '.join([name, *cells])} |"
 
 
-def main() -> None:
-    """Print the tables of binary tasks and of those with several classes."""
-    folder = data_folder()
-    tasks = [*(published(Path(folder)) if folder else ()), *simulated()]
-    for candidates, n_classes in ((BINARY, range(2, 3)), (SEVERAL, range(3, 1_000))):
-        for line in rows(iter(tasks), candidates, n_classes):
-            print(line, flush=True)
-        print()
-
-
-if __name__ == "__main__":
-    main()
+def tables(quick: bool) -> str:
+    """Return the tables of binary tasks and of those with several classes."""
+    folder = os.environ.get("FASTPSR_DATA")
+    if quick:
+        tasks = list(simulated(200, 2_000))
+    else:
+        tasks = [*(published(Path(folder)) if folder else ()), *simulated()]
+    binary = rows(iter(tasks), BINARY, range(2, 3))
+    return "\n".join([*binary, "", *rows(iter(tasks), SEVERAL, range(3, 1_000))])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import fastpsr as fp
-from benchmarks.populations import INDEPENDENT, PRIOR, independent
+from benchmarks.studies.populations import INDEPENDENT, PRIOR, independent
 
 #: With the metric that is not optimized.
 _METRICS: dict[str, tuple[Any, Any]] = {

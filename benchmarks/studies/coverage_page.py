@@ -5,7 +5,7 @@ from math import exp, sqrt
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from benchmarks.coverage import Study
+    from benchmarks.studies.coverage import Study
 
 _HEAD = (
     "| metric | population | value | method | 90 %: percentile | auto | 95 %: percentile | auto "

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.coverage`: how often intervals cover the population value.
+"""`python -m benchmarks.studies.coverage`: how often intervals cover the population value.
 
 Each study draws many samples from a population whose metrics are known, and counts how often the
 intervals of `method="auto"` and percentile intervals contain them. A population value is the
@@ -18,16 +18,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil, isnan, log
 from pathlib import Path
-from time import monotonic
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 
 import fastpsr as fp
-from benchmarks import coverage_page, optimism
 from benchmarks.data import SITW
-from benchmarks.populations import (
+from benchmarks.harness import ROOT
+from benchmarks.studies import coverage_page, optimism
+from benchmarks.studies.populations import (
     INDEPENDENT,
     OF_SPEAKERS,
     Drawn,
@@ -38,7 +38,6 @@ from benchmarks.populations import (
     spoofed,
     unequal_clusters,
 )
-from benchmarks.report import write_report
 from fastpsr.bootstrap.intervals import percentile
 from fastpsr.bootstrap.results import Estimand, draw_values, results_of
 from fastpsr.bootstrap.settings import Intervals
@@ -51,7 +50,7 @@ N_RESAMPLES = 200
 _N_LARGE, _N_DRAWS = 2_000_000, 4  # samples of a large draw, and such draws
 _N_FRESH = 300  # sets behind the mean of a cross-fitted metric
 _POPULATION = 1 << 40  # first seed of the population, far from those of the repetitions
-_SECONDS = 20.0  # between looks at the file
+_AT_ONCE = 10  # repetitions between looks at the file
 
 Metrics = dict[str, Any]
 #: Results of all metrics at a confidence level.
@@ -370,10 +369,10 @@ def run_study(study: Study, n_repetitions: int, path: Path) -> None:
         if own.get("truth", {}).keys() != study.metrics.keys():
             own["truth"] = population_values(study)
     while own["repetitions"] < wanted:
-        begun = monotonic()
+        until = min(wanted, own["repetitions"] + _AT_ONCE)
         with _kept(path) as held:
             own = held["studies"][study.name]
-            while own["repetitions"] < wanted and monotonic() < begun + _SECONDS:
+            while own["repetitions"] < until:
                 observe(study, own["repetitions"], own["truth"], own["counts"])
                 own["repetitions"] += 1
         print(f"{study.name}: {own['repetitions']} of {wanted} repetitions", file=sys.stderr)
@@ -381,15 +380,13 @@ def run_study(study: Study, n_repetitions: int, path: Path) -> None:
 
 def main() -> None:
     known = studies()
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.studies.coverage", description=__doc__
+    )
     parser.add_argument("--repetitions", type=int, default=400)
     parser.add_argument("--studies", nargs="*", choices=known, default=list(known), metavar="NAME")
     parser.add_argument("--json", metavar="FILE", type=Path, required=True, help="the counts")
     parser.add_argument("--bias", action="store_true", help="measure the bias against n")
-    parser.add_argument(
-        "--markdown", metavar="FILE", type=Path, help="put the summary between this page's marks"
-    )
-    parser.add_argument("--plot", metavar="FILE", type=Path, help="draw the bias against n")
     options = parser.parse_args()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # few degrees of freedom
@@ -399,13 +396,17 @@ def main() -> None:
             with _kept(options.json) as held:
                 held["bias"] = optimism.measure()
     figures = json.loads(options.json.read_text(encoding="utf-8"))
-    command = shlex.join(["python", "-m", "benchmarks.coverage", *sys.argv[1:]])
-    summary, tables = coverage_page.describe(figures, known, command)
-    print(summary, tables, sep="\n")
-    if options.plot:
-        optimism.plot(figures["bias"], options.plot)
-    if options.markdown:
-        write_report(options.markdown, summary)
+    command = shlex.join(["python", "-m", "benchmarks.studies.coverage", *sys.argv[1:]])
+    print(*coverage_page.describe(figures, known, command), sep="\n")
+
+
+def recorded() -> str:
+    """Return the tables of the recorded counts, and draw the bias against n."""
+    docs = ROOT / "docs"
+    figures = json.loads((docs / "coverage.json").read_text(encoding="utf-8"))
+    optimism.plot(figures["bias"], docs / "intervals.svg")
+    command = "python -m benchmarks --renew --only coverage"
+    return "\n".join(coverage_page.describe(figures, studies(), command))
 
 
 if __name__ == "__main__":
