@@ -85,7 +85,7 @@ def test_options_reach_the_library():
     trials = fp.trials.read("nist.tsv", "a.txt").with_speakers("speakers.txt")
     parts = systems() | {
         "duration:log:cap=9": trials.quality("durations.txt", cap=9.0, log=True),
-        "session,seconds": trials.quality(column=("session", "seconds")),
+        "session,seconds": trials.quality(("session", "seconds")),
     }
     fusion = fp.LinearFusion(0.1, "bilinear")
     evaluation = fp.evaluate_fusion(

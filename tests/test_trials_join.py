@@ -478,7 +478,7 @@ def test_columns_of_recordings(tmp_path):
     assert joined.column("enroll_sex").tolist() == ["f", "f", "m", "m"]
     assert joined.column("test_s").tolist() == [30, 7, 30, 7]
     assert joined.speaker_names == ["p"]
-    quality = joined.quality(column=("enroll_s", "test_s"))
+    quality = joined.quality(("enroll_s", "test_s"))
     assert quality.enroll.tolist() == joined.quality(metadata["s"]).enroll.tolist()
     assert [*joined.with_metadata(sex).columns][-1] == "test_utt2sex"
     key, scores = tmp_path / "key", tmp_path / "scores"

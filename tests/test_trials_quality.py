@@ -49,7 +49,7 @@ def test_cap_before_logarithm(trials):
 
 def test_columns(with_columns):
     some = with_columns.select(slice(0, 3))
-    quality = some.quality(column=("long", "short"), cap=20.0, log=True)
+    quality = some.quality(("long", "short"), cap=20.0, log=True)
     np.testing.assert_array_equal(quality.enroll, np.log([20.0, 20.0, 8.0]))
     np.testing.assert_array_equal(quality.test, np.log([4.0, 20.0, 4.0]))
 
@@ -57,9 +57,9 @@ def test_columns(with_columns):
 @pytest.mark.parametrize(
     ("change", "options", "argument", "names"),
     [
-        ({"a": np.nan}, {}, "values", "nan of 'a'"),
-        ({"m2": "long"}, {}, "values", "'long' of 'm2'"),
-        ({"b": 0.0}, {"log": True}, "values", "0.0 of 'b'"),
+        ({"a": np.nan}, {}, "values", "'nan' in column test_value"),
+        ({"m2": "long"}, {}, "values", "'long' in column enroll_value"),
+        ({"b": 0.0}, {"log": True}, "values", "0.0 in column test_value"),
         ({"b": None}, {}, "values", "1 test id ('b')"),
         ({}, {"cap": "ten"}, "cap", "ten"),
         ({}, {"cap": np.nan}, "cap", "nan"),
@@ -74,28 +74,23 @@ def test_invalid_values(trials, change, options, argument, names):
 
 
 @pytest.mark.parametrize(
-    ("options", "names"),
+    ("columns", "names"),
     [
-        ({"column": ("long", "short")}, "'x' in column short"),
-        ({"column": ("long", "width")}, "'width'"),
-        ({"column": "ab"}, "'ab'"),
-        ({"column": ("long",)}, "('long',)"),
-        ({}, "either values or column"),
-        ({"values": SECONDS, "column": ("long", "short")}, "either values or column"),
+        (("long", "short"), "'x' in column short"),
+        (("long", "width"), "'width'"),
+        (("long",), "('long',)"),
     ],
 )
-def test_invalid_columns(with_columns, options, names):
+def test_invalid_columns(with_columns, columns, names):
     with pytest.raises(ValueError) as caught:
-        with_columns.quality(**options)
+        with_columns.quality(columns)
     assert names in str(caught.value)
 
 
 def test_invalid_numbers_of_columns(with_columns):
     columns = with_columns.columns | {"long": np.array([3.0, 0.0, 1.0, 1.0])}
     with pytest.raises(fp.ArgumentError, match=r"above 0, .*, not 0.0 in column long"):
-        dataclasses.replace(with_columns, columns=columns).quality(
-            column=("long", "long"), log=True
-        )
+        dataclasses.replace(with_columns, columns=columns).quality(("long", "long"), log=True)
 
 
 def test_invalid_files(trials, tmp_path):

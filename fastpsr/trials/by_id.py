@@ -1,4 +1,4 @@
-"""Values of recordings by their ids, of a mapping or a file, and quality measures of trials."""
+"""Values of recordings by their ids, of a mapping or a file: columns of both sides of trials."""
 
 import os
 from collections.abc import Collection, Mapping, Sequence
@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks
-from fastpsr.calibration import Quality
 from fastpsr.errors import ArgumentError, counted
 from fastpsr.optional import polars
 from fastpsr.tables.sample import look
@@ -88,7 +87,8 @@ class Metadata:
         Names of the columns.
     """
 
-    def __init__(self, values: Files | None) -> None:
+    def __init__(self, values: Files | None, argument: str = "metadata") -> None:
+        self._argument = argument
         values = {} if values is None else values
         if isinstance(values, str) or not isinstance(values, Mapping | Sequence):
             values = [values]
@@ -107,7 +107,7 @@ class Metadata:
             if name in columns:
                 raise ArgumentError("metadata", f"must have a name of its own for {name}")
 
-    def columns_of(self, ids: Sequence[Coded], argument: str = "metadata") -> "dict[str, Series]":
+    def columns_of(self, ids: Sequence[Coded]) -> "dict[str, Series]":
         """Return the columns of trials with these ids; numbers where all values are numbers."""
         columns = []
         for by_id in self._by_name.values():
@@ -116,7 +116,7 @@ class Metadata:
                 side.names.filter(is_used(side) & values.is_null()).to_list()
                 for side, values in zip(ids, of_names, strict=True)
             ]
-            check_none_lacks(argument, "value", by_id.source, lacking)
+            check_none_lacks(self._argument, "value", by_id.source, lacking)
             kind = as_typed(by_id.table["value"]).dtype
             columns += [v.gather(s.codes).cast(kind) for s, v in zip(ids, of_names, strict=True)]
         return dict(zip(self.columns, columns, strict=True))
@@ -138,51 +138,16 @@ def check_none_lacks(
         raise ArgumentError(argument, rule)
 
 
-def quality_of_ids(
-    sides: tuple[Coded, Coded],
-    values: str | os.PathLike[str] | Mapping[str, float],
-    *,
-    cap: float | None,
-    log: bool,
-) -> Quality:
-    """Return the measure of both sides of trials, given their ids."""
-    columns = Metadata({"": values}).columns_of(sides, "values").values()
-    enroll, test = (
-        _treated("values", column, ids.series(), cap, log)
-        for ids, column in zip(sides, columns, strict=True)
-    )
-    return Quality(enroll, test)
-
-
-def quality_of_columns(
-    names: tuple[str, str], columns: tuple[Column, Column], *, cap: float | None, log: bool
-) -> Quality:
-    """Return the measure of both sides of trials, given a column of each."""
-    enroll, test = (
-        _treated(
-            "column", column.series() if isinstance(column, Coded) else polars().Series(column),
-            name, cap, log,
-        )
-        for name, column in zip(names, columns, strict=True)
-    )  # fmt: skip
-    return Quality(enroll, test)
-
-
-def _treated(
-    argument: str,
-    values: "Series",
-    source: "str | Series",
-    cap: float | None,
-    log: bool,
-) -> NDArray[np.float64]:
-    """Return numbers after `cap` and `log`; the source is a column, or the ids of the values."""
+def treated(name: str, column: Column, cap: float | None, log: bool) -> NDArray[np.float64]:
+    """Return a column of a quality measure as numbers, after `cap` and `log`."""
+    values = column.series() if isinstance(column, Coded) else polars().Series(column)
     numbers: NDArray[np.float64] = values.cast(polars().Float64, strict=False).to_numpy()
     wrong = np.flatnonzero(~(np.isfinite(numbers) & (numbers > (0.0 if log else -np.inf))))
     if wrong.size:
         at = int(wrong[0])
         rule = "must be finite numbers" + " above 0, whose logarithms are taken" * log
-        whose = f"in column {source}" if isinstance(source, str) else f"of {source[at]!r}"
-        raise ArgumentError(argument, f"{rule}, not {values[at]!r} {whose}")
+        rule = f"{rule}, not {values[at]!r} in column {name}"
+        raise ArgumentError("values", rule, at)
     if cap is not None:
         rule = "be a finite number" + " above 0, whose logarithm is taken" * log
         least, most = (5e-324 if log else -_MOST), _MOST

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from fastpsr.data.columns import Columns
 from fastpsr.data.groupings import Grouping, combined, rows_of_each
 from fastpsr.errors import ArgumentError
 from fastpsr.ids import SPEAKER_COLUMNS
-from fastpsr.trials.by_id import Files, Metadata, quality_of_columns, quality_of_ids
+from fastpsr.trials.by_id import Files, Metadata, treated
 from fastpsr.trials.coded import Coded, Column, as_column, pick
 from fastpsr.trials.labels import KIND, VOCABULARIES, WITH_SPOOF
 from fastpsr.trials.speakers import SpeakerFinder, Speakers, taken_as_conditions
@@ -333,22 +333,18 @@ class TrialSet:
 
     def quality(
         self,
-        values: str | os.PathLike[str] | Mapping[str, float] | None = None,
+        values: str | os.PathLike[str] | Mapping[str, object] | tuple[str, str],
         *,
-        column: tuple[str, str] | None = None,
         cap: float | None = None,
         log: bool = False,
     ) -> Quality:
         r"""Return a quality measure of both recordings of each trial, for a fusion.
 
-        Give either `values` or `column`.
-
         Parameters
         ----------
-        values : path or mapping of str to float, optional
-            Finite value by id, for ids of both sides. A file has lines ``id value``.
-        column : pair of str, optional
-            Columns with the value of the enrollment side and of the test side.
+        values : path, mapping of str to float, or pair of str
+            Finite value by id, for ids of both sides: a mapping, or a file with lines ``id value``.
+            Or the columns with the value of the enrollment side and of the test side.
         cap : float, optional
             Larger values count as this: durations above 20 s, say.
         log : bool
@@ -375,15 +371,14 @@ class TrialSet:
         >>> seconds.enroll.tolist(), seconds.test.tolist()
         ([20.0, 20.0], [4.0, 9.0])
         """
-        if values is not None and column is None:
-            return quality_of_ids(self.ids, values, cap=cap, log=log)
-        if column is None or values is not None:
-            raise ValueError("quality needs either values or column")
-        if isinstance(column, str) or len(column) != 2:
-            rule = f"must be two names of columns, enroll and test, not {column!r}"
-            raise ArgumentError("column", rule)
-        enroll, test = (self._column(name) for name in column)
-        return quality_of_columns(column, (enroll, test), cap=cap, log=log)
+        trials, names = self, cast("tuple[str, ...]", values)
+        if not isinstance(values, tuple | list):
+            recordings = Metadata({"value": values}, "values")
+            trials, names = self.with_metadata(recordings), (*recordings.columns,)
+        if len(names) != 2:
+            raise ArgumentError("values", f"must be two names of columns, not {values!r}")
+        enroll, test = (treated(str(n), trials._column(n), cap, log) for n in names)
+        return Quality(enroll, test)
 
     def equalized_weights(self, columns: str | Sequence[str]) -> NDArray[np.float64]:
         """Return weights that give all partitions equal weight, as NIST's scoring tools do.

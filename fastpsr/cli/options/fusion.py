@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import fastpsr as fp
 from fastpsr.cli.options.conditions import CalibratorByOptions
@@ -55,11 +55,9 @@ class Measure:
 
     def of(self, trials: "TrialSet") -> "fp.Quality":
         """Return the measure of trials."""
-        is_file = isinstance(self.source, Path)
-        where: dict[str, Any] = {"values" if is_file else "column": self.source}
-        name = f"--quality {self.source}:" if is_file else "--quality"
+        name = f"--quality {self.source}:" if isinstance(self.source, Path) else "--quality"
         with worded(values=name, column=name, cap=f"{name} cap"):
-            return trials.quality(**where, cap=self.cap, log=self.log)
+            return trials.quality(self.source, cap=self.cap, log=self.log)
 
 
 def _parse_measures(texts: Sequence[str] | None) -> dict[str, Measure]:
