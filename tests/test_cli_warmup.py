@@ -70,22 +70,16 @@ def test_budget(name):
 @pytest.mark.slow
 def test_warmup_compiles_each_kernel_once():
     code = """
-from fastpsr.cli import app
-from fastpsr.kernels import compilation
+import json
+from fastpsr.kernels.compilation import compile_signature
 from tests.test_cli_warmup import SMALL
-compilation.listed = lambda: SMALL
-app.run()
+print(json.dumps([*map(compile_signature, SMALL)]))
 """
     first, second = (
-        json.loads(program("warmup", "--json", code=code, NUMBA_CACHE_DIR="cache").stdout)
-        for _ in range(2)
+        json.loads(program(code=code, NUMBA_CACHE_DIR="cache").stdout) for _ in range(2)
     )
-    kernels = {(each["kernel"], each["types"]) for each in first}
-    assert kernels == {(each.kernel, each.types) for each in SMALL}
-    seconds = [each["seconds"] for each in first]
-    assert seconds == sorted(seconds, reverse=True)
-    assert seconds[-1] > 0.0
-    assert {each["seconds"] for each in second} == {None}
+    assert min(first) > 0.0
+    assert {*second} == {None}
     names = Counter(path.name.split("-")[0] for path in Path("cache").rglob("*.nbc"))
     assert (names["log_space._map_sigmoid"], names["isotonic._pool"]) == (2, 1)
 

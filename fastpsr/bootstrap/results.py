@@ -80,11 +80,6 @@ class Estimand:
         return len(self.terms) > 1 or self.terms[0][1] != 1.0
 
     @property
-    def is_of_functions(self) -> bool:
-        """Whether a term is a function of the caller, which may ignore the weights."""
-        return not all(isinstance(job.metric, Metric) for job, _ in self.terms)
-
-    @property
     def value(self) -> float:
         """The value on the data."""
         with np.errstate(invalid="ignore"):  # inf - inf is undefined
@@ -503,9 +498,11 @@ def _result(
     estimate = outcome.estimate
     corrected = estimate.center if estimate and outcome.method == "subsampling" else math.nan
     caution = _uninformative(estimand, outcome)
+    # functions of the caller may ignore the weights
+    of_functions = not all(isinstance(job.metric, Metric) for job, _ in estimand.terms)
     problems = {
         "undefined": undefined_replicates(n_undefined, replicates.size),
-        "constant": constant_replicates(value, defined) if estimand.is_of_functions else "",
+        "constant": constant_replicates(value, defined) if of_functions else "",
         outcome.problem.partition(":")[0]: outcome.problem,
         "uninformative": caution and f"has {caution}; test more samples",
     }

@@ -246,7 +246,7 @@ def _with_floor(row: Row, scale: str) -> Row:
 def _add_figures(
     figures: dict[str, Any], plan: Plan, systems: Systems, specification: Specification
 ) -> None:
-    """Add what the figures of a report show, if one is asked for."""
+    """Add what the figures of a report show, if there is one."""
     names = shown_names(plan.systems)
     for name, scores in systems.items() if plan.options.outputs.reports else ():
         figures["predictions"][names[name]] = scores.predictions

@@ -1,6 +1,6 @@
 """`decompose`: an expected score as miscalibration, discrimination and uncertainty."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
@@ -213,7 +213,10 @@ def decompose(
     prepare = [jobs[0].prepare] if intervals is not None else []
     summary, *_ = side_by_side(partial(terms[1].total, predictions), *prepare, over=predictions)
     values = [term.finish(summary) for term in terms]
-    parts = {name: _combined(signs, values) for name, signs in _SIGNS.items()}
+    parts = {  # where the sign is 0, a term may be infinite
+        name: sum(sign * term for sign, term in zip(signs, values, strict=True) if sign)
+        for name, signs in _SIGNS.items()
+    }
     results: list[BootstrapResult] = []
     if intervals is not None:
         for job, value in zip(jobs, values, strict=True):
@@ -233,11 +236,6 @@ def decompose(
         results = results_of(estimands, intervals)
     by_name = {result.name: result for result in results}
     return Decomposition(**parts, unit=terms[0].unit, intervals=by_name)
-
-
-def _combined(signs: Sequence[float], terms: Sequence[float]) -> float:
-    """Return the signed sum of terms; where the sign is 0, they may be infinite."""
-    return sum(sign * term for sign, term in zip(signs, terms, strict=True) if sign)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

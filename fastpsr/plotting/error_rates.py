@@ -269,7 +269,7 @@ def roc(
     canvas = Canvas(ax, kwargs)
     rates = canvas.results(systems, Roc, curves.roc, band=band, class_=class_, problem=_all_equal)
     for name, curve in rates.items():
-        line = canvas.draw(name, curve, _P_FA, _p_hit)
+        line = canvas.draw(name, curve, _P_FA, lambda curve: 1.0 - curve.p_miss)
         if hull:
             corners = curve.hull
             canvas.ax.plot(curve.p_fa[corners], 1.0 - curve.p_miss[corners], linestyle="--",
@@ -277,10 +277,6 @@ def roc(
             canvas.key("convex hull", linestyle="--")
     _limit_corner(canvas, rates)
     return canvas.finish("False-alarm rate", "Hit rate (1 - miss rate)")
-
-
-def _p_hit(curve: Roc) -> Floats:
-    return 1.0 - curve.p_miss
 
 
 def _limit_corner(canvas: Canvas, curves: Mapping[str, Roc]) -> None:
