@@ -224,10 +224,13 @@ def _check(name: str, trials: TrialSet, first: TrialSet) -> None:
 
 def _metrics(options: MetricOptions) -> Mapping[str, Any]:
     """Return the requested metrics, by default the metrics of a fusion."""
-    options.spoofing(has_spoof=False)  # which may be refused
+    costs: Any = {
+        "detection": options.detection,
+        "spoofing": options.spoofing(has_spoof=False),  # which may be refused
+    }
     if options.metrics is None:
-        return metrics_of_fusion(2, detection=options.detection)
-    return named_metrics(options.metrics, 2, ["likelihoods"], detection=options.detection)
+        return metrics_of_fusion(2, **costs)
+    return named_metrics(options.metrics, 2, ["likelihoods"], **costs)
 
 
 def _scales(options: FusionOptions, names: Sequence[str]) -> dict[str, Any]:

@@ -19,7 +19,17 @@ from fastpsr.evaluation.evaluate import as_steps, evaluate_systems
 from fastpsr.evaluation.specification import Metrics, Specification
 from fastpsr.evaluation.table import Evaluation
 from fastpsr.evaluation.task import Progress, no_progress
-from fastpsr.metrics import EER, ActDCF, BayesRisk, Cllr, CrossEntropy, Metric, MinCllr, MinDCF
+from fastpsr.metrics import (
+    EER,
+    ActDCF,
+    BayesRisk,
+    Cllr,
+    CrossEntropy,
+    Metric,
+    MinCllr,
+    MinDCF,
+    MinTDCF,
+)
 from fastpsr.metrics.defaults import default_metrics
 from fastpsr.options import with_hints
 
@@ -27,7 +37,7 @@ from fastpsr.options import with_hints
 FUSED = "fused"
 #: The beginning of the rows of fusions of less than all.
 WITHOUT = "without "
-_OF_TWO_CLASSES = (EER, MinDCF, ActDCF, Cllr, MinCllr)
+_OF_TWO_CLASSES = (EER, MinDCF, ActDCF, MinTDCF, Cllr, MinCllr)
 _OF_MORE = (CrossEntropy, BayesRisk)
 
 
