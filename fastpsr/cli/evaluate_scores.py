@@ -351,5 +351,5 @@ def _show(
     for path in options.outputs.reports:
         write_report(
             path, shown, begin, **figures, read=[*lines, taken, *warnings],
-            operating_points=options.measures.detection or usual,
+            operating_points=options.measures.detection or usual, base=options.base.number,
         )  # fmt: skip
