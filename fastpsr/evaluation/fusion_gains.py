@@ -19,18 +19,9 @@ from fastpsr.evaluation.evaluate import as_steps, evaluate_systems
 from fastpsr.evaluation.specification import Metrics, Specification
 from fastpsr.evaluation.table import Evaluation
 from fastpsr.evaluation.task import Progress, no_progress
-from fastpsr.metrics import (
-    EER,
-    ActDCF,
-    BayesRisk,
-    Cllr,
-    CrossEntropy,
-    Metric,
-    MinCllr,
-    MinDCF,
-    MinTDCF,
-)
+from fastpsr.metrics import EER, ActDCF, BayesRisk, Cllr, CrossEntropy, Metric, MinCllr, MinDCF
 from fastpsr.metrics.defaults import default_metrics
+from fastpsr.metrics.spoofing import MinTDCF
 from fastpsr.options import with_hints
 
 #: The row of the fusion of all systems.

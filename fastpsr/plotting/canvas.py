@@ -21,7 +21,6 @@ from fastpsr.plotting.systems import as_mapping, check_system
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255",
           "#999933", "#332288")  # fmt: skip
 #: Labels of axes: logarithms are natural in all figures, unless `in_base_10` changes them.
-DENSITY = "Density of each class"
 PRIOR = "Prior log-odds of a target (natural logarithm)"
 LLR = "LLR (natural logarithm)"
 GRAY = "0.45"
@@ -304,7 +303,9 @@ def in_base_10(ax: Axes) -> Axes:
     """
     x_label, y_label = (" ".join(label.split()) for label in (ax.get_xlabel(), ax.get_ylabel()))
     of_x, of_y = (int("(natural logarithm)" in label) for label in (x_label, y_label))
-    for axis, power in (ax.xaxis, of_x), (ax.yaxis, -1 if of_x and y_label == DENSITY else of_y):
+    if of_x and y_label.startswith("Density"):
+        of_y = -1  # per unit of x
+    for axis, power in (ax.xaxis, of_x), (ax.yaxis, of_y):
         if power:
             unit = float(np.log(10.0) ** power)
             axis.set_major_locator(_Steps(unit))

@@ -13,17 +13,7 @@ from fastpsr.curves import PavSteps, ScoreHistogram, TippettCurves
 from fastpsr.data import Predictions, ScoreKind
 from fastpsr.errors import ArgumentError
 from fastpsr.options import with_hints
-from fastpsr.plotting.canvas import (
-    COLORS,
-    DENSITY,
-    LINES,
-    LLR,
-    Bands,
-    Canvas,
-    Systems,
-    common_end,
-    second,
-)
+from fastpsr.plotting.canvas import COLORS, LINES, LLR, Bands, Canvas, Systems, common_end, second
 from fastpsr.plotting.systems import Spoof, spoofed_apart
 
 _CLASSES = ("targets", "non-targets", "spoofed trials")
@@ -91,7 +81,7 @@ def score_histogram(
         _key_classes(canvas, series_of)
     canvas.limit_scores(spans)
     canvas.limit_heights(1.05 * common_end(tops.values()), tops, "the density")
-    return canvas.finish(x_label, DENSITY)
+    return canvas.finish(x_label, "Density of each class")
 
 
 def _histogram(predictions: Predictions) -> ScoreHistogram:

@@ -57,8 +57,8 @@ class Base(StrEnum):
 LogBase = Annotated[
     Base,
     declared(
-        "Base of the logarithms of LLRs, log-odds and the like that are written and shown. Saved "
-        "calibrators are natural, and what is read is said by --scores-are.",
+        "Base of the logarithms that are written and shown, such as LLRs; those of saved "
+        "calibrators and fusions stay natural, and --scores-are names those that are read.",
         "--base",
         panel=FILES,
     ),
