@@ -35,7 +35,7 @@ def tandem_eer(cm: Predictions, asv: Predictions, spoof: ArrayLike | str) -> flo
     Returns
     -------
     float
-        A fraction, at most 0.5.
+        A fraction, up to 0.5 if the verification system is better than chance.
 
     Raises
     ------
