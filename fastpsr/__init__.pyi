@@ -120,6 +120,7 @@ from fastpsr.metrics import (
     RecallAtPrecision,
     SemiEmpiricalScore,
     Threshold,
+    tandem_eer,
 )
 from fastpsr.parallel import (
     threads,
@@ -222,6 +223,7 @@ __all__ = [
     "score_histogram",
     "select",
     "simulate",
+    "tandem_eer",
     "threads",
     "tippett",
     "trials",

@@ -416,6 +416,23 @@ def test_a_condition_of_one_class_says_so(trials):
 # Spoofed trials
 
 
+def test_a_countermeasure_has_tandem_costs(trials):
+    words = {"target": "bonafide", "nontarget": "spoof"}
+    lines = [line.rsplit(maxsplit=1) for line in Path("key").read_text("utf-8").splitlines()]
+    Path("cm.key").write_text("".join(f"{ids} {words[w]}\n" for ids, w in lines), "utf-8")
+    run = ["cm.key" if word == "key" else word for word in TRIALS]
+    rates = ("tdcf=0.02:0.03:0.4", "tdcf=0.1:0.1:0.5")
+    succeed(*run, "--dcf", rates[0], "--dcf", rates[1], "--metrics", "EER,minTDCF")
+    values = {row["metric"]: row["value"] for row in strict_json("t.json")["rows"]}
+    metrics = [fp.MinTDCF(0.02, 0.03, 0.4), fp.MinTDCF(0.1, 0.1, 0.5)]
+    expected = {metric.label: metric(trials.predictions("llr")) for metric in metrics}
+    assert values == {"EER": values["EER"], **expected}
+    run = ["spoof.key" if word == "key" else word for word in TRIALS]
+    assert "but this list has targets" in fastpsr(*run, "--dcf", rates[0]).err
+    for text in ("tdcf=", "tdcf=0.1:0.1", "tdcf=0.99:1:0.5"):
+        assert "tdcf=PMISS:PFA:PFASPOOF" in fastpsr(*run, "--dcf", text).err
+
+
 def test_spoofed_trials(trials):
     run = ["spoof.key" if word == "key" else word for word in TRIALS]
     costs = "0.2:0.3:1:1:5"

@@ -67,7 +67,7 @@ FILES = "--json o.json --output o.csv --output o.md --output o.tex"
 CONDITIONS = "--by age:2 --min-per-class 9"
 LINES = {
     "evaluate": [
-        "evaluate --key key --scores a.txt --output o.html",
+        "evaluate --key key --scores a.txt --output o.html --base 10",
         *(f"evaluate {line}" for line, _ in TRIALS + TABLES),
         f"evaluate t.csv --columns q --metrics NCE,EER --eer nearest {DRAWN} --resample patient "
         "--by age:2 --differences pooled --scores-are logits",
@@ -79,7 +79,7 @@ LINES = {
         "evaluate --key spoof.key --scores a.txt --dcf 0.2:0.3:1:1:5",
     ],
     "compare": [
-        f"compare --key key --scores a.txt b.txt --metrics EER {FEW} --output o.html",
+        f"compare --key key --scores a.txt b.txt --metrics EER {FEW} --output o.html --base 10",
         f"compare t.csv u.csv --columns q --calibrator temperature --folds 3 --metrics RCL {FEW}",
         *(f"compare {line} {other} --metrics EER {FEW}" for line, other in TRIALS),
         *(f"compare {line} {other} --metrics NCE {FEW}" for line, other in TABLES),
@@ -101,7 +101,7 @@ LINES = {
         *(f"calibrate {line} --output o.csv" for line, _ in TABLES),
         "calibrate t.csv --columns q --floor 0.1 --calibrator pav --folds 3 --output o.csv",
         "calibrate t.csv --columns z --scores-are llr --prior 0.1 --save o.json --apply u.csv "
-        f"--output o.csv {CONDITIONS}",
+        f"--output o.csv {CONDITIONS} --base 10",
         "calibrate --load map.json --apply t.csv --columns q --output o.csv",
     ],
     "select": [
@@ -116,7 +116,7 @@ LINES = {
         "threshold two.csv --labels truth --columns p_bird,p_cat --classes bird,cat "
         "--allow unnormalized --at fa=0.1 --weights size",
         f"threshold t.csv --columns z --scores-are llr --at miss=0.1 --resample patient {DRAWN}",
-        "threshold t.csv --columns q --at dcf=0.1 --json o.json",
+        "threshold t.csv --columns q --at dcf=0.1 --json o.json --base 10",
     ],
     "fuse": [
         f"fuse --key key --scores a.txt b.txt --metrics EER {FEW} --table o.html",
@@ -129,7 +129,7 @@ LINES = {
         f"fuse --key nist.tsv --scores a.txt b.txt --by seconds:2 --metrics Cllr {FEW}",
         "fuse --key key --scores a.txt b.txt --apply few.txt --apply a.txt --allow missing "
         f"--output o.txt --metrics Cllr {FEW}",
-        "fuse --load fusion.json --apply a.txt --apply b.txt --output o.txt",
+        "fuse --load fusion.json --apply a.txt --apply b.txt --output o.txt --base 10",
         "fuse --key key --scores raw.txt --scores a.txt --scores-are raw --prior 0.1 --dcf 0.05 "
         f"--folds 3 --metrics minDCF {FILES} {FEW}".replace("--output", "--table"),
     ],
@@ -264,6 +264,7 @@ WRONG = {
     **dict.fromkeys(["--folds", "--resamples"], "1"),
     **dict.fromkeys(["--seed", "--min-per-class"], "-1"),
     "--by": "a:2,a:3",
+    "--base": "2",
 }
 #: Names of columns, and switches, which only the data can refuse.
 DATA_DECIDE = {

@@ -64,7 +64,7 @@ def figure(name, systems=None, **options):
 # All figures
 
 
-@pytest.mark.parametrize("name", fp.plotting.__all__)
+@pytest.mark.parametrize("name", [*CURVES])
 def test_systems_share_axes_and_are_told_apart(name):
     ax = figure(name)
     assert labels_of(ax)[:2] == ["A", "B"]
@@ -480,3 +480,43 @@ def test_bands_of_reliability():
     for options in ({"band": "consistency", "resampling": fp.IID()}, {"band": "bootstrap"}):
         with pytest.raises(ValueError, match=r"^(band|resampling)"):
             draw("reliability", A, **options)
+
+
+LN10 = np.log(10.0)
+IN_BASE_10 = {  # powers of the unit along both axes
+    **dict.fromkeys(["ape", "bayes_error", "empirical_cross_entropy", "tippett"], (1, 0)),
+    **dict.fromkeys(["calibration_map", "pav_map"], (1, 1)),
+    "score_histogram": (1, -1), "det": (0, 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IN_BASE_10)
+def test_logarithms_are_natural_or_of_base_10(name):
+    ax = figure(name)
+    axes = ax.xaxis, ax.yaxis
+    labels, drawn = (
+        [axis.get_label_text() for axis in axes],
+        [line.get_xydata() for line in ax.lines],
+    )
+    before = [axis.get_majorticklocs() for axis in axes]
+    assert fp.plotting.in_base_10(ax) is ax
+    labels = [label.replace("(natural", "(base-10") for label in labels]
+    assert [axis.get_label_text() for axis in axes] == labels
+    assert "".join(labels).count("(base-10") == sum(np.array(IN_BASE_10[name]) > 0)
+    for data, line in zip(drawn, ax.lines, strict=True):
+        np.testing.assert_array_equal(line.get_xydata(), data)
+    for axis, power, places in zip(axes, IN_BASE_10[name], before, strict=True):
+        if power == 0:
+            np.testing.assert_array_equal(axis.get_majorticklocs(), places)
+            continue
+        places = axis.get_majorticklocs()
+        shown = [float(text) for text in axis.get_major_formatter().format_ticks(places)]
+        np.testing.assert_allclose(places, np.multiply(shown, LN10**power), rtol=1e-6, atol=1e-12)
+
+
+def test_notes_of_scores_say_that_they_are_natural():
+    far = fp.Predictions.from_llrs(A.y_true, 50.0 * A.llrs)
+    ax = figure("tippett", {"A": A, "B": B, "far": far})
+    assert "scores from" in notes_of(ax)
+    fp.plotting.in_base_10(ax)
+    assert notes_of(ax).endswith("scores in notes are natural logarithms")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import optimize, stats
 
 import fastpsr as fp
 from tests import reference_detection as naive
@@ -198,3 +199,93 @@ def test_tandem_rates_that_leave_nothing_to_decide_are_refused():
         fp.MinTDCF(0.99, 1.0, 0.5)
     with pytest.raises(ValueError, match="p_fa_spoof must be positive"):
         fp.MinTDCF(0.1, 0.1, 0.0)
+
+
+# The t-EER
+
+
+def tandem_eer(bonafide, spoofed, targets, nontargets, of_spoofed, n_grid=801):
+    """All three rates on a grid of interpolated thresholds: where they differ least, their mean."""
+
+    def rates(*kinds):  # accepted shares, from all to none, with points between thresholds
+        steps = np.unique(np.concatenate(kinds))
+        at = [[np.mean(kind >= t) for t in [*steps, np.inf]] for kind in kinds]
+        grid = np.linspace(0, steps.size, n_grid)
+        return [np.interp(grid, np.arange(steps.size + 1), rate) for rate in at]
+
+    cm = [rate[:, None] for rate in rates(bonafide, spoofed)]
+    asv = rates(targets, nontargets, of_spoofed)
+    three = np.stack([1 - cm[0] * asv[0], cm[0] * asv[1], cm[1] * asv[2]])
+    spread = np.ptp(three, axis=0)
+    return three.mean(axis=0).flat[spread.argmin()], spread.min()
+
+
+def tandem(seed, sizes=(30, 40, 25, 50, 35), digits=1, means=(1.2, -1.2, 1.5, -1.5, 0.8)):
+    rng = np.random.default_rng(seed)
+    return [np.round(rng.normal(m, 1.0, n), digits) for m, n in zip(means, sizes, strict=True)]
+
+
+def systems_of(bonafide, spoofed, targets, nontargets, of_spoofed):
+    """Predictions of a countermeasure and of a verification system, and its spoofed trials."""
+    raw = fp.Predictions.from_raw_scores
+    classes = np.repeat([1, 0], [len(bonafide), len(spoofed)])
+    cm = raw(classes, np.concatenate([bonafide, spoofed]))
+    kinds = np.repeat([2, 0, 1], [len(targets), len(nontargets), len(of_spoofed)])
+    return cm, raw(kinds == 2, np.concatenate([targets, nontargets, of_spoofed])), kinds == 1
+
+
+@pytest.mark.parametrize("digits", [0, 1, 15])
+@pytest.mark.parametrize("seed", range(4))
+def test_tandem_eer_equals_three_error_rates(seed, digits):
+    kinds = tandem(seed, digits=digits)
+    expected, spread = tandem_eer(*kinds)
+    value = fp.tandem_eer(*systems_of(*kinds))
+    assert spread < 0.003
+    assert value == pytest.approx(expected, abs=0.003)
+
+
+def test_tandem_eer_of_normal_scores():
+    kinds = tandem(1, sizes=[200_000] * 5, digits=15)
+    cdf, means = stats.norm.cdf, (1.2, -1.2, 1.5, -1.5, 0.8)
+
+    def differences(thresholds):
+        cm, asv = thresholds
+        accepted = [cdf(m - t) for m, t in zip(means, [cm, cm, asv, asv, asv], strict=True)]
+        rates = 1 - accepted[0] * accepted[2], accepted[0] * accepted[3], accepted[1] * accepted[4]
+        return rates[0] - rates[1], rates[0] - rates[2]
+
+    cm, asv = optimize.fsolve(differences, [-0.5, 0.0], xtol=1e-12)
+    expected = cdf(means[0] - cm) * cdf(means[3] - asv)
+    assert fp.tandem_eer(*systems_of(*kinds)) == pytest.approx(expected, rel=0.01)
+
+
+def test_tandem_eer_of_one_system_alone():
+    bonafide, spoofed, targets, nontargets, of_spoofed = tandem(2)
+    crossing = fp.EER("crossing")
+    far = np.abs(bonafide) + 10
+    cm, asv, spoof = systems_of(far, spoofed, targets, nontargets, of_spoofed)
+    assert fp.tandem_eer(cm, asv, spoof) == pytest.approx(crossing(asv[~spoof]), rel=1e-12)
+    cm, asv, spoof = systems_of(bonafide, spoofed, targets + 20, nontargets, of_spoofed + 20)
+    assert fp.tandem_eer(cm, asv, spoof) == pytest.approx(crossing(cm), rel=1e-12)
+
+
+def test_tandem_eer_depends_on_order_and_shares_alone():
+    cm, asv, spoof = systems_of(*tandem(3))
+    value, order = fp.tandem_eer(cm, asv, spoof), np.random.default_rng(0).permutation(len(asv))
+    assert fp.tandem_eer(cm, asv[order], spoof[order]) == pytest.approx(value, rel=1e-12)
+    raw, twice = fp.Predictions.from_raw_scores, np.tile(np.arange(len(cm)), 2)
+    weighted = raw(asv.labels, np.exp(asv.scores), sample_weight=np.where(spoof, 3.0, 0.5))
+    assert fp.tandem_eer(cm[twice], weighted, spoof) == pytest.approx(value, rel=1e-12)
+
+
+def test_tandem_eer_that_does_not_exist_or_lacks_a_kind():
+    *kinds, of_spoofed = tandem(1)
+    cm, asv, spoof = systems_of(*kinds, of_spoofed)
+    with pytest.raises(ValueError, match="less often than non-targets at all of them"):
+        fp.tandem_eer(*systems_of(*kinds, of_spoofed - 20))
+    with pytest.raises(ValueError, match="more often than non-targets at all of them"):
+        fp.tandem_eer(fp.Predictions.from_raw_scores(1 - cm.labels, cm.scores), asv, spoof)
+    with pytest.raises(ValueError, match="spoof must leave trials of three kinds"):
+        fp.tandem_eer(cm, asv, np.zeros(len(asv), bool))
+    with pytest.raises(ValueError, match="cm must be Predictions"):
+        fp.tandem_eer(cm.scores, asv, spoof)

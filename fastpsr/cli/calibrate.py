@@ -1,6 +1,5 @@
 """`fastpsr calibrate`."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ import fastpsr as fp
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.options.conditions import CalibratorByOptions
 from fastpsr.cli.options.declaration import option
-from fastpsr.cli.options.files import check_files, from_stdin, write_fitted
+from fastpsr.cli.options.files import Base, LogBase, check_files, from_stdin, write_fitted
 from fastpsr.cli.options.measures import FOLDS, CalibratorOptions
 from fastpsr.cli.options.sources import OF_TRIALS, ScoresAre, given, refuse
 from fastpsr.cli.options.training import TrainingOptions
@@ -23,7 +22,7 @@ from fastpsr.files import LISTED, check_written_ending, is_table
 #: Options that are of use with a saved calibrator.
 _WITH_LOAD = {
     "--load", "--apply", "--output", "--scores-are", "--columns", "--labels", "--classes",
-    "--weights", "--metadata", "--format", "--allow",
+    "--weights", "--metadata", "--format", "--allow", "--base",
 }  # fmt: skip
 
 
@@ -48,6 +47,7 @@ class _Files:
     )
     save: Path | None = option("Save the fitted calibrator as JSON; - for standard output.")
     load: Path | None = option("Use a saved calibrator.")
+    base: LogBase = Base.E
 
     def check(self, inputs: list[Path | None], *, of_trials: bool) -> None:
         """Raise if files cannot be read or written."""
@@ -93,13 +93,13 @@ def calibrate(
     if files.apply is not None:  # read it before fitting
         with worded(by=f"{files.apply}: --by"):
             written = source.read_unlabeled(files.apply, data)
-    source.check_output(written, files.output)
+    source.check_output(written, files.output, files.base)
     with warnings_as_lines(), worded(predictions="scores (--scores-are)"):
         fitted = untrained.fit(*training.arguments)
         if columns:
             console.print(str(fitted), soft_wrap=True)
         if files.apply is not None:
-            source.write(written, fitted.transform(*written.arguments), files.output)
+            source.write(written, fitted.transform(*written.arguments), files.output, files.base)
         elif files.output is not None:
             crossed = fp.CrossFit(folds=chosen.folds or FOLDS, groups=training.groups)
             calibrated = pooled = fp.cross_fit(calibrator, data, crossed)
@@ -108,10 +108,10 @@ def calibrate(
                 values = [fp.CrossEntropy()(predictions) for predictions in (pooled, calibrated)]
                 text = "cross-fitted NCE: one calibrator for all {:.4f}, by condition {:.4f}"
                 console.print(text.format(*values))
-            source.write(training, calibrated, files.output)
+            source.write(training, calibrated, files.output, files.base)
         if files.save is not None:
             write_fitted(fitted, files.save, [source.scale])
-            for line in _maps(fitted, source.scale):
+            for line in _maps(fitted, source.scale, files.base):
                 console.print(line, soft_wrap=True)
 
 
@@ -137,29 +137,30 @@ def _apply_saved(
     source = options.source(of_trials=of_trials, conditions=columns, scale=scale)
     with worded(by=f"{path}: conditions of {load}", predictions="scores (--scores-are)"):
         applied = source.read_unlabeled(path)
-        source.check_output(applied, files.output)
+        source.check_output(applied, files.output, files.base)
         if columns:
             console.print(str(fitted), soft_wrap=True)
         with warnings_as_lines():
-            source.write(applied, fitted.transform(*applied.arguments), files.output)
+            source.write(applied, fitted.transform(*applied.arguments), files.output, files.base)
 
 
-def _maps(fitted: Any, scale: str, name: str = "") -> Iterator[str]:
-    """Yield affine maps of two classes, of scores as files have them, to natural logarithms."""
+def _maps(fitted: Any, scale: str, base: Base, name: str = "") -> Iterator[str]:
+    """Yield affine maps of two classes, of scores as files have them, to logarithms of a base."""
     if isinstance(fitted, fp.ByCondition):
-        yield from _maps(fitted.pooled_, scale, "pooled: ")
+        yield from _maps(fitted.pooled_, scale, base, "pooled: ")
         for group, calibrator in zip(fitted.groups_, fitted.own_, strict=True):
-            yield from _maps(calibrator, scale, f"{group}: ")
+            yield from _maps(calibrator, scale, base, f"{group}: ")
     elif isinstance(fitted, fp.DirectionPreserving | fp.TemperatureScaling) and (
         fitted.bias_.size == 2
     ):
         names = {"llr": "LLR", "log10-llr": "log10-LLR", "raw": "score"}
-        slope = fitted.scale_ * (math.log(10.0) if scale == "log10-llr" else 1.0)
-        offset = float(fitted.bias_[1] - fitted.bias_[0])
+        read = Base.TEN if scale == "log10-llr" else Base.E
+        slope = fitted.scale_ * (read.unit / base.unit)
+        offset = float(fitted.bias_[1] - fitted.bias_[0]) / base.unit
         target = "LLR" if scale in names else "log-odds"
         yield (
             f"  {name}calibrated {target} = {slope:.6g} * {names.get(scale, target)} as read "
-            f"{'-' if offset < 0.0 else '+'} {abs(offset):.6g} (natural logarithm)"
+            f"{'-' if offset < 0.0 else '+'} {abs(offset):.6g} ({base.logarithm})"
         )
 
 

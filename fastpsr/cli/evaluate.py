@@ -56,6 +56,10 @@ def evaluate_systems(
     )
     paths, of_trials = _paths(options, named, scores)
     trials.check(context, of_trials=of_trials, has_scores=bool(named))
+    if not options.outputs.reports:
+        refuse(
+            context, ["--base"], "is for a report, --output FILE.html: tables have no logarithms"
+        )
     if pairs == "unpaired" and (of_trials or len(paths) < 2):
         raise ValueError(
             "--differences unpaired is for tables of different samples, one per system"

@@ -192,6 +192,10 @@ def _specification(plan: Plan, systems: Systems) -> Specification:
         # raises where there are too few samples, or speakers
         CrossFit(folds=options.loss.folds, groups=groups).folds_of(first.predictions)
     is_spoof = None if first.trials is None else first.trials.is_spoof
+    if options.measures.tandem and is_spoof is not None:
+        raise ValueError(
+            "--dcf tdcf is for bona fide and spoofed trials, but this list has targets"
+        )
     metrics = options.metrics(
         [plan.scales[name] for name in systems], n_classes, of_table=not plan.of_trials,
         has_spoof=is_spoof is not None,
@@ -347,5 +351,5 @@ def _show(
     for path in options.outputs.reports:
         write_report(
             path, shown, begin, **figures, read=[*lines, taken, *warnings],
-            operating_points=options.measures.detection or usual,
+            operating_points=options.measures.detection or usual, base=options.base.number,
         )  # fmt: skip

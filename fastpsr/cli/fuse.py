@@ -13,7 +13,7 @@ from fastpsr.cli.options.sources import Scores, given, refuse
 #: Options that are of use with a saved fusion.
 _WITH_LOAD = {
     "--load", "--apply", "--output", "--scores-are", "--quality", "--metadata", "--format",
-    "--allow",
+    "--allow", "--base",
 }  # fmt: skip
 
 

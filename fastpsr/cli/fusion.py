@@ -17,7 +17,7 @@ from fastpsr.calibration import (
     load_calibrator,
 )
 from fastpsr.calibration.files import scales_in
-from fastpsr.cli.options.files import to_stdout, write_fitted
+from fastpsr.cli.options.files import Base, to_stdout, write_fitted
 from fastpsr.cli.options.fusion import FusionOptions
 from fastpsr.cli.options.intervals import arguments, drawn_name
 from fastpsr.cli.options.measures import FOLDS, MetricOptions
@@ -118,6 +118,7 @@ def train_fusion(
                 text=[] if options.refits else [f"The {_FIXED}."],
                 predictions=cross_fitted_rows(training.fused, fusion, train, **cases),
                 operating_points=options.metrics.detection or operating_points(2, "likelihoods"),
+                base=options.base.number,
             )  # fmt: skip
     if others is not None:
         others.write(options.output, fitted.transform(others.fused, **others.conditions))
@@ -147,19 +148,24 @@ class _Systems:
         In which fused scores are written.
     conditions : dict
         The argument of conditions, where there are any.
+    base : Base
+        Of the logarithms that are written.
     """
 
     first: TrialSet
     fused: Mapping[str, Predictions | Quality]
     format: str
     conditions: dict[str, Any]
+    base: Base
 
     def write(self, path: Path | None, fused: Any, how: str = "") -> None:
         """Write fused scores, and print so."""
         assert path is not None
         with to_stdout(path) as target:
-            write_scores(target, self.first, fused.llrs, format=self.format)
-        console.print(f"{path}: {len(fused):,} trials with fused LLRs (natural logarithms){how}")
+            write_scores(target, self.first, fused.llrs / self.base.unit, format=self.format)
+        console.print(
+            f"{path}: {len(fused):,} trials with fused LLRs ({self.base.logarithm}s){how}"
+        )
 
 
 def _read(
@@ -202,7 +208,7 @@ def _read(
             raise ValueError(f"--quality must have a name that no system has, not {name}")
         fused[name] = measure.of(first)
     first.check_columns("by", conditions)
-    return _Systems(first, fused, format, {"by": [*conditions]} if conditions else {})
+    return _Systems(first, fused, format, {"by": [*conditions]} if conditions else {}, options.base)
 
 
 def _check(name: str, trials: TrialSet, first: TrialSet) -> None:
@@ -224,10 +230,13 @@ def _check(name: str, trials: TrialSet, first: TrialSet) -> None:
 
 def _metrics(options: MetricOptions) -> Mapping[str, Any]:
     """Return the requested metrics, by default the metrics of a fusion."""
-    options.spoofing(has_spoof=False)  # which may be refused
+    costs: Any = {
+        "detection": options.detection,
+        "spoofing": options.spoofing(has_spoof=False),  # which may be refused
+    }
     if options.metrics is None:
-        return metrics_of_fusion(2, detection=options.detection)
-    return named_metrics(options.metrics, 2, ["likelihoods"], detection=options.detection)
+        return metrics_of_fusion(2, **costs)
+    return named_metrics(options.metrics, 2, ["likelihoods"], **costs)
 
 
 def _scales(options: FusionOptions, names: Sequence[str]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fastpsr.bootstrap import IID, Resampling
 from fastpsr.bootstrap.schemes import names_of_ids
-from fastpsr.cli.options.files import to_stdout
+from fastpsr.cli.options.files import Base, to_stdout
 from fastpsr.cli.options.intervals import IntervalOptions, drawn_of_table
 from fastpsr.cli.options.measures import parse_priors
 from fastpsr.cli.options.sources import OF_POSTERIORS, TableOptions
@@ -220,7 +220,7 @@ class Source:
             prefix=f"{path}: ",
         )[""]  # fmt: skip
 
-    def check_output(self, scores: LabeledScores, path: Path | None) -> None:
+    def check_output(self, scores: LabeledScores, path: Path | None, base: Base) -> None:
         """Raise if calibrated scores cannot be written: in another format, or beside a namesake."""
         if scores.trials is not None:
             from fastpsr.cli.trial_files import format_of
@@ -228,7 +228,7 @@ class Source:
             format_of(self.options.trials, scores.trials, path)
         if scores.table is None or path is None:
             return
-        name, n_classes = _name_of(scores.predictions), scores.predictions.n_classes
+        name, n_classes = _name_of(scores.predictions, base), scores.predictions.n_classes
         names = {name, *(f"{name}_{k}" for k in range(n_classes) if n_classes > 2)}
         for column in names.intersection(scores.table.source.names or ()) - {*scores.table.scores}:
             raise ValueError(
@@ -236,47 +236,53 @@ class Source:
                 "as calibrated scores are: rename it"
             )
 
-    def write(self, scores: LabeledScores, calibrated: Predictions, path: Path | None) -> None:
+    def write(
+        self, scores: LabeledScores, calibrated: Predictions, path: Path | None, base: Base
+    ) -> None:
         """Write calibrated scores, for trials in the format that was read, and print so."""
         assert path is not None
         with to_stdout(path) as target:
             if scores.table is not None:
-                content = _write_table(scores.table, calibrated, target)
+                content = _write_table(scores.table, calibrated, target, base)
             elif scores.trials is not None:
                 from fastpsr.cli.trial_files import format_of
                 from fastpsr.trials import write_scores
 
-                llrs, format = calibrated.llrs, format_of(self.options.trials, scores.trials, None)
+                llrs = calibrated.llrs / base.unit
+                format = format_of(self.options.trials, scores.trials, None)
                 write_scores(target, scores.trials, llrs, format=format)
                 alone = isinstance(self.options.trials.key, Mapping) and not self.options.scores
                 order = "; first those of targets" * alone
-                content = f"{len(llrs):,} trials with LLRs (natural logarithms){order}"
+                content = f"{len(llrs):,} trials with LLRs ({base.logarithm}s){order}"
         numbers = {word: int((calibrated.scores == float(word)).sum()) for word in ("-inf", "inf")}
         if any(numbers.values()):
             content += "; " + ", ".join(f"scores that are {w}: {n:,}" for w, n in numbers.items())
         console.print(f"{path}: {content}")
 
 
-def _name_of(scores: Predictions) -> str:
+def _name_of(scores: Predictions, base: Base) -> str:
     """Return the name of calibrated scores, made of scores or calibrated themselves."""
     is_posterior = scores.kind == "posteriors"
     if scores.n_classes == 2:
-        return "log_odds" if is_posterior else "llr"
-    return "log_posterior" if is_posterior else "log_likelihood"
+        name = "log_odds" if is_posterior else "llr"
+    else:
+        name = "log_posterior" if is_posterior else "log_likelihood"
+    return name if base is Base.E else f"log10_{name.removeprefix('log_')}"
 
 
-def _write_table(table: Table, calibrated: Predictions, path: Path) -> str:
+def _write_table(table: Table, calibrated: Predictions, path: Path, base: Base) -> str:
     """Write a table with calibrated scores in place of the scores; return the message."""
-    name, source, columns = _name_of(calibrated), table.source, dict[str, Any]()
+    scores = calibrated.scores / base.unit
+    name, source, columns = _name_of(calibrated, base), table.source, dict[str, Any]()
     labels, weights = table.labels, table.weights
     if source.names is None:  # arrays in files of their own
         labels, weights = labels and "y_true", weights and "sample_weight"
-        own = {labels: calibrated.y_true, name: calibrated.scores, weights: calibrated.weights}
+        own = {labels: calibrated.y_true, name: scores, weights: calibrated.weights}
         columns = {column: values for column, values in own.items() if column is not None}
     left_out = []
     for column in source.of_length(source.names or (), len(calibrated)):
         if column in table.scores:
-            columns[name] = calibrated.scores
+            columns[name] = scores
             continue
         try:
             values = source.written(column, as_text=ending_of(path) == ".csv")
@@ -291,7 +297,7 @@ def _write_table(table: Table, calibrated: Predictions, path: Path) -> str:
     n_others = len(columns) - len(listed)
     others = f", and of {counted(n_others, 'other column')}" if n_others else ""
     lacking = f"; not written: {', '.join(left_out)}" if left_out else ""
-    return f"{len(calibrated):,} rows of {', '.join(listed)} (natural logarithms){others}{lacking}"
+    return f"{len(calibrated):,} rows of {', '.join(listed)} ({base.logarithm}s){others}{lacking}"
 
 
 def _is_writable(column: Any, ending: str) -> bool:

@@ -9,7 +9,7 @@ import typer
 import fastpsr as fp
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.options.declaration import declared
-from fastpsr.cli.options.files import Json, check_files
+from fastpsr.cli.options.files import Base, Json, LogBase, check_files
 from fastpsr.cli.options.intervals import IntervalOptions, drawn_name
 from fastpsr.cli.options.measures import parse_dcf
 from fastpsr.cli.options.sources import given, refuse
@@ -79,6 +79,7 @@ def threshold(
     options: TrainingOptions,
     drawn: IntervalOptions,
     to_json: Json = None,
+    base: LogBase = Base.E,
 ) -> None:
     """Print the threshold for a prior and costs, or for another operating point.
 
@@ -97,13 +98,14 @@ def threshold(
     else:
         if not isinstance(metric, fp.MinDCF):
             raise ValueError(f"--at {metric.label} needs --scores FILE, or a table")
-        refuse(context, {*given(context)} - {"--at"}, "needs --scores FILE, or a table")
+        refuse(context, {*given(context)} - {"--at", "--base"}, "needs --scores FILE, or a table")
     intervals = drawn.settings(context, options.trials, of_trials=options.of_trials)
     used, outputs = drawn if intervals else None, [("--json", to_json)]
     inputs = options.inputs(used) if has_scores else []
     check_files(inputs, outputs)
     if isinstance(metric, fp.MinDCF):
-        console.print(f"calibrated LLRs: {metric.costs[0].threshold:.6g} (natural logarithm)")
+        at_costs = metric.costs[0].threshold / base.unit
+        console.print(f"calibrated LLRs: {at_costs:.6g} ({base.logarithm})")
     if not has_scores:
         return
     source = options.source(of_trials=options.of_trials, drawn=used)
@@ -113,7 +115,7 @@ def threshold(
         ranks = scores.raw()  # in the unit of the file
     point = metric.operating_point(ranks)
     rows = "trials" if options.of_trials else "samples"
-    console.print(f"{_described(metric, point, rows)}; scores taken as {scale}")
+    console.print(f"{_described(metric, point, rows, base)}; scores taken as {scale}")
     if caution := _too_few(metric, predictions):
         print_error(caution)
     settings = None if intervals is None else intervals.drawing(scores.resampling)
@@ -131,7 +133,7 @@ def threshold(
     print_written(outputs)
 
 
-def _described(metric: "Metric", point: "fp.OperatingPoint", rows: str) -> str:
+def _described(metric: "Metric", point: "fp.OperatingPoint", rows: str, base: Base) -> str:
     """Return a threshold for these trials, in the units of the file, with its error rates."""
     what, cost = "at the equal error rate of", ""
     if isinstance(metric, fp.MinDCF):
@@ -147,7 +149,8 @@ def _described(metric: "Metric", point: "fp.OperatingPoint", rows: str) -> str:
     if (point.p_miss, point.p_fa) == (1.0, 0.0):
         text = "none: accept nothing"
     elif point.log_odds not in (None, point.threshold):
-        text += f" (log-odds {point.log_odds:.6g})"
+        said = f", {base.logarithm}" * (base is not Base.E)
+        text += f" (log-odds {point.log_odds / base.unit:.6g}{said})"
     rates = f"P_miss {point.p_miss:.4f}, P_fa {point.p_fa:.6f}"
     return f"{what} these {rows}: {text}: {cost}{rates}"
 

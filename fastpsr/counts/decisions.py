@@ -141,7 +141,7 @@ class KindCounts:
             argument = "spoof" if absent[0] == 1 else "y_true"
             raise ArgumentError(
                 argument,
-                "must leave trials of three kinds for the a-DCF, but there are no "
+                "must leave trials of three kinds, but there are no "
                 f"{_KINDS[absent[0]]} of positive weight",
             )
         nontargets, spoofs, targets = self.weight

@@ -21,13 +21,14 @@ from fastpsr.evaluation.table import Evaluation
 from fastpsr.evaluation.task import Progress, no_progress
 from fastpsr.metrics import EER, ActDCF, BayesRisk, Cllr, CrossEntropy, Metric, MinCllr, MinDCF
 from fastpsr.metrics.defaults import default_metrics
+from fastpsr.metrics.spoofing import MinTDCF
 from fastpsr.options import with_hints
 
 #: The row of the fusion of all systems.
 FUSED = "fused"
 #: The beginning of the rows of fusions of less than all.
 WITHOUT = "without "
-_OF_TWO_CLASSES = (EER, MinDCF, ActDCF, Cllr, MinCllr)
+_OF_TWO_CLASSES = (EER, MinDCF, ActDCF, MinTDCF, Cllr, MinCllr)
 _OF_MORE = (CrossEntropy, BayesRisk)
 
 

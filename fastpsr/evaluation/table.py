@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from fastpsr.bootstrap import BootstrapResult
 from fastpsr.bootstrap.settings import Intervals
@@ -465,6 +465,7 @@ class Evaluation(Result):
         title: str = "",
         read: Sequence[str] = (),
         text: Sequence[str] = (),
+        base: Literal[10] | None = None,
     ) -> None:
         """Write the evaluation as an HTML report: one file, whole or not at all.
 
@@ -486,6 +487,8 @@ class Evaluation(Result):
             Files and their interpretation, a line each; the `warnings` follow.
         text : sequence of str
             Paragraphs before the tables.
+        base : 10, optional
+            Base of the logarithms of LLRs and log-odds in figures; by default they are natural.
 
         Raises
         ------
@@ -514,6 +517,7 @@ class Evaluation(Result):
         reports.write_evaluation(
             path, self, predictions, by=by, bins=bins, spoof=spoof,
             operating_points=operating_points, title=title, read=lines, text=text,
+            base=base,
         )  # fmt: skip
 
     def _repr_html_(self) -> str:

@@ -33,6 +33,7 @@ from fastpsr.metrics.operating_points import (
 from fastpsr.metrics.ranks import PavPosterior
 from fastpsr.metrics.recall_at_precision import RecallAtPrecision
 from fastpsr.metrics.spoofing import ActADCF, MinADCF, MinTDCF
+from fastpsr.metrics.tandem import tandem_eer
 
 METRICS: tuple[type[Metric[Any]], ...] = (
     CrossEntropy,
@@ -89,4 +90,5 @@ __all__ = [
     "RecallAtPrecision",
     "SemiEmpiricalScore",
     "Threshold",
+    "tandem_eer",
 ]

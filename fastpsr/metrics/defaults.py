@@ -32,6 +32,7 @@ from fastpsr.metrics import (
     MinADCF,
     MinCllr,
     MinDCF,
+    MinTDCF,
 )
 from fastpsr.metrics.base import AnyMetric, check_metric, name_of
 from fastpsr.metrics.decision_rates import RATES, RATES_OF_ANY_CLASSES
@@ -98,14 +99,14 @@ def default_metrics(
     costs: CostMatrix | None = None,
     eer: EER = _EER,
     detection: Sequence[MinDCF] | None = None,
-    spoofing: Sequence[MinADCF] = (),
+    spoofing: Sequence[MinADCF | MinTDCF] = (),
     calibrator: Calibrator | None = None,
     train: Training | None = None,
 ) -> Metrics:
     """Return the default metrics by name; for raw scores only metrics of ranks.
 
     `costs` adds its Bayes risk. `detection` are detection costs in place of the usual one, and
-    `spoofing` detection costs for lists with spoofed trials.
+    `spoofing` detection costs for lists with spoofed trials, or of these and bona fide ones.
     """
     of_costs = _costs(operating_points(n_classes, kind) if detection is None else detection, kind)
     of_costs |= _costs(spoofing, kind)
@@ -213,12 +214,12 @@ def common_kind(kinds: Iterable[Kind]) -> Kind:
     return min(kinds, key=order.index)
 
 
-def _costs(minimal: Iterable[MinDCF | MinADCF], kind: Kind) -> Metrics:
+def _costs(minimal: Iterable[MinDCF | MinADCF | MinTDCF], kind: Kind) -> Metrics:
     """Return detection costs by name; for raw scores only the minimal ones."""
     table: Metrics = {}
     for cost in minimal:
         table[cost.label] = cost
-        if kind != "raw scores":
+        if kind != "raw scores" and not isinstance(cost, MinTDCF):
             arguments = {part.name: getattr(cost, part.name) for part in fields(cost)}
             actual = ActDCF(**arguments) if isinstance(cost, MinDCF) else ActADCF(**arguments)
             table[actual.label] = actual

@@ -345,7 +345,7 @@ class MinTDCF(HullMetric):
 
     @property
     def label(self) -> str:
-        return "minTDCF"
+        return f"minTDCF({self.p_miss:g}:{self.p_fa:g}:{self.p_fa_spoof:g})"
 
     @property
     def meaning(self) -> str:

@@ -13,6 +13,7 @@ except ModuleNotFoundError as _error:
     raise ImportError('plotting needs matplotlib: pip install "fastpsr[plot]"') from _error
 
 from fastpsr.plotting.bars import metric_bars
+from fastpsr.plotting.canvas import in_base_10
 from fastpsr.plotting.error_rates import det, precision_recall, roc
 from fastpsr.plotting.priors import ape, bayes_error, empirical_cross_entropy
 from fastpsr.plotting.reliability import reliability, reliability_bins
@@ -25,6 +26,7 @@ __all__ = [
     "calibration_map",
     "det",
     "empirical_cross_entropy",
+    "in_base_10",
     "metric_bars",
     "pav_map",
     "precision_recall",

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.cbook import normalize_kwargs
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import AutoLocator, FuncFormatter
 
 from fastpsr.bootstrap import Band
 from fastpsr.checks import check_instance
@@ -19,7 +20,7 @@ from fastpsr.plotting.systems import as_mapping, check_system
 #: Colors of Okabe and Ito, distinct for all kinds of color vision, then three of Tol.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255",
           "#999933", "#332288")  # fmt: skip
-#: Labels of axes: logarithms are natural in all figures.
+#: Labels of axes: logarithms are natural in all figures, unless `in_base_10` changes them.
 PRIOR = "Prior log-odds of a target (natural logarithm)"
 LLR = "LLR (natural logarithm)"
 GRAY = "0.45"
@@ -230,7 +231,7 @@ class Canvas:
         ax.set_xlabel(_wrapped(x_label, self.width))
         ax.set_ylabel(_wrapped(y_label, ax.bbox.height / figure.dpi))
         _write_legend(figure)
-        _write_notes(ax, self._notes, max(int(_NOTE_WIDTH * self.width), 24))
+        _write_notes(ax, self._notes)
         if isinstance(figure, Figure) and figure.get_layout_engine() is None:
             figure.set_layout_engine("constrained")  # leaves space for legend and notes
         return ax
@@ -265,6 +266,56 @@ def take_notes(ax: Axes) -> str:
     return notes.replace(f"\n{_INDENT}", " ")
 
 
+class _Steps(AutoLocator):
+    """Ticks at round numbers of units."""
+
+    def __init__(self, unit: float) -> None:
+        super().__init__()
+        self._unit = unit
+
+    def tick_values(self, vmin: float, vmax: float) -> Any:
+        """Return ticks between two numbers, in the unit of the data."""
+        ticks = super().tick_values(vmin / self._unit, vmax / self._unit)
+        return np.multiply(ticks, self._unit)
+
+
+def in_base_10(ax: Axes) -> Axes:
+    """Show the LLRs and log-odds of a figure as base-10 logarithms.
+
+    Parameters
+    ----------
+    ax : Axes
+        Of a finished figure of this module. Ticks and labels of the axes with natural logarithms
+        are changed, and those of densities of LLRs; the drawn data and the notes stay natural.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> from matplotlib.figure import Figure
+    >>> data = fp.Predictions.from_llrs([0, 0, 1, 1], [-2.0, 0.5, 0.0, 3.0])
+    >>> ax = fp.plotting.tippett(data, ax=Figure().subplots())
+    >>> fp.plotting.in_base_10(ax).get_xlabel()
+    'LLR (base-10 logarithm)'
+    """
+    x_label, y_label = (" ".join(label.split()) for label in (ax.get_xlabel(), ax.get_ylabel()))
+    of_x, of_y = (int("(natural logarithm)" in label) for label in (x_label, y_label))
+    if of_x and y_label.startswith("Density"):
+        of_y = -1  # per unit of x
+    for axis, power in (ax.xaxis, of_x), (ax.yaxis, of_y):
+        if power:
+            unit = float(np.log(10.0) ** power)
+            axis.set_major_locator(_Steps(unit))
+            axis.set_major_formatter(FuncFormatter(lambda x, _, unit=unit: f"{x / unit:.6g}"))
+        axis.set_label_text(axis.get_label_text().replace("(natural", "(base-10"))
+    if of_x and any("scores from" in text.get_text() for text in ax.texts):
+        _write_notes(ax, ["scores in notes are natural logarithms"])
+    return ax
+
+
 def _checked_bands(bands: Bands, systems: Mapping[str, Any], curve: str) -> dict[str, Band]:
     """Return bands by the names of the systems; raise unless they are bands of the curve."""
     named: dict[str, Any] = as_mapping(bands)
@@ -292,8 +343,9 @@ def is_guide(artist: Any) -> bool:
     return isinstance(artist, Line2D) and (artist.get_gid() or "").startswith(_GUIDE)
 
 
-def _write_notes(ax: Axes, notes: list[str], width: int) -> None:
+def _write_notes(ax: Axes, notes: list[str]) -> None:
     """Add notes to the axes, below the label of the x axis and the present notes."""
+    width = max(int(_NOTE_WIDTH * ax.bbox.width / ax.figure.dpi), 24)
     lines = dict.fromkeys([*take_notes(ax).splitlines(), *notes])
     if not lines:
         return

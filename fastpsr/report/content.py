@@ -49,6 +49,8 @@ class Report:
         Command that reproduces the report.
     made : str
         Date and time.
+    base : 10, optional
+        Base of the logarithms of LLRs; by default natural.
 
     Raises
     ------
@@ -68,6 +70,7 @@ class Report:
     text: Sequence[str] = ()
     command: str = ""
     made: str = ""
+    base: int | None = None
 
     def __post_init__(self) -> None:
         are_binary = set()

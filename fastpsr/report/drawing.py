@@ -156,10 +156,12 @@ def figures(report: Report, progress: Progress | None = None) -> list[Drawing]:
     """Return the figures of a report; `progress` is called before each is drawn."""
     begin = progress or no_progress
     plans = chain(_bars(report), _overlays(report, begin))
-    return [_drawn(plan, f"fastpsr {number}", begin) for number, plan in enumerate(plans)]
+    return [
+        _drawn(plan, f"fastpsr {number}", begin, report.base) for number, plan in enumerate(plans)
+    ]
 
 
-def _drawn(plan: _Plan, salt: str, begin: Progress) -> Drawing:
+def _drawn(plan: _Plan, salt: str, begin: Progress, base: int | None) -> Drawing:
     """Draw a figure in the look of reports, without pyplot and its list of open figures.
 
     Different salts give the parts of figures different ids, and the same salt the same.
@@ -171,6 +173,8 @@ def _drawn(plan: _Plan, salt: str, begin: Progress) -> Drawing:
         figure = Figure(_INCHES, layout="constrained")
         ax = figure.subplots()
         plan.draw(ax=ax)
+        if base == 10:
+            plotting.in_base_10(ax)
         notes = take_notes(ax)
         width, height = _INCHES
         height += sum(legend.get_window_extent().height for legend in figure.legends) / figure.dpi

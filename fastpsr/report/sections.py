@@ -127,14 +127,16 @@ def metrics(report: Report) -> list[Grid]:
 
 def _detection_costs(report: Report) -> Grid:
     costs = dict.fromkeys(cost for point in report.operating_points for cost in point.costs)
+    unit, words = (math.log(10.0), "log10 LLR") if report.base == 10 else (1.0, "LLR")
     lines = []
     for cost in costs:
-        values = [cost.p_target, cost.c_miss, cost.c_fa, cost.threshold, cost.default]
+        threshold = cost.threshold / unit
+        values = [cost.p_target, cost.c_miss, cost.c_fa, threshold, cost.default]
         texts = [f"{value:g}" for value in values]
-        texts[3] = number(cost.threshold)
+        texts[3] = number(threshold)
         lines.append([Cell(str(cost)), *map(Cell, texts, values)])
     header = ["minDCF and actDCF at", "target prior", "cost of a miss", "cost of a false alarm",
-              "Bayes threshold (LLR)", "normalized by"]  # fmt: skip
+              f"Bayes threshold ({words})", "normalized by"]  # fmt: skip
     return Grid(header, lines, caption="Detection costs")
 
 

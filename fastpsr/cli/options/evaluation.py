@@ -7,7 +7,7 @@ from typing import Any
 import fastpsr as fp
 from fastpsr.cli.options.conditions import ByOptions, Differences
 from fastpsr.cli.options.declaration import METRICS, TABLES, option
-from fastpsr.cli.options.files import OutputOptions
+from fastpsr.cli.options.files import Base, LogBase, OutputOptions
 from fastpsr.cli.options.intervals import IntervalOptions
 from fastpsr.cli.options.measures import FOLDS, CalibratorOptions, MeasureOptions, Metrics
 from fastpsr.cli.options.sources import (
@@ -49,6 +49,7 @@ class EvaluationOptions:
         parse=Differences.parse,
         arguments={"group_differences": "--differences"},
     )
+    base: LogBase = Base.E
 
     def metrics(
         self, scales: Iterable[str], n_classes: int, *, of_table: bool, has_spoof: bool

@@ -2,11 +2,13 @@
 
 import errno
 import glob
+import math
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fastpsr.cli.options.declaration import option
+from fastpsr.cli.options.declaration import FILES, declared, option
 from fastpsr.cli.show import console
 from fastpsr.files import STDIN, check_place, ending_of
 
@@ -26,6 +28,39 @@ Json = Annotated[
         "--json",
         metavar="FILE",
         help="Also write the result to this file; - for standard output, and nothing else there.",
+    ),
+]
+
+
+class Base(StrEnum):
+    """Bases of logarithms."""
+
+    E = "e"
+    TEN = "10"
+
+    @property
+    def unit(self) -> float:
+        """The natural logarithm of the base, which natural logarithms are divided by."""
+        return math.log(10.0) if self is Base.TEN else 1.0
+
+    @property
+    def number(self) -> int | None:
+        """10, or None for natural logarithms, as arguments of the library have it."""
+        return 10 if self is Base.TEN else None
+
+    @property
+    def logarithm(self) -> str:
+        """The name of such logarithms."""
+        return "base-10 logarithm" if self is Base.TEN else "natural logarithm"
+
+
+LogBase = Annotated[
+    Base,
+    declared(
+        "Base of the logarithms that are written and shown, such as LLRs; those of saved "
+        "calibrators and fusions stay natural, and --scores-are names those that are read.",
+        "--base",
+        panel=FILES,
     ),
 ]
 _REPORT, _TABLES = ".html", (".csv", ".json", ".md", ".tex")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import fastpsr as fp
 from fastpsr.cli.options.conditions import CalibratorByOptions
 from fastpsr.cli.options.declaration import option
-from fastpsr.cli.options.files import Outputs, TableOutputOptions, named_files
+from fastpsr.cli.options.files import Base, LogBase, Outputs, TableOutputOptions, named_files
 from fastpsr.cli.options.intervals import IntervalOptions
 from fastpsr.cli.options.measures import Folds, MetricOptions
 from fastpsr.cli.options.sources import KindsOfScores, TrialOptions
@@ -111,6 +111,7 @@ class FusionOptions:
     )
     save: Path | None = option("Save the fusion as JSON; - for standard output.")
     load: Path | None = option("Use a saved fusion, with --apply and --output.")
+    base: LogBase = Base.E
     refits: bool = option(
         "Fit the fusions again in each replicate, so that intervals include other training data; "
         "--ci is then percentile by default.",

@@ -23,9 +23,12 @@ Folds = Annotated[
 ]
 
 
-def parse_dcf(text: str) -> "fp.MinDCF | fp.MinADCF":
+def parse_dcf(text: str) -> "fp.MinDCF | fp.MinADCF | fp.MinTDCF":
     """Return the cost of --dcf: of a preset, or of numbers; with five, of spoofed trials."""
     try:
+        if text.startswith("tdcf="):
+            p_miss, p_fa, p_fa_spoof = map(float, text.removeprefix("tdcf=").split(":"))
+            return fp.MinTDCF(p_miss, p_fa, p_fa_spoof)
         if text in PRESETS:
             return fp.MinDCF(text)
         numbers = [] if text == "asvspoof5" else [float(part) for part in text.split(":")]
@@ -39,7 +42,8 @@ def parse_dcf(text: str) -> "fp.MinDCF | fp.MinADCF":
         raise ValueError(
             f"--dcf must be {', '.join(PRESETS)}, a target prior or P:CMISS:CFA, or for lists "
             "with spoofed trials asvspoof5 or PNON:PSPOOF:CMISS:CFA:CFASPOOF, with positive costs, "
-            f"and positive priors whose sum is below 1, not {text!r}{several}"
+            "and positive priors whose sum is below 1, or for bona fide and spoofed trials "
+            f"tdcf=PMISS:PFA:PFASPOOF, the error rates of verification, not {text!r}{several}"
         ) from None
 
 
@@ -49,7 +53,8 @@ class MetricOptions:
 
     dcf: list[Any] = option(
         f"Detection cost: {', '.join(PRESETS)}, a target prior (by default 0.01), or P:CMISS:CFA; "
-        "with spoofed trials asvspoof5 (the default), or PNON:PSPOOF:CMISS:CFA:CFASPOOF. May be "
+        "with spoofed trials asvspoof5 (the default), or PNON:PSPOOF:CMISS:CFA:CFASPOOF; of bona "
+        "fide and spoofed trials tdcf=PMISS:PFA:PFASPOOF, the errors of verification. May be "
         "repeated.",
         metavar="COST",
         type=list[str] | None,
@@ -66,7 +71,12 @@ class MetricOptions:
         """The requested detection costs, None for those of the kind of the scores."""
         return [cost for cost in self.dcf if isinstance(cost, fp.MinDCF)] or None
 
-    def spoofing(self, *, has_spoof: bool) -> "list[fp.MinADCF]":
+    @property
+    def tandem(self) -> "list[fp.MinTDCF]":
+        """The requested detection costs of bona fide and spoofed trials."""
+        return [cost for cost in self.dcf if isinstance(cost, fp.MinTDCF)]
+
+    def spoofing(self, *, has_spoof: bool) -> "list[fp.MinADCF | fp.MinTDCF]":
         """Return the requested detection costs of a list with spoofed trials, or without."""
         costs = [cost for cost in self.dcf if isinstance(cost, fp.MinADCF)]
         if costs and not has_spoof:
@@ -74,7 +84,7 @@ class MetricOptions:
                 "--dcf PNON:PSPOOF:CMISS:CFA:CFASPOOF is for lists with labels target, nontarget "
                 "and spoof; this one has no spoofed trials"
             )
-        return costs or [fp.MinADCF("spoof")] * has_spoof
+        return self.tandem + (costs or [fp.MinADCF("spoof")] * has_spoof)
 
 
 @dataclass(frozen=True)
