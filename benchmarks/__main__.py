@@ -31,7 +31,7 @@ from benchmarks import (
     text,
 )
 from benchmarks.harness import ROOT, ROUNDS, Case, measure
-from benchmarks.studies import calibrators, coverage, sample_size
+from benchmarks.studies import calibrators, coverage, p_values, sample_size
 
 _FIGURES = ROOT / "docs" / "speed.json"
 _PLOT = ROOT / "docs" / "speed.svg"
@@ -160,6 +160,8 @@ STUDIES = [
               "build/calibrators.md", lambda options: (calibrators.tables(options.quick), None)),
     Benchmark("sample-size", "width of intervals with the number that was found", 15,
               "build/sample-size.md", lambda options: (sample_size.table(options.quick), None)),
+    Benchmark("p-values", "p-values where systems do not differ", 8,
+              "build/p-values.md", lambda options: (p_values.table(options.quick), None)),
 ]  # fmt: skip
 _OTHERS = [
     ("benchmarks.studies.coverage --json FILE", "draws samples, and counts on in FILE", 600),
