@@ -164,14 +164,6 @@ def test_speakers_are_counted():
     assert result.n_nontargets == round(5 * 24 * 24 * n_pairs)
 
 
-@pytest.mark.parametrize("scheme", [fp.Clusters, fp.Nested])
-def test_clusters_are_counted(scheme):
-    data = detector()
-    result = size(MEAN, data, 0.02, resampling=scheme(np.arange(800) // 4))
-    assert (result.drawn, result.pilot_n) == ("clusters", 200)
-    assert result.n_targets == round(200 * result.factor)
-
-
 def test_samples_of_no_weight_are_not_counted():
     weights = np.ones(800)
     weights[400:] = 0.0
@@ -238,15 +230,3 @@ def test_a_pilot_without_an_interval_is_refused():
     for metric, data in ((MEAN, constant), (fp.Cllr(), infinite)):
         with pytest.raises(fp.ArgumentError, match="of a finite width above 0"):
             size(metric, data, 0.1)
-
-
-# The result
-
-
-def test_what_is_shown():
-    result = size(fp.EER(), detector(), 0.02)
-    assert result.to_frame().columns == ["curve_n", "curve_width"]
-    low, high = result.interval
-    text = f"{result.n:,} samples ({low:,.0f} to {high:,.0f}) for a 95% interval of width 0.02"
-    assert text in repr(result)
-    assert f"{low:,.0f} to {high:,.0f}" in result._repr_html_()

@@ -146,19 +146,6 @@ def test_sums_are_those_of_the_units_drawn(case, n_columns, degree):
         np.testing.assert_allclose(result[replicate], expected, rtol=1e-12, atol=1e-11)
 
 
-@pytest.mark.parametrize("sizes", [[3], [200], [40, 40]], ids=str)
-def test_infinite_sums(sizes):
-    """An infinite row makes a sum infinite where it is drawn, and only there."""
-    n = sum(sizes)
-    column = np.ones(n)
-    column[1] = np.inf
-    result = summed(sizes, None, [column], 0, 16)[:, 0, 1]
-    counts = drawn_units(sizes, n=16, seed=5)[:, 1]
-    assert 0 < np.count_nonzero(counts) < 16
-    np.testing.assert_array_equal(np.isinf(result), counts > 0)
-    assert not np.isnan(result).any()
-
-
 @pytest.mark.parametrize(
     ("n", "weighted", "n_columns", "degree"),
     [(1, False, 2, 7), (700, True, 0, 0), (1500, True, 2, 7), (700, False, 1, 0)],

@@ -466,13 +466,3 @@ def test_files_that_change_between_reads(write, column):
     message = rf"the {what} of .*trials\.parquet, row group 4.* are not what they were"
     with pytest.raises(fp.ArgumentError, match=message):
         fp.Cllr()(data)
-
-
-def test_files_that_grow_give_the_rows_that_were_there(write):
-    table = columns()
-    path = write({k: v[:500] for k, v in table.items()})
-    data = fp.scan_parquet(path)
-    before = fp.Cllr()(data)
-    write(table)
-    assert fp.Cllr()(data) == before
-    assert len(data) == 500

@@ -118,19 +118,6 @@ def test_layouts_of_other_arguments_change_no_bit():
         np.testing.assert_array_equal(data.y_true, y == 1, layout)
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_series_and_frames(library):
-    frames = pytest.importorskip(library)
-    case = Case("posteriors of 3 classes", weights="fractions", n=60)
-    y, scores, weights = (case.rows[name] for name in ("y", "scores", "weights"))
-    frame = frames.DataFrame({f"column {k}": scores[:, k] for k in range(3)})
-    data = fp.Predictions.from_posteriors(
-        frames.Series(y), frame, sample_weight=frames.Series(weights)
-    )
-    require_same(data, case.predictions(), 0.0)
-    require_same(fp.BrierScore()(data), fp.BrierScore()(case.predictions()), 0.0)
-
-
 def test_arrays_are_referenced_and_never_written_to():
     y = Case(n=N).rows["y"]
     scores = Case(n=N).rows["scores"]
