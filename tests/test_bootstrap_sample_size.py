@@ -130,26 +130,6 @@ def test_the_rate_follows_from_halves_and_quarters(metric):
     assert share * result.pilot_width == pytest.approx(0.01, rel=2.0 / result.n)
 
 
-def test_degrees_of_freedom_grow_with_the_number_of_units():
-    """Of an interval by subsampling, on the logarithmic scale of an EER."""
-    data, scheme = speakers()
-    result = size(fp.EER(), data, 0.01, resampling=scheme)
-    assert result.pilot.method == "subsampling"
-    center, (low, high) = result.pilot.corrected, result.pilot.interval
-
-    def t(df):
-        return stats.t(1.0 / (1.0 / df + 1.0 / 56.0)).ppf(0.975)
-
-    df = result.degrees_of_freedom
-    assert df == pytest.approx(result.pilot.degrees_of_freedom)
-    error = center * math.log(high / low) / 2.0 / t(df)
-    of_units, of_pairs = shares_of_variance(result)
-    share = math.sqrt(of_units / result.factor + of_pairs / result.factor**2)
-    reach = t(result.factor * df) * share * error / center
-    width = center * (math.exp(reach) - math.exp(-reach))
-    assert width == pytest.approx(0.01, rel=2.0 / result.n)
-
-
 # What is counted
 
 

@@ -367,29 +367,6 @@ def test_undefined_subsets_are_left_out():
     assert_follows_the_formulas(RULES["EER"], result, values, subsets, "Clusters")
 
 
-@pytest.mark.parametrize("undefined_with_both", [True, False])
-def test_half_of_the_subsets_must_be_defined(undefined_with_both):
-    """Two clusters are in about a fifth of the halves, and in fewer of the quarters."""
-    data, (enroll, _) = sample(), ids()
-
-    def mean(predictions):
-        weights = predictions.sample_weight
-        if weights is None:
-            return predictions.log_odds.mean()
-        is_subset = weights.max() == 1.0 and weights.sum() < 0.7 * N
-        has_both = min(weights[enroll == 0].max(), weights[enroll == 1].max()) > 0.0
-        if is_subset and has_both == undefined_with_both:
-            raise ValueError("undefined")
-        return np.average(predictions.log_odds, weights=weights)
-
-    options = {"resampling": SCHEMES["Clusters"], "method": "subsampling"}
-    if undefined_with_both:
-        low, high = quietly(fp.bootstrap, mean, data, seed=0, n_resamples=40, **options).interval
-        assert low < high
-    else:
-        without_interval(mean, data, "undefined or infinite in most subsets", **options)
-
-
 def test_infinite_subsets_are_left_out():
     """In some quarters of 24 samples a threshold is infinite: the values on them have no mean."""
     y = np.arange(24) % 2

@@ -154,11 +154,3 @@ def test_p_values_never_contradict_their_interval(n, end):
         compute = partial(intervals.basic, 0.0, replicates)
         low, high = compute(0.95)
         assert (low <= 0.0 <= high) == (intervals.p_value_of(compute, n) > 1.0 - 0.95)
-
-
-def test_intervals_do_not_depend_on_the_other_metrics_of_a_call():
-    rng = np.random.default_rng(6)
-    data = system(rng, rng.integers(0, 2, 1000))
-    alone = fp.bootstrap(fp.AUC(), data, seed=0)
-    together = fp.bootstrap([fp.EER(), fp.AUC(), fp.AveragePrecision()], data, seed=0)
-    assert together[1].interval == alone.interval

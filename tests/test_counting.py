@@ -2,7 +2,6 @@
 
 import functools
 import math
-import threading
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,8 +12,6 @@ from fastpsr.counts import (
     count,
     count_all,
     counting,
-    outcomes,
-    shared,
     side_by_side,
 )
 from fastpsr.data import LABELS, budget
@@ -121,51 +118,6 @@ def test_equal_keys_are_computed_once():
     assert steps[0].log == ["prepare", 0, 1, 2, 3, 4]
     assert steps[1].log == []
     assert steps[2].log == steps[0].log
-
-
-@pytest.mark.parametrize("in_parts", [True, False])
-def test_errors_are_raised_where_was_asked(in_parts):
-    data = Reads(predictions()).data if in_parts else predictions()
-
-    def fails():
-        count(CountAll().over(data))
-        raise ValueError("no")
-
-    def recovers():
-        try:
-            side_by_side(fails, lambda: count(CountAll("b").over(data)), over=data)
-        except ValueError as error:
-            return str(error), count(CountAll("c").over(data))
-
-    def passes():
-        shared("fails", data, fails)
-
-    found = outcomes([recovers, passes, lambda: repeatedly(data, CountAll("d"))], data)
-    assert found[0].get() == ("no", 40)
-    with pytest.raises(ValueError, match=r"^no$"):
-        found[1].get()
-    assert found[2].get() == 40
-
-
-@pytest.mark.parametrize("kind", [KeyError, KeyboardInterrupt])
-def test_other_errors_stop_all(kind):
-    source, ended = Reads(predictions()), []
-
-    def fails():
-        count(CountAll().over(source.data))
-        raise kind("bug")
-
-    def waits():
-        try:
-            repeatedly(source.data, CountAll("b"), 3)
-        finally:
-            ended.append(1)
-
-    n_threads = threading.active_count()
-    with pytest.raises(kind):
-        side_by_side(waits, fails, waits, over=source.data)
-    assert len(ended) == 2
-    assert threading.active_count() == n_threads
 
 
 # Facts

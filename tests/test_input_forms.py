@@ -278,21 +278,6 @@ def test_rows_with_an_index_are_in_one_order():
     assert pickle.loads(pickle.dumps(data)).row_order is None
 
 
-def test_several_indexes_of_one_length():
-    pandas = pytest.importorskip("pandas")
-    y, q = [0, 1, 1], [0.1, 0.8, 0.4]
-    pairs = pandas.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)])
-    for index in (pairs, ["a", "a", "b"], ["x", "y", "z"], [0.5, np.nan, None], [0, 1, 9]):
-        fp.Predictions.from_posteriors(pandas.Series(y), pandas.Series(q, index))
-        fp.Predictions.from_posteriors(pandas.Series(y, index), pandas.Series(q, index))
-    with pytest.raises(fp.ArgumentError, match=r"is \('b', 1\), and"):
-        fp.Predictions.from_posteriors(pandas.Series(y, pairs), pandas.Series(q, pairs[::-1]))
-    with pytest.raises(fp.ArgumentError, match=r": pass q.to_numpy\(\)"):  # nothing to align
-        fp.Predictions.from_posteriors(
-            pandas.Series(y, ["a", "a", "b"]), pandas.Series(q, ["b", "a", "a"])
-        )
-
-
 class Tensor:
     """What NumPy does not take, as PyTorch's tensors of bfloat16, or with a gradient."""
 

@@ -113,23 +113,6 @@ def test_large_fits_are_refined_to_the_same_bits(kind, budget, how, monkeypatch)
     assert_equal_fields(pav_blocks(parts), expected)
 
 
-def test_most_scores_are_not_sorted():
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 400_000).astype(np.uint8)
-    scores = rng.normal(2.0 * y)
-    by_part = kernels.buckets.count_into_buckets(scores, y, -3.0, 1000.0, 8192)
-    assert by_part.sum() == y.size
-    counts = by_part.sum(axis=0)
-    undecided = kernels.buckets.find_undecided(counts)
-    assert counts[undecided].sum() < 0.6 * y.size
-    negatives, positives = kernels.buckets.pick_from_buckets(
-        scores, y, -3.0, 1000.0, by_part, undecided
-    )
-    bucket = np.clip((scores + 3.0) * 1000.0, 0, 8191).astype(np.int64)
-    np.testing.assert_array_equal(np.sort(negatives), np.sort(scores[undecided[bucket] & (y == 0)]))
-    np.testing.assert_array_equal(np.sort(positives), np.sort(scores[undecided[bucket] & (y == 1)]))
-
-
 def count_picks(monkeypatch):
     """Return a list that grows by the number of values of each part that are picked."""
     picked = []

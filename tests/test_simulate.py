@@ -186,23 +186,6 @@ def test_no_pair_repeats(n_targets, n_nontargets, n_speakers, n_sessions):
     assert_structure(trials, n_targets, n_nontargets, n_sessions)
 
 
-def test_pairs_are_drawn_uniformly():
-    """Of 12 pairs of a speaker's sessions, and of 16 pairs of sessions of two speakers."""
-    for n_targets, n_nontargets, label, n_possible in ((6, 1, 1, 12), (1, 3, 0, 16)):
-        counts = np.zeros((8, 8))
-        n_lists = 600
-        for seed in range(n_lists):
-            trials = simulate.trial_list(
-                n_targets, n_nontargets, n_speakers=2, n_sessions_per_speaker=4, seed=seed
-            )
-            pairs = unordered_pairs(trials)[trials.y_true == label]
-            counts[tuple(pairs.T)] += 1.0
-        p = (n_targets if label else n_nontargets) / n_possible
-        counts = counts[counts > 0.0]
-        assert counts.size == n_possible
-        assert np.abs(counts - n_lists * p).max() < 5.0 * np.sqrt(n_lists * p * (1.0 - p))
-
-
 @pytest.mark.parametrize(
     ("simulated", "scores"),
     [
@@ -230,16 +213,6 @@ def test_lists_of_a_challenge_have_other_speakers_and_no_pair_twice():
         assert_structure(trials, 300, 4_000, 7)
     speakers = [{*t.enroll_speaker.tolist(), *t.test_speaker.tolist()} for t in lists]
     assert not speakers[0] & speakers[1]
-
-
-def test_a_recording_has_one_duration():
-    for trials in simulate.challenge(300, 4_000):
-        recordings = np.concatenate([trials.enroll, trials.test])
-        seconds = np.concatenate([trials.enroll_seconds, trials.test_seconds])
-        _, first, place = np.unique(recordings, return_index=True, return_inverse=True)
-        np.testing.assert_array_equal(seconds, seconds[first][place])
-        assert seconds.min() >= 1.0
-        assert seconds.max() <= 60.0
 
 
 # What is refused
