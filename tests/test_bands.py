@@ -80,6 +80,8 @@ def test_points_are_intervals_of_metrics(scheme, kind, weights, priors):
     has_counts = draws_ids and kind != "raw scores"
     for curve, points, series, metrics in OF_RANKS + (OF_COUNTS if has_counts else []):
         band = quiet_band(curve, data, points, resampling=SCHEMES[scheme])
+        if curve is fp.bayes_error and kind == "raw scores":
+            assert band.series == ("minimum",)
         results = intervals(metrics, data, scheme)
         low, high = np.transpose([result.interval for result in results])
         close = {"rtol": 1e-12, "atol": 1e-14, "err_msg": series}
@@ -184,14 +186,3 @@ def test_undefined_replicates_are_counted_and_left_out():
         band = fp.band(fp.roc, data, [0.5], n_resamples=200, seed=0)
     assert 40 < band.n_undefined < 110
     assert np.isfinite(band.low.p_miss).all()
-
-
-def test_bands_are_results():
-    data = detector(n=300)
-    band = quiet_band(fp.bayes_error, data, [-1.0, 1.0], resampling=fp.Stratified())
-    content = band.to_dict()
-    assert content["minimum_low"] == band.low.minimum.tolist()
-    assert (content["n_resamples"], content["resampling"], content["seed"]) == (40, "Stratified", 3)
-    raw = quiet_band(fp.bayes_error, detector("raw scores"), [0.0])
-    assert raw.series == ("minimum",)
-    assert np.isnan([raw.value.actual, raw.low.actual, raw.high.actual]).all()

@@ -263,16 +263,6 @@ def test_highest_in_steps(edges):
         np.testing.assert_array_equal(highest, expected)
 
 
-@pytest.mark.parametrize(("n", "share"), [(1, 0.0), (2, 1.0), (4097, 0.3), (300_001, 0.3)])
-def test_split_by_class(n, share):
-    rng = np.random.default_rng(n)
-    y = (rng.random(n) < share).astype(np.uint8)
-    scores = rng.normal(size=n)
-    negatives, positives = kernels.cells.split_by_class(scores, y)
-    np.testing.assert_array_equal(negatives, scores[y == 0])
-    np.testing.assert_array_equal(positives, scores[y == 1])
-
-
 # The first entry that breaks a rule
 
 PLACES = [0, 1, 4095, 4096, 8191, 9998, 9999]

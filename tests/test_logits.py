@@ -71,15 +71,3 @@ def test_decisions_are_those_of_the_logits_as_given(dtype):
     np.testing.assert_allclose(risks[np.arange(y.size), decisions], risks.min(axis=1), atol=1e-14)
     close = fp.Predictions.from_logits(None, np.array([[0.0, 1e-20, -1.0]], dtype))
     assert fp.bayes_decisions(close, 1.0 - np.eye(3)).tolist() == [1]  # not tied by a logarithm
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_some_rows_have_the_same_values_before_and_after_all_were_normalized(dtype):
-    z, y = hostile((900, 4), dtype)
-    data, odd = fp.Predictions.from_logits(y, z), np.arange(1, y.size, 2)
-    fresh = data[odd]
-    expected = data.log_posteriors[odd]
-    for some in (fresh, data[odd], fp.Predictions.joined([fresh[:70], data[odd][70:]])):
-        np.testing.assert_array_equal(some.log_posteriors, expected)
-        for metric in (fp.CrossEntropy(), fp.BrierScore(), fp.ECE(on="confidence")):
-            assert metric(some) == metric(fp.Predictions.from_logits(y[odd], z[odd]))

@@ -240,13 +240,6 @@ def test_filters(write, as_tuples):
         fp.EER()(fp.scan_parquet(write(), filters=[("session", "==", 77)]))
 
 
-def test_filters_and_split_row_groups(write, monkeypatch):
-    monkeypatch.setattr(room, "_PART_BYTES", 1_000)
-    keep = columns()["session"] == 3
-    data = fp.scan_parquet(write(row_group_size=N), filters=[("session", "==", 3)])
-    require_same(data, in_memory(rows=keep))
-
-
 # Reads
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.special import logit, logsumexp
+from scipy.special import logsumexp
 
 import fastpsr as fp
 from fastpsr import simulate
@@ -137,24 +137,6 @@ def test_default_list_has_about_the_metrics_of_sitw(sitw):
         risk = fp.BayesRisk(costs)
         assert (risk(raw), risk(calibrated)) == pytest.approx(printed, rel=0.05)
     assert 100.0 * fp.ECE()(raw) == pytest.approx(0.2, abs=0.05)
-
-
-def test_trials_of_one_speaker_are_correlated(sitw):
-    target = sitw.y_true == 1
-    speaker, llr = sitw.enroll_speaker[target], sitw.llr[target]
-    miss = (llr < -logit(3_658 / 721_788)).astype(float)
-    trials = np.bincount(speaker).astype(float)
-    draws = np.random.default_rng(0).multinomial(
-        trials.size, np.full(trials.size, 1 / trials.size), 2_000
-    )
-    for x in (llr, miss):
-        iid = x.std() / np.sqrt(x.size)
-        resampled = (draws @ np.bincount(speaker, x) / (draws @ trials)).std()
-        assert 1.5 < resampled / iid < 4.0
-    # Sheep and goats: speakers' miss rates differ far more than binomial draws would.
-    rates = np.bincount(speaker, miss) / trials
-    expected = (miss.mean() * (1.0 - miss.mean()) / trials).mean()
-    assert rates.var() > 2.0 * expected
 
 
 def test_llrs_are_calibrated_when_the_speakers_are_as_the_plda_assumes():

@@ -141,3 +141,10 @@ def test_wrong_values_are_named_by_their_place(layout):
     rows[5_000, 2] = np.inf
     error = outcome(fp.Predictions.from_logits, case.rows["y"], LAYOUTS[layout](rows))
     assert (error.argument, error.index, error.column) == ("z", 5_000, 2)
+    rows = Case("posteriors of 3 classes", n=N).rows["scores"]
+    for row in (0, 5_000, N - 1):
+        for wrong in (-1e-4, 1.0001, np.nan, np.inf):
+            bad = rows.copy()
+            bad[row] = wrong, 1.0 - wrong, 0.0  # the sum is right, but for nan and inf
+            error = outcome(fp.Predictions.from_posteriors, None, LAYOUTS[layout](bad))
+            assert (error.argument, error.index) == ("q", row)
