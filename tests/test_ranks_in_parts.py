@@ -1,4 +1,4 @@
-"""Ranks of data in parts: the numbers of the same data in memory."""
+"""Ranks and order statistics of data in parts: the numbers of the same data in memory."""
 
 import dataclasses
 import itertools
@@ -8,7 +8,8 @@ import pytest
 
 import fastpsr as fp
 from fastpsr import kernels
-from fastpsr.counts import buckets
+from fastpsr.counts import begin, buckets
+from fastpsr.counts.order_statistics import order_statistics, weighted_quantiles
 from fastpsr.counts.ranks import pav_blocks, rank_cells, rank_runs
 from tests import reference
 
@@ -225,3 +226,37 @@ def test_replicates_beyond_the_budget_are_refused(metric, share, monkeypatch):
     metric(parts)
     with pytest.raises(fp.ArgumentError, match=r"budget of 8,000.*FASTPSR_MEMORY.*n_resamples=0"):
         fp.bootstrap(metric, parts, n_resamples=100)
+
+
+# Order statistics
+
+
+def log_odds(predictions):
+    return predictions.log_odds
+
+
+@pytest.mark.parametrize(("kind", "budget", "n"), alternating(KINDS, BUDGETS, [1, 7, 20_000]))
+def test_order_statistics(kind, budget, n, monkeypatch):
+    monkeypatch.setenv("FASTPSR_MEMORY", budget)
+    rng = np.random.default_rng(n)
+    scores, y = make_scores(kind, n, rng)
+    data = fp.Predictions.from_logits(y, scores)
+    ranks = np.unique(np.concatenate([[0, n - 1], rng.integers(0, n, 20)]))
+    expected = np.sort(scores)
+    for one in ways(data, rng):
+        begin(one)
+        values, n_below = order_statistics(one, log_odds, ranks)
+        np.testing.assert_array_equal(values, expected[ranks])
+        np.testing.assert_array_equal(n_below, np.searchsorted(expected, expected[ranks]))
+    weights = rng.integers(0, 5, n) / 4.0  # whose sums are exact
+    weights[0] = 1.0
+    weighted = fp.Predictions.from_logits(y, scores, sample_weight=weights)
+    shares = np.arange(1, 16) / 16
+    order = np.argsort(scores, kind="stable")
+    order = order[weights[order] > 0]
+    cumulated = np.cumsum(weights[order])
+    targets = shares * cumulated[-1] * (1.0 - 1e-12)
+    quantiles = scores[order][np.searchsorted(cumulated, targets)]
+    for one in ways(weighted, rng):
+        begin(one)
+        np.testing.assert_array_equal(weighted_quantiles(one, log_odds, shares), quantiles)
