@@ -364,25 +364,6 @@ def test_collections_share_states_only_of_what_is_the_same():
     assert adapter.compute() == {name: metric.compute() for name, metric in alone.items()}
 
 
-class Certain(fp.metrics.Metric):
-    """A metric of one's own, without sums."""
-
-    label = "certain"
-
-    def summarize(self, predictions):
-        return np.array([(predictions.positive_posteriors > 0.9).sum(), len(predictions)])
-
-    def finish(self, summary):
-        return summary[0] / summary[1]
-
-
-def test_a_metric_of_ones_own():
-    y, z, _ = samples()
-    adapter = updated(TorchMetric(Certain(), "logits"), (y, z), 4)
-    assert adapter.keeps_samples
-    assert adapter.compute().item() == Certain()(fp.Predictions.from_logits(y, z))
-
-
 # Processes
 
 

@@ -179,13 +179,3 @@ def test_curves_of_one_class_are_those_of_its_posterior(curve):
     two = fp.Predictions.from_llrs([0, 1, 0, 1, 1], [-1.0, 2.0, 0.5, 1.0, -0.2])
     for name, value in vars(curve(two, class_=1)).items():
         np.testing.assert_array_equal(value, vars(curve(two))[name])
-
-
-def test_classes_that_are_not_there():
-    data, _ = of_four()
-    for call in (lambda: fp.roc(data, class_=4), lambda: fp.AUC(4)(data)):
-        with pytest.raises(fp.ArgumentError, match="class_ must be"):
-            call()
-    raw = fp.Predictions.from_raw_scores([0, 1], [0.1, 0.4])
-    with pytest.raises(fp.ArgumentError, match="raw scores"):
-        fp.roc(raw, class_=0)

@@ -154,14 +154,6 @@ def test_evaluate_warns_the_caller_once():
     assert "from_posteriors" in copy.remedy
 
 
-def test_single_metrics_know_posteriors():
-    for wrong in (Q.astype(np.float32), np.concatenate([np.zeros(100), Q[100:]])):
-        with pytest.warns(fp.SuspicionWarning, match="posteriors"):
-            fp.Cllr()(Y, wrong)
-    for fine in (X > 0.0, np.full(N, 0.3), np.concatenate([Q[:-1], [1.5]]), np.delete(Q, 9)[:9]):
-        fp.Cllr()(Y[: len(fine)], fine)
-
-
 # Every call that takes data
 
 
