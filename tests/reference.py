@@ -211,22 +211,30 @@ def find_bin(value, edges):
     return next(i for i, edge in enumerate(edges) if value <= edge)
 
 
-def calibration_error(values, hits, mass, bins=15, norm=1, binning="uniform"):
-    """ECE of the probabilities `values` of the events `hits`, as a fraction."""
-    edges = uniform_edges(bins) if binning == "uniform" else quantile_edges(values, mass, bins)
-    total = math.fsum(mass)
-    error = 0.0
-    for b in range(bins):
+def totals_of_bins(values, hits, mass, edges):
+    """Mass of each bin, and the mass of its events minus their sum of probabilities."""
+    totals = []
+    for b in range(len(edges)):
         inside = [
             (m, v, h)
             for m, v, h in zip(mass, values, hits, strict=True)
             if m > 0 and find_bin(v, edges) == b
         ]
-        if not inside:
-            continue
-        in_bin = math.fsum(m for m, _, _ in inside)
-        gap = math.fsum(m * (h - v) for m, v, h in inside) / in_bin
-        error += in_bin / total * abs(gap) ** norm
+        totals.append(
+            (math.fsum(m for m, _, _ in inside), math.fsum(m * (h - v) for m, v, h in inside))
+        )
+    return totals
+
+
+def calibration_error(values, hits, mass, bins=15, norm=1, binning="uniform"):
+    """ECE of the probabilities `values` of the events `hits`, as a fraction."""
+    edges = uniform_edges(bins) if binning == "uniform" else quantile_edges(values, mass, bins)
+    total = math.fsum(mass)
+    error = math.fsum(
+        in_bin / total * abs(gap / in_bin) ** norm
+        for in_bin, gap in totals_of_bins(values, hits, mass, edges)
+        if in_bin > 0
+    )
     return error if norm == 1 else math.sqrt(error)
 
 

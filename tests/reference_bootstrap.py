@@ -38,19 +38,6 @@ def times_of(drawn, units_of_samples):
     return [math.prod(drawn.get(unit, 0) for unit in units) for units in units_of_samples]
 
 
-def draw_conditions(rng, conditions):
-    """Indices of samples of conditions that are drawn with replacement, as many as there are.
-
-    Of each condition drawn, samples are drawn with replacement, as many as it has.
-    """
-    names = sorted(set(conditions))
-    indices = []
-    for name in (names[k] for k in rng.integers(len(names), size=len(names))):
-        own = [i for i, condition in enumerate(conditions) if condition == name]
-        indices += [own[k] for k in rng.integers(len(own), size=len(own))]
-    return indices
-
-
 def every_replicate(scheme, y, weights=None, ids=None):
     """Every outcome as (times, probability)."""
     if scheme == "nested":

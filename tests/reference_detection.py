@@ -19,8 +19,7 @@ def rates(scores, y, weights, threshold):
 
 def all_rates(scores, y, weights):
     """Error rates at each distinct score of positive weight, and where nothing is accepted."""
-    used = sorted({s for s, w in zip(scores, weights, strict=True) if w > 0})
-    return [*(rates(scores, y, weights, t) for t in used), (1.0, 0.0)]
+    return [(float(miss), float(fa)) for _, miss, fa in points(scores, y, weights)]
 
 
 def eer(scores, y, weights):

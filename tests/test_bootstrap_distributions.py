@@ -1,4 +1,4 @@
-"""Replicates are distributed as the schemes say: every outcome of small sets, and large ones."""
+"""Replicates are distributed as the schemes say: every outcome of small sets."""
 
 from functools import partial
 
@@ -100,23 +100,3 @@ def test_replicates_without_any_trial_are_undefined():
     data = fp.Predictions.from_llrs([0, 1, 0, 1], [-1.0, 2.0, 0.5, 1.0], sample_weight=w)
     metrics = [fp.CrossEntropy(False), fp.ECE(3), lambda p: float(p.weights.sum())]
     check_all_outcomes(metrics, data, w, "two-way", ids)
-
-
-# Sets of more than a block of samples
-
-
-def test_the_spread_of_a_mean_is_that_of_theory():
-    """Variance of the mean under IID: that of the losses over N; Stratified: within classes."""
-    rng = np.random.default_rng(6)
-    y = (rng.random(5_000) < 0.2).astype(int)
-    data = fp.Predictions.from_logits(y, np.round(2.0 * y - 1.0 + rng.normal(size=y.size), 2))
-    losses = -np.where(y == 1, data.log_posteriors[:, 1], data.log_posteriors[:, 0])
-    n = 4_000
-    expected = {
-        fp.IID(): losses.var() / y.size,
-        fp.Stratified(): sum(losses[y == k].var() * (y == k).mean() for k in (0, 1)) / y.size,
-    }
-    for resampling, variance in expected.items():
-        (values,) = replicates([fp.CrossEntropy(False)], data, n, resampling=resampling, seed=9)
-        assert abs(values.mean() - losses.mean()) < 5.0 * np.sqrt(variance / n)
-        assert abs(values.var() / variance - 1.0) < 5.0 * np.sqrt(2.0 / n)

@@ -322,31 +322,3 @@ def test_metrics_that_are_undefined_in_every_replicate():
         result = fp.bootstrap(Prescribed(1.0, [math.nan] * 50), FEW, seed=0, n_resamples=50)
     assert result.value == 1.0
     assert np.isnan([*result.interval, result.bias, result.standard_error]).all()
-
-
-# Coverage
-
-
-@pytest.mark.parametrize(
-    ("metric", "method", "population", "n_sets"),
-    [
-        (fp.AUC(), "subsampling", 5.0 / 6.0, 50),
-        (fp.EER(), "auto", 0.25, 50),
-        (fp.ECE(5), "auto", 0.0, 100),
-    ],
-    ids=str,
-)
-def test_intervals_contain_the_population_value(metric, method, population, n_sets):
-    """Posteriors are uniform and calibrated."""
-    n_covered = 0
-    rng = np.random.default_rng(1)
-    for seed in range(n_sets):
-        q = rng.random(200)
-        data = fp.Predictions.from_posteriors(rng.random(200) < q, q)
-        low, high = fp.bootstrap(
-            metric, data, method=method, n_resamples=100, confidence_level=0.9, seed=seed
-        ).interval
-        n_covered += low <= population <= high
-    error = math.sqrt(0.9 * 0.1 / n_sets)
-    assert n_covered / n_sets > 0.9 - 5.0 * error
-    assert metric == fp.ECE(5) or n_covered / n_sets < 0.9 + 4.0 * error

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from tests.contract.data import Case
 from tests.replicates import quietly, recorded, values_at
 from tests.samples import make
 
@@ -170,16 +169,3 @@ def test_replicates_without_a_fold_are_defined():
     assert any(alone)  # one fold four times: it has nothing to train on
     for result in results:
         np.testing.assert_array_equal(np.isnan(result.replicates), alone)
-
-
-def test_refits_to_small_parts_have_the_folds_of_the_whole():
-    case = Case("LLRs", n=64)
-    loss = fp.CalibrationLoss(LOG, fp.DirectionPreserving())
-    whole, parts = (
-        quietly(fp.bootstrap, loss, data, resampling=scheme, n_resamples=40, seed=0).replicates
-        for data, scheme in (
-            (case.predictions(), fp.Clusters(case.columns["unit"])),
-            (case.parts(), fp.Clusters("unit")),
-        )
-    )
-    assert np.allclose(parts, whole, rtol=1e-9, equal_nan=True)

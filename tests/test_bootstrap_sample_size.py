@@ -130,26 +130,6 @@ def test_the_rate_follows_from_halves_and_quarters(metric):
     assert share * result.pilot_width == pytest.approx(0.01, rel=2.0 / result.n)
 
 
-def test_degrees_of_freedom_grow_with_the_number_of_units():
-    """Of an interval by subsampling, on the logarithmic scale of an EER."""
-    data, scheme = speakers()
-    result = size(fp.EER(), data, 0.01, resampling=scheme)
-    assert result.pilot.method == "subsampling"
-    center, (low, high) = result.pilot.corrected, result.pilot.interval
-
-    def t(df):
-        return stats.t(1.0 / (1.0 / df + 1.0 / 56.0)).ppf(0.975)
-
-    df = result.degrees_of_freedom
-    assert df == pytest.approx(result.pilot.degrees_of_freedom)
-    error = center * math.log(high / low) / 2.0 / t(df)
-    of_units, of_pairs = shares_of_variance(result)
-    share = math.sqrt(of_units / result.factor + of_pairs / result.factor**2)
-    reach = t(result.factor * df) * share * error / center
-    width = center * (math.exp(reach) - math.exp(-reach))
-    assert width == pytest.approx(0.01, rel=2.0 / result.n)
-
-
 # What is counted
 
 
@@ -162,14 +142,6 @@ def test_speakers_are_counted():
     assert result.n_targets == 10 * result.n
     n_pairs = result.n * (result.n - 1) / (24 * 23)
     assert result.n_nontargets == round(5 * 24 * 24 * n_pairs)
-
-
-@pytest.mark.parametrize("scheme", [fp.Clusters, fp.Nested])
-def test_clusters_are_counted(scheme):
-    data = detector()
-    result = size(MEAN, data, 0.02, resampling=scheme(np.arange(800) // 4))
-    assert (result.drawn, result.pilot_n) == ("clusters", 200)
-    assert result.n_targets == round(200 * result.factor)
 
 
 def test_samples_of_no_weight_are_not_counted():
@@ -238,15 +210,3 @@ def test_a_pilot_without_an_interval_is_refused():
     for metric, data in ((MEAN, constant), (fp.Cllr(), infinite)):
         with pytest.raises(fp.ArgumentError, match="of a finite width above 0"):
             size(metric, data, 0.1)
-
-
-# The result
-
-
-def test_what_is_shown():
-    result = size(fp.EER(), detector(), 0.02)
-    assert result.to_frame().columns == ["curve_n", "curve_width"]
-    low, high = result.interval
-    text = f"{result.n:,} samples ({low:,.0f} to {high:,.0f}) for a 95% interval of width 0.02"
-    assert text in repr(result)
-    assert f"{low:,.0f} to {high:,.0f}" in result._repr_html_()

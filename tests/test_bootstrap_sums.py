@@ -1,4 +1,4 @@
-"""Replicates, most of which are made of sums, are those of the rows drawn, repeated as drawn."""
+"""Replicates with calibrators in the loop are those of the rows drawn."""
 
 from dataclasses import replace
 
@@ -12,16 +12,13 @@ from tests.dealt_folds import fold_numbers
 from tests.replicates import of_repeated_rows, quietly, recorded, values_at
 
 LOG, BRIER = fp.rules.Log(), fp.rules.Brier()
-KINDS = ("posteriors", "log-posteriors", "likelihoods", "llrs", "raw")
 N = 70
 
 
-def predictions_of(kind, K, scores, weights, priors, seed=0):
-    sample = samples.make(K, N, scores=scores, weights=weights, priors=priors, seed=seed)
+def predictions_of(kind, scores, weights, priors, seed=0):
+    sample = samples.make(2, N, scores=scores, weights=weights, priors=priors, seed=seed)
     y, log_q, given = sample.y, sample.log_q, sample.priors
     options = {"sample_weight": sample.weights}
-    if kind == "raw":
-        return fp.Predictions.from_raw_scores(y, log_q[:, 1], **options)
     if kind == "llrs":
         with np.errstate(invalid="ignore"):
             llr = log_q[:, 1] - log_q[:, 0]
@@ -29,8 +26,6 @@ def predictions_of(kind, K, scores, weights, priors, seed=0):
             y, llr, prior=None if given is None else given[1], **options
         )
     options["priors"] = given
-    if kind == "likelihoods":
-        return fp.Predictions.from_log_likelihoods(y, log_q, **options)
     if kind == "posteriors":
         q = np.exp(log_q)
         return fp.Predictions.from_posteriors(y, q / q.sum(axis=1, keepdims=True), **options)
@@ -58,48 +53,11 @@ def repeated(metric, data, weights):
     return [of_repeated_rows(metric, data, of_rows) for of_rows in times]
 
 
-def plain_metrics(kind, K):
-    if kind != "raw":
-        yield from (fp.CrossEntropy(), fp.CrossEntropy(False), fp.BrierScore())
-        yield fp.ExpectedScore(fp.rules.Cost(samples.COSTS[K]))
-        yield fp.BayesRisk(fp.CostMatrix.zero_one(K))
-        yield fp.BayesRisk(samples.COSTS[K], normalized=False)
-        yield from (fp.ECE(7, "confidence"), fp.ECE(3, "confidence", 2))
-    if K == 2:
-        yield from (fp.EER(), fp.MinDCF(0.05), fp.MinDCF(0.5, 1, 3), fp.MinCllr(), fp.AUC())
-        yield from map(fp.Threshold, (fp.EER(), fp.MinDCF(0.05), fp.MinDCF(0.9, 1, 3)))
-    if K == 2 and kind != "raw":
-        yield from (fp.ExpectedScore(fp.rules.Beta(2, 3)), fp.ECE(), fp.ECE(5, norm=2))
-        yield from (fp.ActDCF(0.2), fp.ActDCF(0.5, 1, 3), fp.Cllr(), fp.Cllr(0.1))
-
-
-@pytest.mark.parametrize("weights", samples.WEIGHTS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_replicates_are_values_of_repeated_rows(kind, weights):
-    place = KINDS.index(kind) + samples.WEIGHTS.index(weights)
-    K = 2 if kind in ("llrs", "raw") or place % 3 < 2 else 3
-    priors = kind != "raw" and place % 2 == 0
-    n_compared = 0
-    for scores in samples.SCORES:
-        data = predictions_of(kind, K, scores, weights, priors)
-        metrics = [*plain_metrics(kind, K)]
-        values, drawn = replicates(metrics, data)
-        for metric, of_metric in zip(metrics, values, strict=True):
-            expected = repeated(metric, data, drawn)
-            np.testing.assert_allclose(
-                of_metric, expected, rtol=1e-12, atol=1e-14, err_msg=f"{metric} of {scores}"
-            )
-            n_compared += np.count_nonzero(~np.isnan(expected))
-    assert n_compared >= 80
-
-
-# Calibrators in the loop
-
 TRAININGS = {
     "train on test": fp.TrainOnTest(),
     "folds": fp.CrossFit(3, seed=2),
     "groups": fp.CrossFit(3, groups=np.random.default_rng(9).integers(0, 12, N)),
-    "held out": fp.HeldOut(predictions_of("posteriors", 2, "plain", "none", False, seed=3)),
+    "held out": fp.HeldOut(predictions_of("posteriors", "plain", "none", False, seed=3)),
 }
 #: Steps to rounding; smooth maps to what the gradient of 1e-9 per sample leaves.
 CALIBRATORS = {
@@ -120,7 +78,7 @@ def test_calibrators_are_refitted_to_each_replicate(train):
         ("posteriors", "infinite", "integer", False),
     ):  # fmt: skip
         kind = "posteriors" if isinstance(train, fp.HeldOut) else kind
-        data = predictions_of(kind, 2, scores, weights, priors, seed=1)
+        data = predictions_of(kind, scores, weights, priors, seed=1)
         metrics = [
             fp.CalibrationLoss(rule, calibrator, train, relative)
             for calibrator in CALIBRATORS for rule, relative in ((LOG, True), (BRIER, False))
@@ -146,8 +104,8 @@ def test_calibrators_are_refitted_to_each_replicate(train):
 
 def test_references_are_drawn_with_the_samples():
     for kind, priors in (("posteriors", True), ("posteriors", False), ("llrs", True)):
-        data = predictions_of(kind, 2, "tied", "integer", priors)
-        reference = predictions_of(kind, 2, "plain", "none", priors, seed=3)
+        data = predictions_of(kind, "tied", "integer", priors)
+        reference = predictions_of(kind, "plain", "none", priors, seed=3)
         metric = fp.SemiEmpiricalScore(LOG, reference)
         values, drawn = replicates([metric], data)
         expected = values_at([metric], data, drawn)

@@ -70,20 +70,17 @@ def test_ece_counts_the_first_of_equal_confidences_as_the_decision():
     assert_close(fp.ECE(on="confidence")([0, 1], [0.5, 0.5]), 0.0)
 
 
-def gaps(posteriors, hits, weights, edges):
-    """Weight of each bin (low, high], and weight times frequency minus mean posterior."""
-    bins = np.maximum(np.searchsorted(edges, posteriors), 1) - 1
-    gap = np.bincount(bins, weights * (hits - posteriors), len(edges) - 1)
-    return np.bincount(bins, weights, len(edges) - 1), gap
-
-
 @pytest.mark.parametrize("edges", [np.arange(16) / 15, np.array([0.0, 0.1, 0.35, 0.8, 1.0])])
 def test_largest_and_class_wise_errors_are_those_of_naive_code(edges):
     rng = np.random.default_rng(0)
     y, q, weights = rng.integers(0, 3, 200), rng.dirichlet(np.ones(3), 200), rng.random(200)
     data = fp.Predictions.from_posteriors(y, q, sample_weight=weights)
-    of_classes = [gaps(q[:, k], y == k, weights, edges)[1] for k in range(3)]
-    mass, gap = gaps(q.max(axis=1), q.argmax(axis=1) == y, weights, edges)
+
+    def totals(values, hits):
+        return np.transpose(reference.totals_of_bins(values, hits, weights, edges[1:]))
+
+    of_classes = [totals(q[:, k], y == k)[1] for k in range(3)]
+    mass, gap = totals(q.max(axis=1), q.argmax(axis=1) == y)
     bins = 15 if edges.size == 16 else edges
     for form in (data, fp.from_parts([data[:50], data[50:]])):
         class_wise = fp.ECE(bins, "classwise")(form)

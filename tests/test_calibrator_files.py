@@ -61,25 +61,6 @@ def test_a_failing_write_leaves_what_there_was(tmp_path, monkeypatch, error, exi
     assert not existing or path.read_text("utf-8") == "what was there"
 
 
-def test_two_writers_of_one_file_at_once(tmp_path, monkeypatch):
-    path, write = tmp_path / "saved.json", Path.write_text
-    first, second = fp.PAV().fit(sample()), fp.TemperatureScaling().fit(sample())
-    loaded = []
-
-    def write_and_be_overtaken(self, *arguments, **options):
-        n_written = write(self, *arguments, **options)
-        monkeypatch.setattr(Path, "write_text", write)
-        fp.save_calibrator(second, path)
-        loaded.append(fp.load_calibrator(path))
-        return n_written
-
-    monkeypatch.setattr(Path, "write_text", write_and_be_overtaken)
-    fp.save_calibrator(first, path)
-    loaded.append(fp.load_calibrator(path))
-    assert [repr(calibrator) for calibrator in loaded] == [repr(second), repr(first)]
-    assert os.listdir(tmp_path) == ["saved.json"]
-
-
 @pytest.mark.parametrize("place", ["nowhere/saved.json", "folder.json"])
 def test_bad_places_are_named(tmp_path, monkeypatch, place):
     monkeypatch.chdir(tmp_path)

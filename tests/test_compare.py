@@ -1,13 +1,10 @@
 """Differences of two systems: p-values, and independent test sets."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from scipy import stats
 
 import fastpsr as fp
-from fastpsr.bootstrap import intervals
 
 METHODS = ["auto", "percentile", "basic", "bca", "normal"]
 
@@ -143,22 +140,3 @@ def test_tables_refuse_systems_that_are_not_independent():
         fp.evaluate(systems, [fp.AUC()], differences="unpaired", **drawn)
     with pytest.raises(fp.ArgumentError, match="group_differences must be left out"):
         fp.evaluate(systems, [fp.AUC()], differences="unpaired", group_differences="all")
-
-
-@pytest.mark.parametrize("n", [200, 999, 1000])
-@pytest.mark.parametrize("end", ["low", "high"])
-def test_p_values_never_contradict_their_interval(n, end):
-    side = 1.0 if end == "low" else -1.0
-    for rank in range(n // 20):  # of the replicate that is reflected to 0
-        replicates = side * (np.arange(n) - float(rank))
-        compute = partial(intervals.basic, 0.0, replicates)
-        low, high = compute(0.95)
-        assert (low <= 0.0 <= high) == (intervals.p_value_of(compute, n) > 1.0 - 0.95)
-
-
-def test_intervals_do_not_depend_on_the_other_metrics_of_a_call():
-    rng = np.random.default_rng(6)
-    data = system(rng, rng.integers(0, 2, 1000))
-    alone = fp.bootstrap(fp.AUC(), data, seed=0)
-    together = fp.bootstrap([fp.EER(), fp.AUC(), fp.AveragePrecision()], data, seed=0)
-    assert together[1].interval == alone.interval

@@ -1,10 +1,7 @@
 """Counting of steps side by side, and facts, of `fastpsr.counts`; faults of parts."""
 
 import functools
-import gc
 import math
-import threading
-import weakref
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,20 +9,14 @@ import pytest
 
 import fastpsr as fp
 from fastpsr.counts import (
-    begin,
     count,
     count_all,
     counting,
-    one_call,
-    outcomes,
-    shared,
     side_by_side,
 )
 from fastpsr.data import LABELS, budget
 from fastpsr.data.budget import memory_budget
-from fastpsr.data.reading import watched
 from fastpsr.data.steps import Step
-from fastpsr.errors import Subject, warn, warnings_about
 
 
 def predictions(n=40, seed=0, weights=False):
@@ -65,7 +56,6 @@ class CountAll(Step):
 
     name: str = "rows"
     reads: frozenset[str] = LABELS
-    only_parts: tuple[int, ...] | None = None
     log: list = field(default_factory=list)
 
     @property
@@ -121,20 +111,6 @@ def test_more_functions_than_run_at_a_time(monkeypatch):
     assert source.n_reads > 1 + 2
 
 
-def test_functions_keep_the_context_of_their_caller():
-    """And warnings come from the line of the caller, in the order in which functions warn."""
-    data = Reads(predictions()).data
-
-    def warns(name):
-        repeatedly(data, CountAll())
-        warn(name)
-
-    with warnings_about(Subject("it")), pytest.warns(RuntimeWarning) as caught:
-        side_by_side(lambda: warns("a"), lambda: warns("b"), over=data)
-    assert [str(each.message) for each in caught] == ["it: a", "it: b"]
-    assert {each.filename for each in caught} == {__file__}
-
-
 def test_equal_keys_are_computed_once():
     source = Reads(predictions())
     steps = [CountAll("same"), CountAll("same"), CountAll("other")]
@@ -142,186 +118,6 @@ def test_equal_keys_are_computed_once():
     assert steps[0].log == ["prepare", 0, 1, 2, 3, 4]
     assert steps[1].log == []
     assert steps[2].log == steps[0].log
-
-
-def test_what_is_shared_runs_once():
-    source = Reads(predictions())
-    begin(source.data)
-    begun = []
-
-    def make():
-        begun.append(1)
-        return repeatedly(source.data, CountAll(), 2)
-
-    def ask():
-        return shared("it", source.data, make)
-
-    assert side_by_side(ask, ask, ask, over=source.data) == [80, 80, 80]
-    assert len(begun) == 1
-    assert source.n_reads == 1 + 2
-    with one_call():
-        assert [ask(), ask()] == [80, 80]
-    assert len(begun) == 2
-
-
-def test_functions_side_by_side_in_functions():
-    source = Reads(predictions())
-    begin(source.data)
-
-    def function():
-        one, two = side_by_side(
-            lambda: repeatedly(source.data, CountAll("a"), 2),
-            lambda: repeatedly(source.data, CountAll("b"), 1),
-            over=source.data,
-        )  # fmt: skip
-        return one, two, repeatedly(source.data, CountAll("c"))
-
-    assert side_by_side(function, function, over=source.data) == [(80, 40, 40)] * 2
-    assert source.n_reads == 1 + 3
-    assert repeatedly(predictions(), CountAll(), 3) == 120
-
-
-@pytest.mark.parametrize("in_parts", [True, False])
-def test_errors_are_raised_where_was_asked(in_parts):
-    data = Reads(predictions()).data if in_parts else predictions()
-
-    def fails():
-        count(CountAll().over(data))
-        raise ValueError("no")
-
-    def recovers():
-        try:
-            side_by_side(fails, lambda: count(CountAll("b").over(data)), over=data)
-        except ValueError as error:
-            return str(error), count(CountAll("c").over(data))
-
-    def passes():
-        shared("fails", data, fails)
-
-    found = outcomes([recovers, passes, lambda: repeatedly(data, CountAll("d"))], data)
-    assert found[0].get() == ("no", 40)
-    with pytest.raises(ValueError, match=r"^no$"):
-        found[1].get()
-    assert found[2].get() == 40
-
-
-@pytest.mark.parametrize("kind", [KeyError, KeyboardInterrupt])
-def test_other_errors_stop_all(kind):
-    source, ended = Reads(predictions()), []
-
-    def fails():
-        count(CountAll().over(source.data))
-        raise kind("bug")
-
-    def waits():
-        try:
-            repeatedly(source.data, CountAll("b"), 3)
-        finally:
-            ended.append(1)
-
-    n_threads = threading.active_count()
-    with pytest.raises(kind):
-        side_by_side(waits, fails, waits, over=source.data)
-    assert len(ended) == 2
-    assert threading.active_count() == n_threads
-
-
-def test_only_parts_are_read():
-    source = Reads(predictions())
-    assert len(source.data) == 40
-    source.calls.clear()
-    step = CountAll(only_parts=(1, 3))
-    assert count(step.over(source.data)) == 16
-    assert step.log == ["prepare", 1, 3]
-    assert source.calls == [1, 3]
-    both = [CountAll("a", only_parts=(1,)), CountAll("b")]
-    source.calls.clear()
-    assert count_all(step.over(source.data) for step in both) == [8, 40]
-    assert source.calls == [0, 1, 2, 3, 4]
-
-
-def test_few_parts_are_read_before_all_are():
-    whole = predictions(400)
-    n = 32  # twice what samples look at
-    data = fp.from_parts([whole[np.arange(i, len(whole), n)] for i in range(n)])
-    few, every = CountAll("few", only_parts=(1, 3)), CountAll("every")
-    seen = []
-    begin(data)
-
-    def again():
-        found = count(few.over(data))
-        return count(CountAll(f"{found} rows").over(data))
-
-    with watched(lambda progress: seen.append((progress.read, progress.is_sample))):
-        counts = side_by_side(again, lambda: repeatedly(data, every), over=data)
-    assert counts == [len(whole), len(whole)]
-    assert seen == [(0, True)] * 2 + [(1, False)] * n
-
-
-def test_errors_hold_no_parts():
-    held = []
-
-    @dataclass(frozen=True, eq=False)
-    class Refuse(CountAll):
-        def add(self, accumulator, prepared, *parts):
-            held.append(weakref.ref(parts[0]))
-            try:
-                raise KeyError("before")
-            except KeyError:
-                raise ValueError("refused")  # noqa: B904
-
-    @dataclass(frozen=True, eq=False)
-    class Look(CountAll):
-        def add(self, accumulator, prepared, *parts):
-            if parts[0].number > 2:
-                gc.collect()
-                assert all(part() is None for part in held[:-1])
-            return super().add(accumulator, prepared, *parts)
-
-    data = Reads(predictions()).data
-    functions = [lambda: repeatedly(data, Refuse("a")), lambda: repeatedly(data, Look("b"))]
-    refused, looked = outcomes(functions, data)
-    assert str(refused.error) == "refused"
-    assert looked.get() == 40
-    assert len(held) == 5
-
-
-# Order
-
-
-@dataclass(frozen=True, eq=False)
-class Big(Step):
-    """Counts as if parts had thousands of millions of rows."""
-
-    is_exact = True
-    reads = LABELS
-
-    @property
-    def key(self):
-        return "big"
-
-    def start(self):
-        return np.zeros(2, np.int64)
-
-    def add(self, accumulator, prepared, part):
-        accumulator += part.first_row + part.ranks + (1 << 33)
-        return accumulator
-
-
-def test_counts_and_row_numbers_beyond_32_bits():
-    source = Reads(predictions(40))
-    facts = source.data.facts
-    n_rows = facts.n_rows.copy()
-    facts.n_rows[:] = 3_000_000_000
-    facts.sizes[:] = 1_500_000_000, 1_500_000_000
-    assert facts.first_rows.tolist() == [3_000_000_000 * i for i in range(6)]
-    assert facts.ranks[-1].tolist() == [7_500_000_000] * 2
-    assert len(source.data) == 15_000_000_000
-    assert source.data.class_sizes.tolist() == [7_500_000_000] * 2
-    facts.n_rows[:] = n_rows  # which are checked when parts are read
-    firsts = [8 * i for i in range(5)]
-    ranks = 1_500_000_000 * 10
-    assert count(Big().over(source.data)).tolist() == [sum(firsts) + ranks + 5 * (1 << 33)] * 2
 
 
 # Facts
@@ -359,18 +155,6 @@ def test_facts_of_weights_in_some_parts():
 
 
 # Data
-
-
-def test_iteration_and_compute():
-    whole = predictions(40, weights=True)
-    data = Reads(whole).data
-    parts = list(data)
-    assert sum(map(len, parts)) == 40
-    assert all((part.priors == whole.priors).all() for part in parts)
-    joined = data.compute()
-    assert joined.scores.tobytes() == whole.scores.tobytes()
-    assert joined.y_true.tobytes() == whole.y_true.tobytes()
-    assert joined.weights.tobytes() == whole.weights.tobytes()
 
 
 def test_map():

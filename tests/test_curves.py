@@ -118,12 +118,6 @@ def test_pav_steps_are_those_of_the_calibrator(kind, weights, priors):
             assert fp.PavPosterior(score)(data) == pytest.approx(steps.posterior[at], rel=1e-12)
 
 
-def test_pav_posteriors_are_isotonic_in_every_replicate():
-    metrics = [fp.PavPosterior(score) for score in (-1.0, 0.0, 1.0)]
-    results = fp.bootstrap(metrics, detector(n=200), n_resamples=100, seed=1)
-    assert (np.diff([result.replicates for result in results], axis=0) >= 0).all()
-
-
 def test_consistency_bands_follow_given_priors():
     rng = np.random.default_rng(6)
     q = rng.uniform(0.05, 0.95, 40_000)

@@ -119,11 +119,7 @@ def test_what_is_refused():
     three, dp = samples.make(3).predictions, fp.DirectionPreserving()
     for argument, options in (
         ("calibrator", {}),
-        ("calibrator", {"calibrator": 1}),
-        ("rule", {"calibrator": dp, "rule": "log"}),
-        ("train", {"calibrator": dp, "train": 5}),
         ("resampling", {"calibrator": dp, "resampling": fp.IID()}),
-        ("n_resamples", {"calibrator": dp, "n_resamples": -1}),
     ):
         with refuses(argument):
             fp.decompose(three, **options)

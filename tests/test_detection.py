@@ -27,7 +27,11 @@ def make(kind, n=60, share=0.3, seed=0):
         scores = -scores
     elif kind == "infinite":
         scores[2:6] = [np.inf, np.inf, -np.inf, -np.inf]
-    weights = rng.integers(0, 4, n) * rng.random(n) if kind == "weighted" else np.ones(n)
+    weights = np.ones(n)
+    if kind == "weighted":
+        weights = rng.integers(0, 4, n) * rng.random(n)
+    elif kind == "wild":
+        weights = 10.0 ** rng.uniform(-8, 8, n)
     weights[:2] = 1.0
     return y, scores, weights
 
@@ -36,7 +40,7 @@ KINDS = ["plain", "tied", "constant", "separated", "reversed", "infinite", "weig
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, "wild"])
 def test_values_are_those_of_the_naive_versions(kind, share):
     sample = y, scores, weights = make(kind, share=share)
     data = fp.Predictions.from_llrs(y, scores, sample_weight=weights)

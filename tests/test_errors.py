@@ -51,12 +51,12 @@ def test_other_names():
 
 def test_rows_carry_the_error():
     data = fp.Predictions.from_posteriors([0, 0, 1, 1] * 5, [0.1, 0.2, 0.8, 0.9] * 5)
-    rows = fp.evaluate(data).rows
-    (failed,) = [row for row in rows if row.error is not None]
-    assert failed.metric == "RCL"
-    assert failed.note == f"not computed: {failed.error}"
-    assert failed.error.pass_ == {"calibrator": "pav", "floor": 0.001}
-    assert failed.error.__traceback__ is None  # whose frames would hold the data
+    for form in (data, fp.from_parts([data[:8], data[8:]])):
+        (failed,) = [row for row in fp.evaluate(form).rows if row.error is not None]
+        assert failed.metric == "RCL"
+        assert failed.note == f"not computed: {failed.error}"
+        assert failed.error.pass_ == {"calibrator": "pav", "floor": 0.001}
+        assert failed.error.__traceback__ is None  # whose frames would hold the data
 
 
 # In the words of the command line

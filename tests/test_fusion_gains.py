@@ -78,28 +78,6 @@ def test_conditions_are_a_row_to_do_without():
     assert values == {name: fp.Cllr()(row) for name, row in expected.items()}
 
 
-# Fitted again in replicates
-
-
-def test_every_metric_sees_the_fits_of_replicates():
-    """As a function does, which is given each replicate with its weights."""
-    y, *scores = (systems(400)["a"].labels, *(systems(400)[name].scores for name in "ab"))
-    inputs = [fp.Predictions.from_raw_scores(y, x) for x in scores]
-    resamples = RESAMPLES | {"n_resamples": 10, "confidence_level": 0.8}
-    functions = [lambda data, metric=metric: metric(data) for metric in METRICS]
-    by_metric, by_function, fixed = (
-        [(row.low, row.high) for row in (*table.rows, *table.differences)]
-        for table in (
-            fp.evaluate_fusion(
-                inputs, metrics=dict(zip("abcd", metrics, strict=True)), refits=refits, **resamples
-            )
-            for metrics, refits in ((METRICS, True), (functions, True), (METRICS, False))
-        )
-    )
-    np.testing.assert_allclose(by_metric, by_function, rtol=1e-9)
-    assert all(refitted != ends for refitted, ends in zip(by_metric, fixed, strict=True))
-
-
 # What is refused
 
 

@@ -59,8 +59,6 @@ def test_a_class_may_be_absent():
         (["a", None, "a", None], None, "y_true", 1),  # 'a' is a label, None is none
         ([1.0, np.nan, 1.0, 1.0], [1.0, np.nan], "y_true", 1),
         (np.array(["a", ["b"], "a", "b"], object), ["a", "b"], "y_true", 1),
-        (np.ma.array([0, 1, 0, 1], mask=[0, 0, 1, 0]), [0, 1], "y_true", None),
-        ([[0, 1], [1, 0], [0, 1], [1, 0]], [0, 1], "y_true", None),
         (["a", "b", "a", "b"], ["a", "b", "c"], "classes", None),
         (["a", "b", "a", "b"], ["a"], "classes", None),
         (["a", "b", "a", "b"], ["a", "a"], "classes", None),
@@ -276,21 +274,6 @@ def test_rows_with_an_index_are_in_one_order():
     fp.evaluate(data, by={"g": ids})
     fp.evaluate(data[::-1], by={"g": moved})  # rows of a selection have no index
     assert pickle.loads(pickle.dumps(data)).row_order is None
-
-
-def test_several_indexes_of_one_length():
-    pandas = pytest.importorskip("pandas")
-    y, q = [0, 1, 1], [0.1, 0.8, 0.4]
-    pairs = pandas.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)])
-    for index in (pairs, ["a", "a", "b"], ["x", "y", "z"], [0.5, np.nan, None], [0, 1, 9]):
-        fp.Predictions.from_posteriors(pandas.Series(y), pandas.Series(q, index))
-        fp.Predictions.from_posteriors(pandas.Series(y, index), pandas.Series(q, index))
-    with pytest.raises(fp.ArgumentError, match=r"is \('b', 1\), and"):
-        fp.Predictions.from_posteriors(pandas.Series(y, pairs), pandas.Series(q, pairs[::-1]))
-    with pytest.raises(fp.ArgumentError, match=r": pass q.to_numpy\(\)"):  # nothing to align
-        fp.Predictions.from_posteriors(
-            pandas.Series(y, ["a", "a", "b"]), pandas.Series(q, ["b", "a", "a"])
-        )
 
 
 class Tensor:

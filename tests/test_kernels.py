@@ -8,7 +8,6 @@ import pytest
 from fastpsr import kernels
 from fastpsr.kernels import elementary
 from fastpsr.kernels.compiler import kernel
-from tests import reference
 
 INF, NAN = np.inf, np.nan
 LEAST, LARGEST = 5e-324, np.finfo(float).max
@@ -264,35 +263,6 @@ def test_highest_in_steps(edges):
         np.testing.assert_array_equal(highest, expected)
 
 
-@pytest.mark.parametrize(("n", "share"), [(1, 0.0), (2, 1.0), (4097, 0.3), (300_001, 0.3)])
-def test_split_by_class(n, share):
-    rng = np.random.default_rng(n)
-    y = (rng.random(n) < share).astype(np.uint8)
-    scores = rng.normal(size=n)
-    negatives, positives = kernels.cells.split_by_class(scores, y)
-    np.testing.assert_array_equal(negatives, scores[y == 0])
-    np.testing.assert_array_equal(positives, scores[y == 1])
-
-
-@pytest.mark.parametrize(("n_classes", "n_bins"), [(2, 1), (2, 1024), (3, 8), (3, 4096)])
-def test_sum_into_bins(n_classes, n_bins):
-    rng = np.random.default_rng(2)
-    values = rng.integers(0, 4097, 20_000) / 4096.0
-    hits, y = rng.integers(0, 2, values.size).astype(bool), rng.integers(0, n_classes, values.size)
-    weights = rng.integers(0, 5, values.size) / 4.0
-    edges = np.linspace(0, 1, n_bins + 1)
-    places = (2 * y + hits) * n_bins + np.searchsorted(edges[1:-1], values, "left")
-    for of_values in (values, values.astype(np.float32)):  # which holds them, too
-        for of_samples in (weights, np.empty(0)):
-            sums = kernels.cells.sum_into_bins(
-                of_values, hits, y.astype(np.uint8), of_samples, edges, n_classes
-            )
-            w = of_samples if of_samples.size else np.ones(values.size)
-            for column, part in enumerate((w, w * values)):
-                expected = np.bincount(places, part, n_classes * 2 * n_bins)
-                np.testing.assert_array_equal(sums[..., column].ravel(), expected)
-
-
 # The first entry that breaks a rule
 
 PLACES = [0, 1, 4095, 4096, 8191, 9998, 9999]
@@ -333,18 +303,6 @@ def test_compact_labels(n_classes, dtype, bad):
 # Pooling
 
 
-def test_pool_adjacent_violators():
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        n_cells = int(rng.integers(1, 25))
-        counts = rng.integers(0, 2 + seed % 4, (2, n_cells)) * (rng.random((2, n_cells)) < 0.7)
-        counts[seed % 2, 0] += 1  # some cells are empty, not all
-        cells, y = np.tile(np.arange(n_cells), 2), np.repeat([0, 1], n_cells)
-        blocks = reference.pool_adjacent_violators(cells, y, counts.ravel().tolist())
-        starts = kernels.isotonic.pool_adjacent_violators(*counts.astype(float))
-        assert starts.tolist() == [start for start, _, _ in blocks]
-
-
 POOLED = [  # negatives, positives, starts
     ([0, 0], [0, 0], []),
     ([1], [0], [0]),
@@ -368,22 +326,3 @@ def test_pooling_weights_of_unlike_magnitudes():
     negatives, positives = [tiny, 0, tiny, 0, 0], [0, tiny, 0, tiny, 1.0]
     starts = kernels.isotonic.pool_adjacent_violators(np.array(negatives), np.array(positives))
     assert starts.tolist() == [0, 1, 3]
-
-
-@pytest.mark.parametrize(
-    ("dtype", "n"), [(np.float32, 1), (np.float32, 9_001), (np.float64, 0), (np.float64, 9_001)]
-)
-def test_log_odds_of_any_layout(n, dtype):
-    rng = np.random.default_rng(n)
-    q = (10.0 ** -rng.uniform(0, 40, n)).astype(dtype)
-    q[: n // 9] = rng.choice([0.0, 1.0, 0.5], n // 9)
-    q[1::2] = 1 - q[1::2]
-    pairs = np.column_stack([1 - q, q])
-    wide = pairs.astype(np.float64)
-    with np.errstate(divide="ignore"):
-        of_pairs = np.log(wide[:, 1]) - np.log(wide[:, 0])
-        of_column = np.log(wide[:, 1] / (1.0 - wide[:, 1]))
-    pairs.flags.writeable = False
-    for values, expected in ((pairs, of_pairs), (q, of_column), (np.repeat(q, 3)[::3], of_column)):
-        log_odds = kernels.log_space.log_odds_from_posteriors(values)
-        np.testing.assert_allclose(log_odds, expected, rtol=1e-15, atol=2e-16)

@@ -59,17 +59,6 @@ def test_combine_by_part():
     np.testing.assert_allclose(combined, expected, rtol=1e-13, atol=1e-13)
 
 
-def test_separated_nodes_have_no_fit():
-    nodes = np.array([-1.0, -0.5, 0.5, 1.0])
-    negatives, positives = np.array([[1.0, 1.0, 0.0, 0.0]]), np.array([[0.0, 0.0, 1.0, 1.0]])
-    features = np.stack([nodes, np.ones(4)])
-    fits = kernels.axis.fit_to_nodes(
-        features[None], negatives, positives, np.zeros(1), np.array([1.0, 0.0]), np.zeros((2, 2)),
-        np.full(2, -np.inf),
-    )  # fmt: skip
-    assert not fits[0, 2] or fits[0, 0] > 15.0  # else the sums are told that it went too far
-
-
 def random_problem(seed, n_parameters, spread=1.0, n_fits=3, n_nodes=60):
     """Features, weights of both classes, and offsets of fits that have optima."""
     rng = np.random.default_rng(seed)

@@ -125,19 +125,3 @@ def test_places_are_those_of_a_walk(grid, n, layout, threads, weighted, monkeypa
     np.testing.assert_array_equal(kernels.buckets.mark_in_places(values, arrays, marks), picked[at])
     for label, result in enumerate(kernels.buckets.pick_from_places(values, y, arrays, marks)):
         assert_same_values(result, values[picked[at] & (y == label)])
-
-
-def test_values_in_a_grid_that_is_not_divided():
-    values = hostile(3_000, np.float64)
-    nothing = np.empty(0, np.int32), np.empty((0, 3), np.int64)
-    grid = (-2.0, 4.0, N_BUCKETS, np.full(N_BUCKETS, -1), nothing[1])
-    undivided = (-2.0, 4.0, N_BUCKETS, *nothing)
-    picked = np.arange(N_BUCKETS) % 3 == 0
-    marks = kernels.buckets.marks_of_places(nothing[0], picked)
-    expected = np.array([picked[place_of(value, grid)] for value in values])
-    np.testing.assert_array_equal(
-        kernels.buckets.mark_in_places(values, undivided, marks), expected
-    )
-    y = np.arange(values.size) % 2
-    for label, of_class in enumerate(kernels.buckets.pick_from_places(values, y, undivided, marks)):
-        assert_same_values(of_class, values[expected & (y == label)])

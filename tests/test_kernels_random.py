@@ -1,12 +1,10 @@
-"""Streams of random numbers, binomial counts and uniform places."""
-
-import itertools
+"""Streams of random numbers, and binomial counts."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from fastpsr.kernels import random, resampling
+from fastpsr.kernels import random
 from tests.reference_bootstrap import assert_distributed, assert_uniform
 
 DRAWS = 20_000
@@ -89,24 +87,3 @@ def test_binomial_counts_that_are_sure():
         (9, 1e-300, 0), (10**9, 1e-300, 0), (10**9, 1.0 - 2.0**-53, 10**9),
     ):  # fmt: skip
         assert binomials(n, p, 50) == [expected] * 50, (n, p)
-
-
-@pytest.mark.parametrize("size", [3, 4095, 3 << 29])  # of the last, a quarter is biased
-def test_picks_are_those_of_the_counter(size):
-    """One number after another, without those that would be biased."""
-    n, state = 40, np.uint64(11)
-    products = [(int(number) >> 32) * size for number in numbers(state, 2 * n)]
-    expected = [p >> 32 for p in products if p % 2**32 >= 2**32 % size][:n]
-    places = np.empty(n, np.int32)
-    resampling._pick(state, size, n, places)
-    assert places.tolist() == expected
-    assert (expected == [p >> 32 for p in products[:n]]) == (size < 1 << 29)
-
-
-def test_picks_stay_in_their_place():
-    """No more than five places are written beyond the last draw."""
-    for n_draws, size in itertools.product((0, 1, 4, 5, 6, 4096), (4095, 4096)):
-        places = np.full(n_draws + 20, -7, np.int32)
-        resampling._pick(np.uint64(1), size, n_draws, places)
-        assert (places[:n_draws] >= 0).all()
-        assert (places[n_draws + 5 :] == -7).all()

@@ -146,19 +146,6 @@ def test_sums_are_those_of_the_units_drawn(case, n_columns, degree):
         np.testing.assert_allclose(result[replicate], expected, rtol=1e-12, atol=1e-11)
 
 
-@pytest.mark.parametrize("sizes", [[3], [200], [40, 40]], ids=str)
-def test_infinite_sums(sizes):
-    """An infinite row makes a sum infinite where it is drawn, and only there."""
-    n = sum(sizes)
-    column = np.ones(n)
-    column[1] = np.inf
-    result = summed(sizes, None, [column], 0, 16)[:, 0, 1]
-    counts = drawn_units(sizes, n=16, seed=5)[:, 1]
-    assert 0 < np.count_nonzero(counts) < 16
-    np.testing.assert_array_equal(np.isinf(result), counts > 0)
-    assert not np.isnan(result).any()
-
-
 @pytest.mark.parametrize(
     ("n", "weighted", "n_columns", "degree"),
     [(1, False, 2, 7), (700, True, 0, 0), (1500, True, 2, 7), (700, False, 1, 0)],
@@ -182,51 +169,6 @@ def test_sums_by_units(n, weighted, n_columns, degree):
         times = drawn[first] * drawn[second] * (weights if weighted else 1.0)
         expected = reference.chebyshev_sums(groups, n_groups, times, columns, degree)
         np.testing.assert_allclose(out[:, :, replicate] / 2.0, expected, rtol=1e-12, atol=1e-11)
-
-
-# Parts
-
-
-def test_draws_in_one_part_of_many():
-    """Over all parts, the multinomial; each part is drawn without the others."""
-    sizes = np.array([[1, 0, 2], [1, 0, 0], [1, 5, 1]])  # (parts, strata)
-    ends = [np.cumsum(column[column > 0]) for column in sizes.T]
-    bounds = np.concatenate([[0], np.cumsum([e.size for e in ends])])
-    n = 40_000
-    result = np.zeros((n, *sizes.shape), np.int64)
-    for part, row in enumerate(sizes):
-        strata = np.flatnonzero(row)
-        places = bounds[strata] + np.count_nonzero(sizes[:part, strata], axis=0)
-        of_strata = (strata, bounds, places, np.concatenate(ends))
-        n_draws = np.tile(sizes.sum(axis=0)[strata], (n, 1))
-        result[:, part, strata] = kernels.resampling.draws_in_part(5, 0, n_draws, *of_strata)
-        some = kernels.resampling.draws_in_part(5, 700, n_draws[:3], *of_strata)
-        np.testing.assert_array_equal(some, result[700:703, part, strata])
-    np.testing.assert_array_equal(result.sum(axis=1), np.tile(sizes.sum(axis=0), (n, 1)))
-    reference.assert_distributed(list(map(tuple, result[:, :, 0].tolist())), multinomial(3))
-    assert (result[:, 2, 1] == 5).all()
-    share = result[:, 0, 2] / 3.0
-    assert abs(share.mean() - 2.0 / 3.0) < 5.0 * np.sqrt(2.0 / 27.0 / n)
-    assert abs(np.corrcoef(result[:, 0, 0], result[:, 0, 2])[0, 1]) < 5.0 / np.sqrt(n)
-
-
-def test_numbers_of_draws_may_differ_from_those_of_rows():
-    """A part takes more or fewer draws than it has rows."""
-    n_draws = np.array([[0, 7], [3, 0], [9_000, 2]])
-    out = kernels.resampling.draw_counts(
-        1, 0, n_draws, blocks_of([5_000, 4], [0, 1]), np.arange(5_004), 5_004
-    )
-    np.testing.assert_array_equal(out[:5_000].sum(axis=0), n_draws[:, 0])
-    np.testing.assert_array_equal(out[5_000:5_004].sum(axis=0), n_draws[:, 1])
-
-
-@pytest.mark.parametrize(("n_replicates", "n_groups"), [(1, 30), (3, 1), (70, 9_000)])
-def test_subsets_of_counts(n_replicates, n_groups):
-    rng = np.random.default_rng(4)
-    dealt = rng.integers(0, 9, (8, n_groups)).astype(float)
-    keeps = rng.random((n_replicates, 8)) < 0.5
-    keeps[0] = False
-    np.testing.assert_array_equal(kernels.axis.add_masked(keeps, dealt), keeps @ dealt)
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,11 @@
 """Logits of several classes: kept as given, and read row by row."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from scipy import special
 
 import fastpsr as fp
 from fastpsr import kernels
-from fastpsr.kernels.compiler import is_plain
 from tests.refusal import refuses
 
 
@@ -74,32 +71,3 @@ def test_decisions_are_those_of_the_logits_as_given(dtype):
     np.testing.assert_allclose(risks[np.arange(y.size), decisions], risks.min(axis=1), atol=1e-14)
     close = fp.Predictions.from_logits(None, np.array([[0.0, 1e-20, -1.0]], dtype))
     assert fp.bayes_decisions(close, 1.0 - np.eye(3)).tolist() == [1]  # not tied by a logarithm
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_some_rows_have_the_same_values_before_and_after_all_were_normalized(dtype):
-    z, y = hostile((900, 4), dtype)
-    data, odd = fp.Predictions.from_logits(y, z), np.arange(1, y.size, 2)
-    fresh = data[odd]
-    expected = data.log_posteriors[odd]
-    for some in (fresh, data[odd], fp.Predictions.joined([fresh[:70], data[odd][70:]])):
-        np.testing.assert_array_equal(some.log_posteriors, expected)
-        for metric in (fp.CrossEntropy(), fp.BrierScore(), fp.ECE(on="confidence")):
-            assert metric(some) == metric(fp.Predictions.from_logits(y[odd], z[odd]))
-
-
-@pytest.mark.skipif(is_plain(), reason="nothing is compiled: slow")
-def test_a_call_needs_three_tenths_of_single_precision_logits_at_most():
-    rng = np.random.default_rng(0)
-    y, z = rng.integers(0, 10, 400_000), rng.random((400_000, 10), dtype=np.float32)
-    metrics = [
-        fp.CrossEntropy(), fp.BrierScore(), fp.ECE(on="confidence"),
-        fp.BayesRisk(fp.CostMatrix.zero_one(10)),
-    ]  # fmt: skip
-    for metric in metrics:
-        metric(fp.Predictions.from_logits(y[:1_000], z[:1_000]))  # which compiles
-        tracemalloc.start()
-        metric(fp.Predictions.from_logits(y, z))
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        assert peak < 0.31 * z.nbytes, metric

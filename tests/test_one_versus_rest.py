@@ -35,13 +35,6 @@ def test_of_two_classes_it_is_the_calibrator_itself():
     )
 
 
-def test_it_is_saved_with_its_maps(tmp_path):
-    fitted = fp.OneVersusRest(fp.BetaCalibration()).fit(DATA)
-    fp.save_calibrator(fitted, tmp_path / "maps.json")
-    loaded = fp.load_calibrator(tmp_path / "maps.json")
-    np.testing.assert_array_equal(loaded.transform(DATA).scores, fitted.transform(DATA).scores)
-
-
 def test_other_input_is_refused():
     with pytest.raises(fp.ArgumentError, match="calibrator of this package, such"):
         fp.OneVersusRest("pav")

@@ -154,19 +154,6 @@ def test_thresholds_are_on_the_scale_that_was_passed(form):
                 assert rates_by_comparison(log_odds, y, weights, point.log_odds) == rates
 
 
-def test_replicates_of_thresholds_are_posteriors():
-    data, y, q = predictions_of("posteriors")
-    metric, options = fp.MissRate(0.05), {"n_resamples": 50, "seed": 0, "method": "percentile"}
-    result = fp.bootstrap(fp.Threshold(metric), data, **options)
-    assert result.value == metric.operating_point(data).threshold
-    assert {*result.replicates} <= {*q, np.inf}
-    of_logits = fp.Predictions.from_logits(y, data.log_odds)
-    log_odds = fp.bootstrap(fp.Threshold(metric), of_logits, **options).replicates
-    finite = np.isfinite(log_odds)
-    expected = 1.0 / (1.0 + np.exp(-log_odds[finite]))
-    np.testing.assert_allclose(result.replicates[finite], expected, rtol=1e-12)
-
-
 def test_posteriors_of_exactly_one_can_be_rejected():
     one = fp.Predictions.from_posteriors([0, 1, 0, 1], [1.0, 0.4, 0.2, 1.0])
     point = fp.MissRate(0.0).operating_point(one)

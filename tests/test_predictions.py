@@ -87,14 +87,6 @@ def test_small_posteriors_keep_their_digits():
     np.testing.assert_array_equal(data.posteriors[:, 1], q)
 
 
-def test_posteriors_of_a_row_are_divided_by_their_sum():
-    rows = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]]) * [[1 + 9e-7], [1 - 9e-7]]
-    data = fp.Predictions.from_posteriors([0, 1], rows)
-    expected = np.log(rows / rows.sum(axis=1, keepdims=True))
-    assert_close(data.log_posteriors, expected)
-    assert_close(fp.CrossEntropy(normalized=False)(data), -(expected[0, 0] + expected[1, 1]) / 2)
-
-
 def test_priors_are_the_weighted_class_frequencies_unless_given():
     w = [1.0, 2.0, 0.0, 5.0]
     assert fp.Predictions.from_posteriors(Y, Q).priors.tolist() == [0.5, 0.5]

@@ -1,20 +1,16 @@
-"""Ranks, order statistics and curves of data in parts: the numbers of the same data in memory."""
+"""Ranks and order statistics of data in parts: the numbers of the same data in memory."""
 
 import dataclasses
 import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import fastpsr as fp
 from fastpsr import kernels
 from fastpsr.counts import begin, buckets
-from fastpsr.counts.buckets import CountBuckets, Grid, ScoresByClass
 from fastpsr.counts.order_statistics import order_statistics, weighted_quantiles
 from fastpsr.counts.ranks import pav_blocks, rank_cells
-from fastpsr.data import Part
 from tests import reference
 
 BUDGETS = ["2KB", "20KB", "1GB"]
@@ -104,14 +100,6 @@ def test_blocks_against_naive_pooling(kind, budget, few, monkeypatch):
             )
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.lists(st.tuples(st.integers(-6, 6), st.booleans()), min_size=1, max_size=60))
-def test_blocks_of_few_scores(samples):
-    scores, y = np.array(samples, float).T
-    data = fp.Predictions.from_raw_scores(y.astype(np.uint8), scores)
-    assert_equal_fields(pav_blocks(data), rank_cells(data).blocks)
-
-
 @pytest.mark.parametrize(
     ("kind", "budget", "how"), alternating(KINDS, BUDGETS, ["as it is", "sorted", "by class"])
 )
@@ -124,23 +112,6 @@ def test_large_fits_are_refined_to_the_same_bits(kind, budget, how, monkeypatch)
     assert_equal_fields(pav_blocks(data), expected)
     parts = cut_into_parts(data, rng, 30)
     assert_equal_fields(pav_blocks(parts), expected)
-
-
-def test_most_scores_are_not_sorted():
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 400_000).astype(np.uint8)
-    scores = rng.normal(2.0 * y)
-    by_part = kernels.buckets.count_into_buckets(scores, y, -3.0, 1000.0, 8192)
-    assert by_part.sum() == y.size
-    counts = by_part.sum(axis=0)
-    undecided = kernels.buckets.find_undecided(counts)
-    assert counts[undecided].sum() < 0.6 * y.size
-    negatives, positives = kernels.buckets.pick_from_buckets(
-        scores, y, -3.0, 1000.0, by_part, undecided
-    )
-    bucket = np.clip((scores + 3.0) * 1000.0, 0, 8191).astype(np.int64)
-    np.testing.assert_array_equal(np.sort(negatives), np.sort(scores[undecided[bucket] & (y == 0)]))
-    np.testing.assert_array_equal(np.sort(positives), np.sort(scores[undecided[bucket] & (y == 1)]))
 
 
 def count_picks(monkeypatch):
@@ -257,40 +228,6 @@ def test_replicates_beyond_the_budget_are_refused(metric, share, monkeypatch):
         fp.bootstrap(metric, parts, n_resamples=100)
 
 
-# Counts beyond 32 bits
-
-
-def test_counts_do_not_wrap():
-    values, y = np.array([0.5, 0.5, 1.5]), np.array([0, 1, 1], np.uint8)
-    step = CountBuckets(ScoresByClass(), Grid(0.0, 1.0, 2))
-    accumulator = step.start()
-    assert accumulator.dtype == np.int64
-    accumulator[:] = (1 << 32) - 1
-    part = Part.whole(fp.Predictions.from_raw_scores(y, values))
-    step.add(accumulator, None, part)
-    expected = np.array([[1, 1], [0, 1]]) + (1 << 32) - 1
-    np.testing.assert_array_equal(accumulator, expected)
-    long = Part.whole(
-        fp.Predictions.from_raw_scores(np.tile(y, 1000), np.tile(values, 1000))
-    )  # by histograms
-    step.add(accumulator, None, long)
-    np.testing.assert_array_equal(accumulator, expected + np.array([[1000, 1000], [0, 1000]]))
-
-
-def test_counts_beyond_32_bits_are_pooled():
-    big = 1 << 33
-    counts = np.array([[big, 0], [big, big], [0, 3 * big]])
-    undecided = kernels.buckets.find_undecided(counts)
-    known = np.array([0.0, 1.0, 2.0])
-    assert undecided.all()
-    lowest, negatives, positives = kernels.buckets.pool_buckets(
-        counts, undecided, known, np.empty(0), np.empty(0)
-    )
-    assert (lowest.tolist(), negatives.tolist(), positives.tolist()) == (
-        [0.0, 1.0, 2.0], [big, big, 0.0], [0.0, big, 3.0 * big],
-    )  # fmt: skip
-
-
 # Order statistics
 
 
@@ -311,23 +248,15 @@ def test_order_statistics(kind, budget, n, monkeypatch):
         values, n_below = order_statistics(one, log_odds, ranks)
         np.testing.assert_array_equal(values, expected[ranks])
         np.testing.assert_array_equal(n_below, np.searchsorted(expected, expected[ranks]))
-
-
-@pytest.mark.parametrize(("kind", "budget", "n"), alternating(KINDS, BUDGETS, [1, 7, 20_000]))
-def test_weighted_quantiles(kind, budget, n, monkeypatch):
-    monkeypatch.setenv("FASTPSR_MEMORY", budget)
-    rng = np.random.default_rng(n)
-    scores, y = make_scores(kind, n, rng)
     weights = rng.integers(0, 5, n) / 4.0  # whose sums are exact
     weights[0] = 1.0
-    data = fp.Predictions.from_logits(y, scores, sample_weight=weights)
+    weighted = fp.Predictions.from_logits(y, scores, sample_weight=weights)
     shares = np.arange(1, 16) / 16
     order = np.argsort(scores, kind="stable")
     order = order[weights[order] > 0]
     cumulated = np.cumsum(weights[order])
     targets = shares * cumulated[-1] * (1.0 - 1e-12)
-    expected = scores[order][np.searchsorted(cumulated, targets)]
-    for one in ways(data, rng):
+    quantiles = scores[order][np.searchsorted(cumulated, targets)]
+    for one in ways(weighted, rng):
         begin(one)
-        found = weighted_quantiles(one, log_odds, shares)
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(weighted_quantiles(one, log_odds, shares), quantiles)

@@ -35,11 +35,6 @@ def test_an_interval_that_only_the_range_bounds_says_so_wherever_it_is(tmp_path)
     assert "interval not to be used" in (tmp_path / "t.html").read_text()
     systems = fp.evaluate({"a": few, "b": few}, metric, n_resamples=40, seed=0)
     assert f"b: minDCF(0.5) has {NOT_TO_BE_USED}" in str(systems)
-    file = tmp_path / "s.npz"
-    np.savez(file, label=few.labels, q=few.scores)
-    options = ["--columns", "q", "--scores-are", "raw", "--metrics", "minDCF", "--dcf", "0.5"]
-    shown = succeed("evaluate", file, *options, "--resamples", "40", "--seed", "0")
-    assert NOT_TO_BE_USED in shown
 
 
 def test_replicates_are_fewer_by_default_where_no_interval_needs_them():

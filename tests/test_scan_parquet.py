@@ -240,13 +240,6 @@ def test_filters(write, as_tuples):
         fp.EER()(fp.scan_parquet(write(), filters=[("session", "==", 77)]))
 
 
-def test_filters_and_split_row_groups(write, monkeypatch):
-    monkeypatch.setattr(room, "_PART_BYTES", 1_000)
-    keep = columns()["session"] == 3
-    data = fp.scan_parquet(write(row_group_size=N), filters=[("session", "==", 3)])
-    require_same(data, in_memory(rows=keep))
-
-
 # Reads
 
 
@@ -466,13 +459,3 @@ def test_files_that_change_between_reads(write, column):
     message = rf"the {what} of .*trials\.parquet, row group 4.* are not what they were"
     with pytest.raises(fp.ArgumentError, match=message):
         fp.Cllr()(data)
-
-
-def test_files_that_grow_give_the_rows_that_were_there(write):
-    table = columns()
-    path = write({k: v[:500] for k, v in table.items()})
-    data = fp.scan_parquet(path)
-    before = fp.Cllr()(data)
-    write(table)
-    assert fp.Cllr()(data) == before
-    assert len(data) == 500

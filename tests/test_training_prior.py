@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy.special import expit, logit
+from scipy.special import logit
 from sklearn.linear_model import LogisticRegression
 
 import fastpsr as fp
 from tests.refusal import refuses
-from tests.test_beta_calibration import assert_optimal, draw
+from tests.test_beta_calibration import draw
 
 SMOOTH = (fp.DirectionPreserving, fp.TemperatureScaling, fp.BetaCalibration, fp.Spline)
 BY_SUMS = 20_000  # so many that sums on an axis replace the samples
@@ -67,28 +67,6 @@ def test_it_is_prior_weighted_logistic_regression(kind, n, weighted, prior):
     assert fitted.scale_ == pytest.approx(regression.coef_[0, 0], rel=1e-8)
     bias = regression.intercept_[0] - offset
     assert fitted.bias_[1] - fitted.bias_[0] == pytest.approx(bias, rel=1e-8, abs=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("kind", "n"), [("llrs", BY_SUMS), ("raw scores", 400), ("posteriors with priors", 400)]
-)
-def test_the_optimum_of_a_temperature(kind, n):
-    data, y, x, w = make(kind, n, weighted=True)
-    mass, offset = training(kind, y, w, 0.05)
-    scale = fp.TemperatureScaling(prior=0.05).fit(data).scale_
-    assert abs((mass * x) @ (expit(scale * x + offset) - y)) < 1e-9
-
-
-@pytest.mark.parametrize(
-    ("kind", "n"),
-    [("llrs with prior", 400), ("posteriors", BY_SUMS), ("posteriors with priors", 400)],
-)
-def test_the_optimum_of_beta(kind, n):
-    data, y, x, w = make(kind, n, weighted=True)
-    mass, offset = training(kind, y, w, 0.05)
-    fitted = fp.BetaCalibration(prior=0.05).fit(data)
-    assert_optimal(fitted, x + offset, y, mass)
-    assert fitted.prior_log_odds_ == pytest.approx(offset, rel=1e-12)
 
 
 # What it is the same as

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from tests.refusal import refuses
 
 
 def isotonic(scores, y, weights, at):
@@ -97,15 +96,3 @@ def test_given_priors_shift_the_log_odds(kind):
     np.testing.assert_allclose(calibrated.log_odds, shifted, rtol=1e-12, atol=1e-12)
     assert (interval.low <= calibrated.positive_posteriors).all()
     assert (calibrated.positive_posteriors <= interval.high).all()
-
-
-def test_other_weights_are_refused():
-    y, x = draw(60, "plain")
-    weights = np.ones(60)
-    weights[7] = 0.5
-    data = fp.Predictions.from_logits(y, x, sample_weight=weights)
-    with refuses("sample_weight", index=7):
-        fp.VennAbers().fit(data)
-    loss = fp.CalibrationLoss(fp.rules.Log(), fp.VennAbers())
-    with pytest.raises(ValueError, match=r"sample_weight.*VennAbers"):
-        fp.bootstrap(loss, data, n_resamples=40, seed=0)

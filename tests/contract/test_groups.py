@@ -5,7 +5,7 @@ import pytest
 import fastpsr as fp
 from tests.contract import registry
 from tests.contract.comparison import SEARCHED, outcome, require_same
-from tests.contract.data import CASES, Case
+from tests.contract.data import CASES
 
 
 def with_cases(names):
@@ -35,19 +35,3 @@ def test_groups_of_parts_are_those_of_memory(case):
     assert [row.group for row in in_parts.rows] == [row.group for row in in_memory.rows]
     values = [[row.value for row in table.rows] for table in (in_parts, in_memory)]
     require_same(*values, SEARCHED)
-
-
-def test_conditions_can_be_crossed():
-    case = Case(kind="logits", weights="fractions")
-    group, is_early = case.columns["group"], case.columns["left"] < "s06"
-    by = {("group", "early"): (group, is_early)}
-    table = fp.evaluate(case.predictions(), {"loss": fp.CrossEntropy()}, by=by)
-    values = {row.group: row.value for row in table.rows if row.group is not None}
-    expected = {
-        f"group={name}, early={value}": fp.CrossEntropy()(
-            case.predictions((group == name) & (is_early == value))
-        )
-        for name in "abc"
-        for value in (False, True)
-    }
-    assert values == pytest.approx(expected, rel=1e-12)

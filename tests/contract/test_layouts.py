@@ -118,19 +118,6 @@ def test_layouts_of_other_arguments_change_no_bit():
         np.testing.assert_array_equal(data.y_true, y == 1, layout)
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_series_and_frames(library):
-    frames = pytest.importorskip(library)
-    case = Case("posteriors of 3 classes", weights="fractions", n=60)
-    y, scores, weights = (case.rows[name] for name in ("y", "scores", "weights"))
-    frame = frames.DataFrame({f"column {k}": scores[:, k] for k in range(3)})
-    data = fp.Predictions.from_posteriors(
-        frames.Series(y), frame, sample_weight=frames.Series(weights)
-    )
-    require_same(data, case.predictions(), 0.0)
-    require_same(fp.BrierScore()(data), fp.BrierScore()(case.predictions()), 0.0)
-
-
 def test_arrays_are_referenced_and_never_written_to():
     y = Case(n=N).rows["y"]
     scores = Case(n=N).rows["scores"]
@@ -154,3 +141,10 @@ def test_wrong_values_are_named_by_their_place(layout):
     rows[5_000, 2] = np.inf
     error = outcome(fp.Predictions.from_logits, case.rows["y"], LAYOUTS[layout](rows))
     assert (error.argument, error.index, error.column) == ("z", 5_000, 2)
+    rows = Case("posteriors of 3 classes", n=N).rows["scores"]
+    for row in (0, 5_000, N - 1):
+        for wrong in (-1e-4, 1.0001, np.nan, np.inf):
+            bad = rows.copy()
+            bad[row] = wrong, 1.0 - wrong, 0.0  # the sum is right, but for nan and inf
+            error = outcome(fp.Predictions.from_posteriors, None, LAYOUTS[layout](bad))
+            assert (error.argument, error.index) == ("q", row)

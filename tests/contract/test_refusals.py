@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import threading
 
 import numpy as np
 import pytest
@@ -299,8 +300,11 @@ def test_parts_that_cannot_be_read_are_named():
         assert error.index == 17
         assert "parts[1]" in str(error)
     assert "parts[0]" in str(outcome(lambda: fp.Cllr()(parts_of(failing))))
-    with pytest.raises(KeyboardInterrupt):
-        fp.Cllr()(parts_of(interrupted))
+    n_threads = threading.active_count()
+    for call in (fp.Cllr(), fp.evaluate):
+        with pytest.raises(KeyboardInterrupt):
+            call(parts_of(interrupted))
+    assert threading.active_count() == n_threads
     changed = outcome(lambda: fp.evaluate(parts_of(Changing())))
     assert isinstance(changed, fp.ArgumentError)
     assert "parts[0]" in str(changed)

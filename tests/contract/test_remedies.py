@@ -34,7 +34,6 @@ class Fit:
 NAMES = {
     "fp": fp, "np": np, "Y": Y, "Q": Q, "ROWS": ROWS, "FOUR": FOUR, "Fit": Fit, "share": share,
     "DATA": fp.Predictions.from_posteriors(Y, Q),
-    "ONE_OF_A_CLASS": fp.Predictions.from_posteriors(np.arange(8) == 0, Q[:8]),
     "RAW": fp.Predictions.from_raw_scores(Y, Q),
     "WEIGHTED": fp.Predictions.from_posteriors(Y, Q, sample_weight=1.0 + Y),
     "UNLABELED": fp.Predictions.from_posteriors(None, Q),
@@ -68,9 +67,6 @@ CASES = [
     ("such as CrossFit(folds=np.arange(n_samples)",
      "fp.cross_fit(fp.PAV(), DATA[:4], fp.CrossFit(3))",
      "fp.cross_fit(fp.PAV(), DATA[:4], fp.CrossFit(folds=np.arange(4) // 2))"),
-    ("train on others with HeldOut(predictions)",
-     "fp.cross_fit(fp.PAV(), ONE_OF_A_CLASS)",
-     "fp.CalibrationLoss(LOG, fp.PAV(), fp.HeldOut(DATA))(ONE_OF_A_CLASS)"),
     ("end fit with return self",
      "fp.cross_fit(Fit(returns_itself=False), DATA)", "fp.cross_fit(Fit(), DATA)"),
     ("make them with Predictions.",

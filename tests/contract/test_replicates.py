@@ -8,6 +8,7 @@ import fastpsr as fp
 from tests.contract import registry
 from tests.contract.comparison import OPTIMUM, outcome, require_same
 from tests.contract.data import Case
+from tests.replicates import recorded, values_at
 
 LAW = 1_000  # replicates whose frequencies are compared with those of the law
 FEW = {"n_resamples": 12, "confidence_level": 0.5, "method": "percentile"}
@@ -15,6 +16,15 @@ FEW = {"n_resamples": 12, "confidence_level": 0.5, "method": "percentile"}
 DRAW_IDS = ("Clusters", "TwoWay")
 UNWEIGHTED = Case("LLRs", n=120)
 WEIGHTED = Case("LLRs", weights="zeros", cuts="by class", n=120)
+HOSTILE = [
+    Case("logits", "tied", "zeros", n=120),
+    Case("logits", "infinite", "wild", n=120),
+    Case("LLRs", "tied", "fractions", n=120, has_priors=True),
+    Case("raw scores", "infinite", "wild", n=120),
+    Case("posteriors of 3 classes", "infinite", "zeros", n=120),
+    Case("log-posteriors of 3 classes", "tied", "wild", n=120, has_priors=True),
+]
+FITTED = ("CalibrationLoss", "ExpectedDivergence")
 each_scheme = pytest.mark.parametrize("name", registry.RESAMPLING_KINDS)
 each_case = pytest.mark.parametrize("case", [UNWEIGHTED, WEIGHTED], ids=["equal", "weights"])
 
@@ -191,6 +201,25 @@ def test_replicates_are_values_of_weighted_data(name, kind):
             require_same_law(result.replicates, naive.replicates, label)
         else:
             require_same(result.replicates, naive.replicates, 1e-7, label)
+
+
+@pytest.mark.parametrize("kind", registry.METRIC_KINDS)
+@pytest.mark.parametrize("case", HOSTILE, ids=str)
+def test_replicates_are_values_of_predictions_made_anew(case, kind):
+    """Of clusters, with the frequencies of what was drawn."""
+    data = case.predictions()
+    metrics = registry.metrics(kind, data, case.columns["fold"]).values()
+    metrics = [metric for metric in metrics if not registry.counts_rows(metric)]
+    metrics = [metric for metric in metrics if is_defined(outcome(metric, data))]
+    scheme = fp.Clusters(case.columns["unit"])
+    results, weights, _ = recorded(metrics, data, resampling=scheme, seed=1, **FEW)
+    for result, values in zip(results, values_at(metrics, data, weights), strict=True):
+        tolerance = 1e-7 if kind in FITTED else 1e-11
+        require_same(result.replicates, values, tolerance, result.name)
+
+
+def is_defined(value):
+    return isinstance(value, float) and not np.isnan(value)
 
 
 @each_case
