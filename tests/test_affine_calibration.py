@@ -267,3 +267,15 @@ def test_fits_under_a_rule_whose_weight_jumps_are_to_the_samples():
 
     moves = [(1e-4, 0.0), (-1e-4, 0.0), (0.0, 3e-4), (0.0, -3e-4)]
     assert min(loss(*move) for move in moves) >= loss() - 1e-9
+
+
+def test_minus_infinity_beside_a_very_high_score_does_not_depend_on_the_sign():
+    y = np.array([0, 1, 0, 1, 0, 1, 1, 0])
+    llrs = np.array([-np.inf, 200.0, -1.0, 2.0, 0.5, -0.5, 1.0, -2.0])
+    fits = [
+        fp.DirectionPreserving().fit(fp.Predictions.from_llrs(labels, scores))
+        for labels, scores in ((y, llrs), (1 - y, -llrs))
+    ]
+    assert fits[0].floor_ == fits[1].floor_ == -200.0
+    assert fits[0].scale_ == pytest.approx(fits[1].scale_, rel=1e-9)
+    np.testing.assert_allclose(fits[0].bias_, fits[1].bias_[::-1], rtol=1e-7)
