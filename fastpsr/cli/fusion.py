@@ -41,7 +41,8 @@ from fastpsr.evaluation.specification import named_metrics
 from fastpsr.metrics.defaults import operating_points
 from fastpsr.trials import TrialSet, write_scores
 from fastpsr.trials.common import common_trials, lacking_trial
-from fastpsr.trials.evaluate import metrics_of, predictions_of, units_of
+from fastpsr.trials.evaluate import metrics_of
+from fastpsr.trials.trial_set import predictions_of, units_of
 
 _FIXED = "intervals hold the fits fixed: --refits adds what other training data would change"
 

@@ -144,7 +144,7 @@ def scores_of(
     weights: NDArray[np.float64] | None = None,
 ) -> LabeledScores:
     """Return the scores of trials; errors name the system."""
-    from fastpsr.trials.evaluate import predictions_of, units_of
+    from fastpsr.trials.trial_set import predictions_of, units_of
 
     trials.check_columns("by", conditions)
     kind: Any = scale

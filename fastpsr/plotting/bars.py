@@ -13,8 +13,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.evaluation import Evaluation, Row
 from fastpsr.evaluation.layout import POOLED
 from fastpsr.options import with_hints
-from fastpsr.plotting.canvas import Canvas, common_end
-from fastpsr.plotting.systems import as_mapping
+from fastpsr.plotting.canvas import Canvas, as_mapping, common_end
 
 Table = (
     BootstrapResult | Sequence[BootstrapResult] | Evaluation | Sequence[Row] | Mapping[str, float]

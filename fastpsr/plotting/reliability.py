@@ -19,8 +19,7 @@ from fastpsr.data import Floats, Predictions
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import ECE
 from fastpsr.options import with_hints
-from fastpsr.plotting.canvas import Bands, Canvas, Systems
-from fastpsr.plotting.systems import On, as_mapping, events_of, is_multiclass
+from fastpsr.plotting.canvas import Bands, Canvas, On, Systems, as_mapping, events_of, is_multiclass
 
 _POINTS = np.arange(1, 200) / 200
 _GAP = "#D55E00"

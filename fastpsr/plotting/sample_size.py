@@ -10,8 +10,7 @@ from matplotlib.axes import Axes
 from fastpsr.bootstrap import SampleSize
 from fastpsr.errors import ArgumentError
 from fastpsr.options import with_hints
-from fastpsr.plotting.canvas import Canvas
-from fastpsr.plotting.systems import as_mapping
+from fastpsr.plotting.canvas import Canvas, as_mapping
 
 
 @with_hints

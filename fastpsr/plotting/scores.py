@@ -13,8 +13,18 @@ from fastpsr.curves import PavSteps, ScoreHistogram, TippettCurves
 from fastpsr.data import Predictions, ScoreKind
 from fastpsr.errors import ArgumentError
 from fastpsr.options import with_hints
-from fastpsr.plotting.canvas import COLORS, LINES, LLR, Bands, Canvas, Systems, common_end, second
-from fastpsr.plotting.systems import Spoof, spoofed_apart
+from fastpsr.plotting.canvas import (
+    COLORS,
+    LINES,
+    LLR,
+    Bands,
+    Canvas,
+    Spoof,
+    Systems,
+    common_end,
+    second,
+    spoofed_apart,
+)
 
 _CLASSES = ("targets", "non-targets", "spoofed trials")
 _FAR = 1e4  # beyond the axes

@@ -20,8 +20,7 @@ from fastpsr.bootstrap import Band, band
 from fastpsr.data import Predictions
 from fastpsr.evaluation.task import Progress, no_progress
 from fastpsr.metrics import ActDCF
-from fastpsr.plotting.canvas import take_notes
-from fastpsr.plotting.systems import events_of
+from fastpsr.plotting.canvas import events_of, take_notes
 from fastpsr.report.content import Report
 from fastpsr.report.names import shorten
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.bootstrap import IID, Resampling, TwoWay
+from fastpsr.bootstrap import Resampling
 from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.data import Bins, Kind, Predictions, Scale
@@ -23,7 +23,7 @@ from fastpsr.metrics import ActADCF, MinADCF
 from fastpsr.metrics.base import AnyMetric
 from fastpsr.trials.common import common_trials
 from fastpsr.trials.labels import KIND
-from fastpsr.trials.trial_set import SPOOF, TrialSet
+from fastpsr.trials.trial_set import SPOOF, TrialSet, predictions_of, units_of
 
 #: Columns of conditions; those of a tuple are combined.
 Conditions = str | Sequence[str | tuple[str, ...]]
@@ -130,7 +130,9 @@ def evaluate(
         if not isinstance(trials, TrialSet):
             raise ArgumentError("sets", f"must be trials, or a dict of these, not {trials!r}")
         if trials.y_true is None:
-            raise ArgumentError("sets", "must have labels", name=_place(name, "sets"))
+            raise ArgumentError(
+                "sets", "must have labels", name="sets" if name is None else f"{name}: sets"
+            )
     if not sets:
         raise ArgumentError("sets", "must not be empty")
     intervals = Intervals.if_any(n_resamples, confidence_level, method, resampling, seed)
@@ -179,13 +181,6 @@ def metrics_of(
     return kept_apart(named, SPEAKER_COLUMNS) if trials.has_speakers else dict(named)
 
 
-def units_of(trials: TrialSet, resampling: Resampling | None) -> Resampling:
-    """Return the units that are drawn of trials, by default their speakers if known."""
-    if resampling is not None:
-        return resampling
-    return TwoWay(*SPEAKER_COLUMNS) if trials.has_speakers else IID()
-
-
 def weights_of(made: TrialSet, equalize: str | Sequence[str] | None) -> NDArray[np.float64] | None:
     """Return the weights of the trials that give partitions by these columns equal weight."""
     if equalize is None:
@@ -198,21 +193,6 @@ def weights_of(made: TrialSet, equalize: str | Sequence[str] | None) -> NDArray[
         raise ArgumentError("equalize", error.rule) from None
 
 
-def predictions_of(
-    made: TrialSet,
-    name: Any,
-    scores_are: Scale,
-    *,
-    prior: float | None = None,
-    weights: NDArray[np.float64] | None = None,
-) -> Predictions:
-    """Return the predictions of trials; an error names the system."""
-    try:
-        return made.predictions(scores_are, prior=prior, weights=weights)
-    except ArgumentError as error:
-        raise error.renamed(_place(name, error.name or error.argument)) from None
-
-
 def _predictions(
     sets: Mapping[Any, TrialSet],
     kinds: Mapping[Any, Scale],
@@ -223,7 +203,3 @@ def _predictions(
         name: predictions_of(trials, name, kinds[name], prior=prior, weights=weights)
         for name, trials in sets.items()
     }
-
-
-def _place(name: Any, what: str) -> str:
-    return what if name is None else f"{name}: {what}"

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks
+from fastpsr.bootstrap import IID, Resampling, TwoWay
 from fastpsr.calibration import Quality
 from fastpsr.data import KINDS_OF_SCALES, Predictions, Scale
 from fastpsr.data.columns import Columns
@@ -464,3 +465,26 @@ class TrialSet:
         if self._speakers is None:
             raise ValueError("speakers are not known: say where they are by with_speakers(...)")
         return self._speakers
+
+
+def units_of(trials: TrialSet, resampling: Resampling | None) -> Resampling:
+    """Return the units that are drawn of trials, by default their speakers if known."""
+    if resampling is not None:
+        return resampling
+    return TwoWay(*SPEAKER_COLUMNS) if trials.has_speakers else IID()
+
+
+def predictions_of(
+    trials: TrialSet,
+    name: object,
+    scores_are: Scale,
+    *,
+    prior: float | None = None,
+    weights: NDArray[np.float64] | None = None,
+) -> Predictions:
+    """Return the predictions of trials; an error names the system."""
+    try:
+        return trials.predictions(scores_are, prior=prior, weights=weights)
+    except ArgumentError as error:
+        what = error.name or error.argument
+        raise error.renamed(what if name is None else f"{name}: {what}") from None
