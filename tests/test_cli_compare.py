@@ -70,7 +70,7 @@ def test_trials(scheme):
     content = strict_json("t.json")
     assert [each["path"] for each in content["inputs"]] == ["a", "b", "key"]
     assert content["intervals"]["resampling"] == scheme
-    assert f"resampling {scheme}, seed 4\ndifference: a - b\n" in out
+    assert f"resampling {scheme}, seed 4\ndifference: a - b; * where" in out
 
 
 def test_three_systems_by_condition():

@@ -197,12 +197,12 @@ def evaluate(
     >>> print(found)  # doctest: +NORMALIZE_WHITESPACE
     95 % intervals: jackknife of AUC (units left out in turn); percentile of NBS;
     200 replicates, resampling IID, seed 0
-    difference: a - b
-    metric            a       b  difference                       interval  excludes 0
-    positives        50      50
-    negatives        50      50
-    AUC          0.7500  0.7500       equal
-    NBS          0.7400  0.8000     -0.0600  [-0.0720, -0.0508], p < 0.010         yes
+    difference: a - b; * where the interval excludes 0
+    metric          a       b  difference                         interval
+    positives      50      50
+    negatives      50      50
+    AUC        0.7500  0.7500       equal
+    NBS        0.7400  0.8000     -0.0600  [-0.0720, -0.0508], p < 0.010 *
     >>> [each.excludes_zero for each in found.differences]
     [False, True]
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 #: Name of all samples of a system in tables.
 POOLED = "pooled"
+_STARS = "; * where the interval excludes 0"
 
 
 def is_of_one(evaluation: "Evaluation") -> bool:
@@ -50,7 +51,7 @@ def grids(evaluation: "Evaluation", notes: str = "") -> list[Grid]:
         tables.append(grid_of_differences(evaluation.differences))
         caption = "differences"
         if any(pair.excludes_zero for pair in evaluation.differences):
-            caption += "; * where the interval excludes 0"
+            caption += _STARS
         if jointly := simultaneous(evaluation.differences, evaluation.intervals):
             caption += f"\n{jointly}\np-values are of each difference alone"
         tables[1] = replace(tables[1], caption=caption)
@@ -93,16 +94,17 @@ def _grid_of_two(evaluation: "Evaluation") -> Grid:
     """Return sizes and metrics of two systems, and their differences."""
     a, b = (group.system or "" for group in evaluation.groups)
     names, sizes = _sizes(evaluation)
-    nothing = [Cell("")] * 3
+    nothing = [Cell("")] * 2
+    has_stars = any(pair.excludes_zero for pair in evaluation.differences)
     lines = [[Cell(name), *of_both, *nothing] for name, *of_both in zip(names, *sizes, strict=True)]
     for pair in evaluation.differences:
         values = [Cell(number(row.value, row.unit), row.value) for row in (pair.a, pair.b)]
         cell = difference_cell(pair)
-        answer = {None: "", True: "yes", False: "no"}[cell.excludes_zero]
-        compared = [Cell(cell.text, cell.number), Cell(cell.interval), Cell(answer)]
+        star = " *" if cell.excludes_zero else "  " * has_stars  # numbers stand below numbers
+        compared = [Cell(cell.text, cell.number), Cell(cell.interval and cell.interval + star)]
         lines.append([Cell(pair.metric), *values, *compared])
-    header = ["metric", a, b, "difference", "interval", "excludes 0"]
-    caption = f"difference: {evaluation.differences[0].name}"
+    header = ["metric", a, b, "difference", "interval"]
+    caption = f"difference: {evaluation.differences[0].name}{_STARS * has_stars}"
     return Grid(header, lines, caption=caption).without("")
 
 
