@@ -457,11 +457,3 @@ def test_spoofed_trials(trials):
         result = fp.bootstrap(metric, data_of_group, **settings)
         found = [rows[place][name] for name in ("value", "low", "high")]
         assert found == pytest.approx([result.value, *result.interval])
-
-
-def test_meanings_wrap_in_a_narrow_terminal():
-    write("s.npz", y_true=Y, llr=COLUMNS["col_a"])
-    run = ["evaluate", "s.npz", "--scores-are", "llr"]
-    lines = succeed(*run, columns=60).splitlines()
-    (header,) = (place for place, line in enumerate(lines) if line.startswith("metric"))
-    assert max(map(len, lines[header:-1])) <= 60  # the last is a remark, which is not wrapped

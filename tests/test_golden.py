@@ -27,19 +27,22 @@ def test_calls(section, records):
     lines = {
         case.text: comparison.differences(case, expected[case.text]) for case in SECTIONS[section]
     }
-    assert {text: differences for text, differences in lines.items() if differences} == {}
+    differing = {text: differences for text, differences in lines.items() if differences}
+    assert differing == {}, "if this is right: python -m tests.golden SECTION"
 
 
 @pytest.mark.parametrize("first", SESSIONS)
 def test_commands(first, records, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     actual = command_lines.outcomes(SESSIONS[first])
-    assert list(command_lines.differences(records[COMMANDS][first], actual)) == []
+    differing = list(command_lines.differences(records[COMMANDS][first], actual))
+    assert differing == [], "if this is right: python -m tests.golden commands"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_formats(path, records):
-    assert reading(path) == records[READINGS][path.name][""]
+    expected = records[READINGS][path.name][""]
+    assert reading(path) == expected, "if this is right: python -m tests.golden formats"
 
 
 def test_nothing_else_is_recorded(records):

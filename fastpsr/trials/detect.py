@@ -65,7 +65,8 @@ def _text_format(path: Path, sample: Sample, request: Request, known: Sequence[T
     # any words may be ids: pairs are looked for only where nothing else can be
     are_pairs = request.wanted == "pairs"
     known = [f for f in known if f.roles and are_pairs == (not {"label", "score"} & {*f.roles})]
-    tables = {separator: SampledColumns(sample, separator, request) for separator in ("", ",")}
+    separators = dict.fromkeys(format.separator for format in known)
+    tables = {separator: SampledColumns(sample, separator, request) for separator in separators}
     without_needed: list[Text] = []
     for share in (1.0, 0.5):
         for separator, table in tables.items():
@@ -140,7 +141,7 @@ def _what_was_seen(sample: Sample, request: Request) -> str:
         f"those of {shorten(lines[0])!r}"
     ]
     if separator in (";", "|"):
-        parts.append("columns must be apart by blanks, tabs or commas, or by ; below a header")
+        parts.append("columns must be apart as in a known format, or by ; below a header")
     if "label" in request.needed and "label" not in table.kinds:
         parts.append(f"labels are known as {', '.join(request.vocabularies)}")
     parts.append(

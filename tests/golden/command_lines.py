@@ -46,8 +46,8 @@ def outcomes(lines: list[str]) -> dict[str, Any]:
         else:
             results[line] = {
                 "status": outcome.code,
-                "out": outcome.out.splitlines(),
-                "err": outcome.err.splitlines(),
+                "out": CLOCK.sub("_ s", outcome.out).splitlines(),
+                "err": CLOCK.sub("_ s", outcome.err).splitlines(),
                 "files": files,
             }
         known |= set(Path().rglob("*"))

@@ -1,7 +1,8 @@
 """Every format that is known: the one place where they are listed.
 
-A new format of text without names of columns is a line here; any other is a class in a module of
-its own, and a line here.
+A new format of text without names of columns is a line here, with any separator. Any other is a
+class in a module of its own, and a line here; text that is not columns, or columns with names, is
+also recognized in `detect.py`. `python -m tools.exports` and `tools.interface` list the names.
 """
 
 from pathlib import Path

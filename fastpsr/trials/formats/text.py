@@ -59,7 +59,8 @@ class Text(Format):
 
     def write(self, path: Path, trials: TrialSet, scores: NDArray[np.float64]) -> None:
         columns = self.columns(trials, scores)
-        if self.separator != ",":
+        has_quotes = self.separator not in ("", "\t")
+        if not has_quotes:
             forbidden = "[\t\r\n]" if self.separator else r"[ \t\r\n]"
             for column in columns.values():
                 if isinstance(column, Coded):
@@ -68,7 +69,7 @@ class Text(Format):
             path,
             separator=self.separator or " ",
             include_header=not self.roles,
-            quote_style="necessary" if self.separator == "," else "never",
+            quote_style="necessary" if has_quotes else "never",
             compression="gzip" if path.suffix == ".gz" else "uncompressed",
             check_extension=False,
         )
