@@ -100,7 +100,8 @@ def test_auto_takes_what_is_documented(scheme, n_classes):
         assert least - 1e-12 <= value <= most + 1e-12
         if np.isnan(low):
             continue
-        assert result.method == documented(metric, scheme), metric
+        where = f"{metric}: see `documented` above, and the table of docs/reference/intervals.md"
+        assert result.method == documented(metric, scheme), where
         assert least <= low <= high <= most, metric
         has_df = result.method in ("subsampling", "jackknife") and low < high
         assert np.isnan(result.degrees_of_freedom) != has_df

@@ -34,7 +34,7 @@ COMMANDS = {
     "calibrate": ["calibrate", *_LLRS, "--output", "calibrated.npz"],
     "select": ["select", *_LLRS],
     "fuse": ["fuse", *_TRIALS, "--scores", "b", "--scores-are", "llr"],
-    "threshold": ["threshold", "--dcf", "0.01", *_TRIALS],
+    "threshold": ["threshold", "--at", "dcf=0.01", *_TRIALS],
 }
 #: What a newcomer does first in Python.
 CALLS = {

@@ -245,6 +245,7 @@ class ScoreMap(SmoothCalibrator):
     """A smooth map of one score: all but its features and the slope of its log-odds.
 
     It is defined by these (:class:`SmoothMap`), and by lines in ``calibration/registry.py``.
+    Parameters may have lower bounds; a map with other constraints overrides `fit_to_sums`.
     """
 
     floor: float = 0.0
