@@ -130,9 +130,7 @@ def test_systems_have_the_names_of_memory():
 def test_archives_pipes_and_small_lists():
     Path("k.gz").write_bytes(gzip.compress(Path("the key.csv").read_bytes()))
     shown = succeed("evaluate", "--key", "k.gz", *FILES)
-    assert (
-        "k.gz with scores takes at least about " in shown
-    )
+    assert "k.gz with scores takes at least about " in shown
     assert SAID.partition(": ")[2] in shown
     run = program(*EVALUATE, "-", stdin=Path("a.txt").read_text())
     assert run.returncode == 0, run.stderr
