@@ -205,6 +205,7 @@ INVALID = {
     "labels": ("s.csv", CSV, {"labels": "y"}, "labels", None, "label, a, b"),
     "no scores": ("s.csv", b"label\n0\n", {}, "columns", None, "a column of scores"),
     "text column": ("s.csv", b"id,label,q\nx1,0,0.5\n", {}, "columns", 0, "'x1' in row 0 (line 2)"),
+    "too large": ("s.csv", b"label,q\n0,1e400\n", {}, "path", 0, "q[0] is 1e400"),
     "kind": ("s.csv", CSV, {"kind": "llr"}, "kind", None, "'posteriors'"),
     "one column": ("s.csv", CSV, {"kind": "llrs"}, "columns", None, "2 (a, b)"),
     "values": ("s.csv", b"label,a\n0,0.5\n1,7\n", {}, "scores", 1, "a[1] is 7.0 (line 3)"),

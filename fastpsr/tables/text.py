@@ -11,12 +11,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fastpsr.checks import LARGEST_EXACT
 from fastpsr.errors import counted, shorten
 from fastpsr.optional import polars
 from fastpsr.tables.sample import Sample, whole_gzip
 
 if TYPE_CHECKING:
-    from polars import DataFrame
+    from polars import DataFrame, Series
 
 #: Larger ones take longer: the memory of small ones is used again.
 PIECE_BYTES = 1 << 23
@@ -171,11 +172,16 @@ class TextFile:
         if not content:
             nothing: DataFrame = pl.DataFrame(schema=schema)
             return nothing
-        try:
+
+        def read(schema: Any) -> "DataFrame":
             frame: DataFrame = pl.read_csv(
                 content, separator=separator, has_header=False, schema=schema,
                 quote_char='"' if self._has_quotes else None,
             )  # fmt: skip
+            return frame
+
+        try:
+            frame = read(schema)
         except (pl.exceptions.PolarsError, OSError):
             return None
         if not self.separator and any(column.null_count() for column in frame):
@@ -187,6 +193,13 @@ class TextFile:
                 or content.count(separator.encode()) != n_separators
                 or (len(schema) == 1)
             ):
+                return None
+        for name in self.numbers:
+
+            def words(name: str = name) -> "Series":
+                return read(dict.fromkeys(schema, pl.String))[name]
+
+            if first_too_large(frame[name], words) is not None:
                 return None
         return frame
 
@@ -215,6 +228,10 @@ class TextFile:
                 where, word = f"{self.path}:{lines[row]}", shorten(text[name][row])
                 whole = shorten(self._joined([value or "" for value in text.row(row)]))
                 raise ValueError(f"{where}: a {noun} must be a number, not {word!r}, in {whole!r}")
+            too_large = first_too_large(numbers, partial(text.get_column, name))
+            if too_large is not None:
+                row, word = too_large
+                raise ValueError(f"{self.path}:{lines[row]}: {too_large_rule(noun, word)}")
         frame: DataFrame = text.cast(schema)
         return frame
 
@@ -290,3 +307,29 @@ def _single_blanks(content: bytes) -> bytes:
     """Return lines with one blank between words, and none around them."""
     lines = re.sub(rb"[ \t\r]*\n[ \t\r\n]*", b"\n", content.strip(b" \t\r\n"))
     return re.sub(rb"[ \t]+", b" ", lines)
+
+
+def first_too_large(numbers: "Series", words: "Callable[[], Series]") -> tuple[int, str] | None:
+    """Return the first row whose number no float64 holds, and its word; None where there is none.
+
+    Readers take such numbers for infinite, or round them. `words` reads them as they are written:
+    it is called where one of them is large.
+    """
+    pl = polars()
+    is_large = numbers.abs() >= LARGEST_EXACT
+    if not is_large.any():
+        return None
+    written = words()
+    integers = numbers.cast(pl.Int64, strict=False).cast(pl.String)
+    word = written.str.strip_chars(" \t+")
+    wrong = word.str.contains(r"^-?\d+$") & is_large & integers.ne_missing(word)
+    wrong |= numbers.is_infinite() & ~written.str.contains("(?i)inf")
+    if not wrong.any():
+        return None
+    row = int(wrong.arg_max() or 0)
+    return row, str(written[row])
+
+
+def too_large_rule(noun: str, word: str) -> str:
+    """Say that a number is too large."""
+    return f"a {noun} must be a number that a float64 holds, not {shorten(word)!r}"

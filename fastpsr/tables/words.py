@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.checks import LARGEST_EXACT
 from fastpsr.errors import ArgumentError
 from fastpsr.optional import polars
-from fastpsr.tables.text import TextFile
+from fastpsr.tables.text import TextFile, first_too_large
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series
@@ -23,7 +22,8 @@ _MAY_BE_THOUSANDS = r"^\s*[-+]?[1-9]\d{0,2}[.,]\d{3}\s*$"
 def as_numbers(file: TextFile, words: "Series") -> NDArray[Any]:
     """Return integers, numbers or booleans where all words are such, else the words.
 
-    Numbers may have decimal commas where no comma is the separator.
+    Numbers may have decimal commas where no comma is the separator. Raises if one is too large for
+    a float64, unless it is written as infinite.
     """
     pl = polars()
     stripped = words.str.strip_chars()
@@ -31,8 +31,14 @@ def as_numbers(file: TextFile, words: "Series") -> NDArray[Any]:
         stripped = stripped.str.replace(",", ".", literal=True)
     for kind in (pl.Int64, pl.Float64):
         numbers = stripped.cast(kind, strict=False)
-        if numbers.null_count() == words.null_count():
-            return numbers.to_numpy()
+        if numbers.null_count() > words.null_count():
+            continue
+        too_large = None if kind == pl.Int64 else first_too_large(numbers, lambda: stripped)
+        if too_large is not None:
+            row, word = too_large
+            rule = f"must be numbers that a float64 holds, but {words.name}[{row}] is {word}"
+            raise ArgumentError("path", rule, row, name=f"{file.path}: {words.name}")
+        return numbers.to_numpy()
     lowered = stripped.str.to_lowercase()
     if lowered.is_in(["true", "false"]).all() and not words.null_count():
         return (lowered == "true").to_numpy()
@@ -90,9 +96,9 @@ def as_typed(words: "Series") -> "Series":
         return integers
     numbers: Series = words.cast(pl.Float64, strict=False)
     are_plain = words.count() and words.str.contains(_PLAIN).all()
-    are_small = (numbers.abs() < LARGEST_EXACT) | words.str.contains("inf")
-    are_exact = are_small.all() and numbers.n_unique() == words.n_unique()
-    return numbers if are_plain and are_exact else words
+    if not are_plain or numbers.n_unique() < words.n_unique():
+        return words
+    return numbers if first_too_large(numbers, lambda: words) is None else words
 
 
 def decimal_points(path: Path, frame: "DataFrame") -> "tuple[DataFrame, dict[str, ArgumentError]]":

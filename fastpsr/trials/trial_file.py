@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastpsr.errors import ArgumentError, counted
 from fastpsr.optional import polars
+from fastpsr.tables.text import first_too_large, too_large_rule
 from fastpsr.trials.labels import KIND, WITH_SPOOF, LabelWords
 from fastpsr.trials.roles import ID_CHANGES, Request
 
 if TYPE_CHECKING:
-    from polars import DataFrame
+    from polars import DataFrame, Series
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -202,7 +203,7 @@ class OneFile(TrialFile):
                 place = where([int(column.is_null().arg_max() or 0)])[0]
                 raise ValueError(f"{place}: the {role} ({column.name}) is missing")
         if "score" in columns:
-            columns["score"] = columns["score"].cast(pl.Float64)
+            columns["score"] = _as_scores(columns["score"], where)
         for role in {"enroll", "test"} & {*columns} if self._id_changes else ():
             columns[role] = columns[role].cast(pl.String)
             for change in self._id_changes:
@@ -231,6 +232,19 @@ class OneFile(TrialFile):
             named = self.places(piece, [*inside.values()])
             places |= dict(zip(inside, named, strict=True))
         return [places[row] for row in rows]
+
+
+def _as_scores(column: "Series", where: Where) -> "Series":
+    """Return numbers as float64, or raise at an integer that none can hold."""
+    pl = polars()
+    numbers: Series = column.cast(pl.Float64)
+    too_large = None
+    if column.dtype.is_integer():
+        too_large = first_too_large(numbers, lambda: column.cast(pl.String))
+    if too_large is not None:
+        row, word = too_large
+        raise ValueError(f"{where([row])[0]}: {too_large_rule('score', word)}")
+    return numbers
 
 
 class TrialFiles(TrialFile):
