@@ -499,6 +499,33 @@ def test_columns_of_recordings(tmp_path):
             joined.with_metadata(files)
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_columns_of_recordings_are_what_a_dictionary_does(tmp_path_factory, data):
+    """In memory, and joined into a file in parts of a few rows."""
+    folder = tmp_path_factory.mktemp("recordings")
+    ids = data.draw(st.lists(st.text("aé'\"=,/7", min_size=1), min_size=2, max_size=6, unique=True))
+    pairs = [(a, b) for a in ids for b in ids]
+    words = st.sampled_from(["3", "007", "-1.5", "x y", "", "é", "nan"])
+    values = {"q": {id: data.draw(words) for id in ids}, "n": {id: k for k, id in enumerate(ids)}}
+    frame = pl.DataFrame(pairs, ["enroll", "test"], orient="row").with_columns(
+        label=pl.int_range(len(pairs)) % 2, score=pl.int_range(len(pairs)) / 3
+    )
+    frame.write_parquet(folder / "key.parquet")
+    files = [folder / "key.parquet"] * 2
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FASTPSR_MEMORY", "20KB")
+        file = pl.read_parquet(trials.join(*files, folder / "o", metadata=values).path)
+    joined = trials.read(*files, metadata=values)
+    for name, by_id in values.items():
+        for side, column in (("enroll", 0), ("test", 1)):
+            expected = [by_id[pair[column]] for pair in pairs]
+            for found in (joined.column(f"{side}_{name}"), file[f"{side}_{name}"]):
+                if name == "n" or found.dtype not in (object, pl.String):
+                    expected = [float(value) for value in expected]
+                np.testing.assert_array_equal(list(found), expected)
+
+
 @pytest.mark.parametrize("n_changed", [30, 298])
 def test_trials_that_are_missing_for_no_reason(tmp_path, monkeypatch, n_changed):
     monkeypatch.chdir(tmp_path)

@@ -57,9 +57,9 @@ def test_columns(with_columns):
 @pytest.mark.parametrize(
     ("change", "options", "argument", "names"),
     [
-        ({"a": np.nan}, {}, "values", "'nan' in column test_value"),
-        ({"m2": "long"}, {}, "values", "'long' in column enroll_value"),
-        ({"b": 0.0}, {"log": True}, "values", "0.0 in column test_value"),
+        ({"a": np.nan}, {}, "values", "nan of 'a'"),
+        ({"m2": "long"}, {}, "values", "'long' of 'm2'"),
+        ({"b": 0.0}, {"log": True}, "values", "0.0 of 'b'"),
         ({"b": None}, {}, "values", "1 test id ('b')"),
         ({}, {"cap": "ten"}, "cap", "ten"),
         ({}, {"cap": np.nan}, "cap", "nan"),

@@ -93,7 +93,7 @@ def evaluate_scores(plan: Plan) -> None:
         joining = joined_in_parts(plan.options, plan.paths, has_scores=plan.has_scores)
     with joining as joined, steps() as begin:
         evaluations: list[Evaluation] = []
-        figures: dict[str, Any] = {"predictions": {}, "spoof": {}, "by": None, "bins": None}
+        figures: dict[str, Any] = {"predictions": {}, "spoof": {}, "unweighted": {}}
         with recorded_lines() as lines, warnings_as_lines():
             in_memory = plan.of_trials and joined is None
             batches = _of_trials(plan, begin) if in_memory else [_of_tables(plan, joined, begin)]
@@ -256,8 +256,9 @@ def _add_figures(
         figures["predictions"][names[name]] = scores.predictions
         if scores.trials is not None and scores.trials.is_spoof is not None:
             figures["spoof"][names[name]] = scores.trials.is_spoof
-        if scores.unweighted is None:  # else conditions are weighted otherwise
-            figures |= {"by": specification.by, "bins": specification.bins}
+        if scores.unweighted is not None:
+            figures["unweighted"][names[name]] = scores.unweighted
+        figures |= {"by": specification.by, "bins": specification.bins}
 
 
 def _check_parts(plan: Plan, scores: LabeledScores) -> None:

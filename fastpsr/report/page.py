@@ -73,17 +73,21 @@ def write_evaluation(
     by: By | None = None,
     bins: Bins | None = None,
     spoof: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    unweighted: Mapping[str, Predictions] | None = None,
     progress: Progress | None = None,
     **content: Any,
 ) -> None:
-    """Write an evaluation as a report; arguments are those of ``Evaluation.to_report``."""
+    """Write an evaluation as a report; arguments are those of ``Evaluation.to_report``.
+
+    Conditions are of the `unweighted` samples, if given.
+    """
     systems = predictions if isinstance(predictions, Mapping) else {UNNAMED: predictions}
     labeled = {name: samples for name, samples in systems.items() if samples is not None}
     masks: Any = spoof if isinstance(spoof, Mapping) or spoof is None else {UNNAMED: spoof}
     report = Report(evaluation, labeled, spoof=masks or {}, **content)
     conditions: Any = {
         name: {group.name: group.data for group in groups_of(samples, by, bins)}
-        for name, samples in labeled.items()
+        for name, samples in (unweighted or labeled).items()
     }
     write_report(path, replace(report, by_condition=conditions), progress)
 

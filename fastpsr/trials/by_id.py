@@ -138,16 +138,18 @@ def check_none_lacks(
         raise ArgumentError(argument, rule)
 
 
-def treated(name: str, column: Column, cap: float | None, log: bool) -> NDArray[np.float64]:
-    """Return a column of a quality measure as numbers, after `cap` and `log`."""
+def treated(
+    column: Column, source: str | Coded, cap: float | None, log: bool
+) -> NDArray[np.float64]:
+    """Return a quality measure as numbers; the source, for errors, is a place or ids."""
     values = column.series() if isinstance(column, Coded) else polars().Series(column)
     numbers: NDArray[np.float64] = values.cast(polars().Float64, strict=False).to_numpy()
     wrong = np.flatnonzero(~(np.isfinite(numbers) & (numbers > (0.0 if log else -np.inf))))
     if wrong.size:
         at = int(wrong[0])
         rule = "must be finite numbers" + " above 0, whose logarithms are taken" * log
-        rule = f"{rule}, not {values[at]!r} in column {name}"
-        raise ArgumentError("values", rule, at)
+        where = source if isinstance(source, str) else f"of {source[at]!r}"
+        raise ArgumentError("values", f"{rule}, not {values[at]!r} {where}", at)
     if cap is not None:
         rule = "be a finite number" + " above 0, whose logarithm is taken" * log
         least, most = (5e-324 if log else -_MOST), _MOST

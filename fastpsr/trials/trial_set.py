@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -372,13 +372,14 @@ class TrialSet:
         >>> seconds.enroll.tolist(), seconds.test.tolist()
         ([20.0, 20.0], [4.0, 9.0])
         """
-        trials, names = self, cast("tuple[str, ...]", values)
-        if not isinstance(values, tuple | list):
-            recordings = Metadata({"value": values}, "values")
-            trials, names = self.with_metadata(recordings), (*recordings.columns,)
-        if len(names) != 2:
-            raise ArgumentError("values", f"must be two names of columns, not {values!r}")
-        enroll, test = (treated(str(n), trials._column(n), cap, log) for n in names)
+        if isinstance(values, tuple | list):
+            if len(values) != 2:
+                raise ArgumentError("values", f"must be two names of columns, not {values!r}")
+            sides: list[Any] = [(self._column(n), f"in column {n}") for n in values]
+        else:
+            columns = Metadata({"": values}, "values").columns_of(self.ids).values()
+            sides = [*zip(map(as_column, columns), self.ids, strict=True)]
+        enroll, test = (treated(column, source, cap, log) for column, source in sides)
         return Quality(enroll, test)
 
     def equalized_weights(self, columns: str | Sequence[str]) -> NDArray[np.float64]:
