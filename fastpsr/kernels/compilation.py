@@ -83,7 +83,6 @@ def serve_command(command: str) -> None:
 
     As it is, whatever the system, when the process that holds its other end has ended.
     """
-    gc.set_threshold(_OBJECTS)
     threading.Thread(target=_end_with_stdin, daemon=True).start()
     for signature in reversed(listed()):
         if command in signature.callers and not signature.is_part:
@@ -153,11 +152,13 @@ def held_back() -> Iterator[None]:
     """Call Python's handlers of Ctrl-C and of SIGTERM after the block, not in it.
 
     LLVM calls back into Python. Python drops what is raised there: Ctrl-C would be lost, and a
-    kernel from the cache would be without code.
+    kernel from the cache would be without code. Garbage is searched for less often.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # handlers run in the main thread
         return
+    thresholds = gc.get_threshold()
+    gc.set_threshold(_OBJECTS)
     found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     handlers = {number: handler for number, handler in found.items() if callable(handler)}
     arrived: dict[int, Any] = {}  # with the frame; a signal that comes twice counts once
@@ -166,6 +167,7 @@ def held_back() -> Iterator[None]:
     try:
         yield
     finally:
+        gc.set_threshold(*thresholds)
         for number, handler in handlers.items():
             signal.signal(number, handler)
         with ExitStack() as last_first:  # which calls all, also if one raises
