@@ -43,6 +43,7 @@ def setup(app):
     app.add_directive("api", Api)
     app.connect("autodoc-process-signature", with_options)
     app.connect("doctree-read", link_code)
+    app.connect("doctree-read", without_blank_end)
     app.connect("missing-reference", as_written)
     app.connect("env-check-consistency", check_all_are_shown)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
@@ -162,6 +163,14 @@ def link_code(app, doctree):
             place = {"reftarget": f"fastpsr.{name[1]}", "refdoc": app.env.docname}
             link = pending_xref("", code.deepcopy(), refdomain="py", reftype="obj", **place)
             code.replace_self(link)
+
+
+def without_blank_end(app, doctree):
+    """Remove the blank line that ends Python sessions for doctest."""
+    for block in doctree.findall(nodes.literal_block):
+        if block.rawsource.endswith("\n"):
+            block.rawsource = block.rawsource.rstrip("\n")
+            block[:] = [nodes.Text(block.rawsource)]
 
 
 def as_written(app, env, node, contnode):

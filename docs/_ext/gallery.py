@@ -33,7 +33,7 @@ class Gallery(SphinxDirective):
             runpy.run_path(str(path))["ax"].figure.savefig(picture, dpi=150)
             plt.close("all")
             uri = os.path.relpath(picture, folder)
-            link = nodes.reference("", "", nodes.image(uri=uri, alt=title), refid=path.stem)
+            link = nodes.reference("", title, nodes.image(uri=uri, alt=""), refid=path.stem)
             thumbnails += nodes.paragraph("", "", link)
             section = nodes.section(ids=[path.stem], names=[path.stem])
             section += [nodes.title(text=title), *self.parse_text_to_nodes(text)]

@@ -1,13 +1,14 @@
 """Maps of calibrators.
 
-LLRs after calibration against LLRs before it. The affine map extrapolates; the isotonic map (PAV)
-is constant outside the range of its training data.
+LLRs after calibration against LLRs before it. The affine map cannot follow their bend, the spline
+can; the isotonic map (PAV) is constant outside the range of its training data.
 """
 
 import fastpsr as fp
 
 trials = fp.simulate.trial_list(500, 20_000, seed=1)
-raw = fp.Predictions.from_llrs(trials.y_true, trials.llr, prior=0.01)
+bent = trials.llr * abs(trials.llr) / 8
+raw = fp.Predictions.from_llrs(trials.y_true, bent, prior=0.01)
 calibrators = {
     "affine": fp.DirectionPreserving(),
     "spline": fp.Spline(),

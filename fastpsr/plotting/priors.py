@@ -202,7 +202,7 @@ def empirical_cross_entropy(
         systems, CrossEntropyCurve, curves.empirical_cross_entropy, calibrated=True
     )
     why_not = "raw cross-entropy is infinite, because an infinite LLR favors the wrong class"
-    _draw(canvas, results, {"raw": "raw", "after PAV": "pav"}, why_not)
+    _draw(canvas, results, {"as given": "raw", "after PAV": "pav"}, why_not)
     _guide(canvas, results, "LLR = 0", "null")
     tops = {
         name: _highest(curve.raw) for name, curve in results.items() if np.isfinite(curve.raw).any()
