@@ -73,6 +73,8 @@ def check_place(path: str | os.PathLike[str]) -> None:
         raise IsADirectoryError(errno.EISDIR, "Is a directory", str(path))
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "No such folder for the file", str(path))
+    if (target.is_file() or not target.exists()) and not os.access(target.parent, os.W_OK):
+        raise PermissionError(errno.EACCES, "No permission to write in the folder of", str(path))
 
 
 @contextmanager

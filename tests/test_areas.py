@@ -99,6 +99,8 @@ def test_limits_of_areas_exclude_each_other_and_show_in_names():
     assert fp.AUC("ovo").label == "AUC(ovo)"
     with pytest.raises(fp.ArgumentError, match="max_fnr must be left out"):
         fp.AUC(max_fpr=0.1, max_fnr=0.1)
+    y, scores = [0, 0, 1, 1], [1.0, 3.0, 2.0, 4.0]
+    assert fp.AUC("ovo")(y, scores) == fp.AUC()(y, scores)  # of two classes raw scores will do
     with pytest.raises(fp.ArgumentError, match="samples of class 2"):
         fp.AUC("ovo")(fp.Predictions.from_posteriors([0, 1], np.full((2, 3), 1 / 3)))
 

@@ -162,3 +162,20 @@ def test_a_file_that_may_not_be_read():
     assert outcome.code == 2
     assert outcome.err.startswith("error: ")
     assert "s.npz" in outcome.err
+
+
+def test_a_folder_that_may_not_be_written_is_refused_before_the_work():
+    Path("s.npz").write_bytes(GOOD)
+    Path("folder").mkdir(0o555)
+    if os.access("folder", os.W_OK):
+        pytest.skip("this user writes in all folders")
+    outcome = fastpsr(*RUN, "--output", "folder/t.csv")
+    assert outcome.out == ""
+    assert outcome.err == "error: No permission to write in the folder of: folder/t.csv\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+def test_a_device_without_space():
+    Path("s.npz").write_bytes(GOOD)
+    Path("t.csv").symlink_to("/dev/full")
+    assert fastpsr(*RUN, "--output", "t.csv").err == "error: No space left on device\n"

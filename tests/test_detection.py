@@ -111,6 +111,13 @@ def test_constant_scores():
     assert fp.ActDCF(0.01)([0, 1, 0, 1], at_the_threshold) == pytest.approx(99.0)
 
 
+def test_cllr_of_one_class_is_refused_for_the_labels():
+    with pytest.raises(
+        fp.ArgumentError, match=r"y_true must have .* of class 1, whose prior is 0\.5"
+    ):
+        fp.Cllr()([0, 0], [0.2, 0.3])
+
+
 @pytest.mark.parametrize("prior", [0.01, 0.5, 0.9])
 @pytest.mark.parametrize("metric", [fp.Cllr(), fp.DevPAV()])
 def test_llrs_of_posteriors_do_not_depend_on_their_prior(metric, prior):

@@ -88,12 +88,14 @@ def test_metrics_by_name():
     table = fp.evaluate(data, names)
     assert [row.metric for row in table.rows] == names
     assert [row.value for row in table.rows] == [metric_of(name, 2)(data) for name in names]
-    for text, metric in (("mindcf", fp.MinDCF(0.01)), ("crossentropy", fp.CrossEntropy())):
+    texts = {"min_dcf": fp.MinDCF(0.01), "cross-entropy": fp.CrossEntropy(), "ROC AUC": fp.AUC()}
+    for text, metric in (texts | {"cllr_min": fp.MinCllr()}).items():
         (row,) = fp.evaluate(data, [text]).rows
         assert (row.metric, row.value) == (metric.label, metric(data))
         assert fp.evaluate(data, {"x": text})["x"] == row.value
         assert fp.bootstrap(text, data, n_resamples=40, seed=0).value == row.value
         assert fp.compare(text, data, data, n_resamples=40, seed=0).value == 0.0
+    assert "fp.MinDCF(0.1)" in refusal(data, ["minDCF(0.1)"]).remedy
     assert refusal(detector("raw scores"), ["NCE"]).argument == "metrics"
 
 

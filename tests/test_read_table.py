@@ -227,6 +227,7 @@ INVALID_CSV = {
     "two separators": (b"y;q,r\nno;0,1\nyes;0,2\n", "path", None, "(y | q,r): pass sep=..."),
     "two decimal marks": (b"label;q;r\n0;1,234;0.5\n1;2,345;0.2\n", "path", 0, "number is 0.5"),
     "mixed decimal marks": (b"label;q\n0;0,5\n1;0.2\n", "path", 0, "q[0] is 0,5, and another"),
+    "long header": (b"label," + b"q" * 70_000 + b"\n0,0.1\n", "path", None, "65,536 bytes or more"),
     "no decimal": (b"label;q\n0;0,1\n1;x\n", "columns", 1, "'x' in row 1 (line 3)"),
     "Latin 1": (b"label,q,n\n0,0.1,a\n1,0.2,\xe9\n", "path", None, "t.csv:3: the text must be"),
     "label in words": (b"label,q\n0,0.1\n1,0.2\nx,0.2\n", "y_true", 2, "'x' (line 4)"),

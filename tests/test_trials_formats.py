@@ -419,6 +419,12 @@ def test_later_lists_of_countermeasures(tmp_path, line, separator, condition):
     assert condition in key.columns
 
 
+def test_scores_with_one_id_may_be_in_the_order_of_the_key(tmp_path):
+    key = save(tmp_path / "key", "bob a.wav - A07 spoof\nann b.wav - - bonafide\n")
+    with pytest.raises(ValueError, match=r"both ids, enroll and test; .* in-order in format="):
+        trials.read(key, save(tmp_path / "scores", "a.wav 0.5\nb.wav 1.5\n"))
+
+
 OWN = "target=Mated,nontarget=other"
 
 
@@ -426,7 +432,8 @@ OWN = "target=Mated,nontarget=other"
 @pytest.mark.parametrize("separator", [" ", ","])
 def test_own_words_for_labels(tmp_path, layout, separator):
     path = save(tmp_path / "list", text(layout, ("mated", "Other"), separator))
-    with pytest.raises(ValueError, match="labels are known as target/nontarget"):
+    known = r"labels are known as target/nontarget.*format=\.\.\. names other words"
+    with pytest.raises(ValueError, match=known):
         trials.read_key(path) if "s" not in layout else trials.read(path)
     if "s" in layout:
         assert trials.read(path, format=OWN).y_true.tolist() == Y

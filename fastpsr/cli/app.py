@@ -93,8 +93,8 @@ def run() -> int:
     except MemoryError as error:
         print_error(f"error: not enough memory: {error}")
     except OSError as error:
-        named = error.strerror and error.filename
-        print_error(f"error: {f'{error.strerror}: {error.filename}' if named else error}")
+        parts = [str(part) for part in (error.strerror or error, error.filename) if part]
+        print_error(f"error: {': '.join(parts)}")
     except ValueError as error:
         print_error(f"error: {in_options(error)}")
     except ModuleNotFoundError as error:  # such as of pyarrow, with the extra that brings it

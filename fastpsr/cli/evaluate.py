@@ -49,11 +49,8 @@ def evaluate_systems(
     """Check options, and evaluate or compare the systems that files and --scores name."""
     from fastpsr.cli.evaluate_scores import Plan, evaluate_scores
 
-    trials, pairs, named = (
-        options.trials,
-        options.differences.pairs,
-        [*(scores or []), *(files or [])],
-    )
+    trials, pairs = options.trials, options.differences.pairs
+    named = [*(scores or []), *(files or [])]
     paths, of_trials = _paths(options, named, scores)
     trials.check(context, of_trials=of_trials, has_scores=bool(named))
     if not options.outputs.reports:
@@ -75,9 +72,8 @@ def evaluate_systems(
         _check_tables(options, paths)
     scales = _scales(context, options, paths, of_trials=of_trials)
     check_files(inputs, options.outputs.files)
-    evaluate_scores(
-        Plan(options, paths, scales, intervals, inputs, of_trials, has_scores=bool(named))
-    )
+    plan = Plan(options, paths, scales, intervals, inputs, of_trials, has_scores=bool(named))
+    evaluate_scores(plan)
 
 
 def _paths(

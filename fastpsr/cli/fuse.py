@@ -1,14 +1,13 @@
 """`fastpsr fuse`."""
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.options.files import check_files, named_files
 from fastpsr.cli.options.fusion import FusionOptions
-from fastpsr.cli.options.sources import Scores, given, refuse
+from fastpsr.cli.options.sources import MoreScores, Scores, given, refuse
 
 #: Options that are of use with a saved fusion.
 _WITH_LOAD = {
@@ -22,10 +21,7 @@ def fuse(
     context: typer.Context,
     *,
     scores: Scores = None,
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="FILE", help="Score files of further systems."),
-    ] = None,
+    files: MoreScores = None,
     options: FusionOptions,
 ) -> None:
     """Fuse the scores of several systems into one LLR, and show what each of them adds.

@@ -9,7 +9,7 @@ import typer
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.options.declaration import declared
 from fastpsr.cli.options.files import check_files, named_files
-from fastpsr.cli.options.sources import TrialOptions
+from fastpsr.cli.options.sources import MoreScores, TrialOptions
 from fastpsr.cli.show import print_line, steps
 from fastpsr.cli.wording import note_in_options, worded
 from fastpsr.files import PARQUET, ending_of
@@ -27,10 +27,7 @@ def join(
         ),
     ],
     output: Annotated[Path, declared("Parquet file to write.")],
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="FILE", help="Score files of further systems."),
-    ] = None,
+    files: MoreScores = None,
 ) -> None:
     """Join a key and score files (text files of any size) into one Parquet file.
 

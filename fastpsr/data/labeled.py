@@ -527,10 +527,8 @@ def class_factors(totals: Floats, given_priors: Floats | None) -> Floats:
     absent = np.flatnonzero((given_priors > 0.0) & (totals == 0.0))
     if absent.size:
         k = int(absent[0])
-        raise ArgumentError(
-            "priors",
-            f"must be 0 where no sample of class {k} has positive weight, not {given_priors[k]}",
-        )
+        rule = f"must have a sample with weight of class {k}, whose prior is {given_priors[k]:g}"
+        raise ArgumentError("priors", rule, name="y_true")
     with np.errstate(over="ignore"):
         factors = np.divide(given_priors, totals, out=np.zeros_like(totals), where=totals > 0.0)
         factors *= totals.sum()

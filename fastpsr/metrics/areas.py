@@ -70,6 +70,9 @@ class _Area(RankMetric[Weighted | RankTable]):
             absent = np.flatnonzero(data.class_weights == 0.0)
             if absent.size:
                 raise self._absent(data, absent[0])
+            if data.n_classes == 2:  # raw scores have it, too
+                yield 1, data, 1.0
+                return
             for k, rival in permutations(range(data.n_classes), 2):
                 yield k, one_against_one(data, k, rival), 1.0
             return

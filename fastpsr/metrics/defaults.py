@@ -1,5 +1,6 @@
 """The default metrics of tables, by the kind of the scores."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -45,8 +46,8 @@ _EER = EER()
 _FOLDS = 5  # taken for folds that are given by sample
 _LEFT_OUT = 400  # groups to leave out in turn, with a new fit, for the interval of a loss
 _SECONDS_OF_NUMBER = 2e-8  # of a processor, in a refit; measured with 3 to 100 classes
-#: Labels in tables of metrics whose classes have other names, both in lower case.
-_LABELS_OF_CLASSES = {"crossentropy": "nce", "brierscore": "nbs"}
+#: Labels in tables by other usual names of metrics, in lower case and without separators.
+_OTHER_NAMES = {"crossentropy": "nce", "brierscore": "nbs", "rocauc": "auc", "cllrmin": "mincllr"}
 _NOT_RAW: tuple[Kind, ...] = ("likelihoods", "posteriors")
 
 
@@ -132,10 +133,8 @@ def other_metrics(n_classes: int, kind: Kind) -> Metrics:
     if n_classes == 2:
         of_ranks: Metrics = {"AP": AveragePrecision()}
     else:
-        of_ranks = {metric.label: metric for metric in map(AUC, AUC.means)}
-        of_ranks |= {
-            metric.label: metric for metric in map(AveragePrecision, AveragePrecision.means)
-        }
+        areas = *map(AUC, AUC.means), *map(AveragePrecision, AveragePrecision.means)
+        of_ranks = {metric.label: metric for metric in areas}
     if kind == "raw scores":
         return of_ranks
     rates = RATES if n_classes == 2 else RATES_OF_ANY_CLASSES
@@ -159,7 +158,7 @@ def operating_points(n_classes: int, kind: Kind) -> list[MinDCF]:
 def metrics_named(
     metric: NamedMetric, n_classes: int, kind: Kind, argument: str = "metrics", **options: Any
 ) -> dict[str, AnyMetric]:
-    """Return a metric by its name, or all metrics that match a text, ignoring case.
+    """Return a metric by its name, or all metrics that match a text, ignoring case and separators.
 
     A text is a name of any default table of such data, or of `other_metrics`; without parentheses
     it means the metrics at all operating points. `options` are those of :func:`default_metrics`.
@@ -179,7 +178,10 @@ def metrics_named(
         rule = f"must be among {', '.join(candidates)}, not {metric.strip()!r}"
         if _called(metric, of_other_kinds):
             rule += ", which raw scores have no value of, as they only rank: calibrate them first"
-        raise ArgumentError(argument, rule)
+        point = re.match(r"(?:min|act)DCF\W([\d.:e-]+)", metric.strip(), re.IGNORECASE)
+        remedy = "pass another operating point as a metric, such as fp.MinDCF(0.1)" if point else ""
+        pass_ = {"dcf": point[1]} if point else {}
+        raise ArgumentError(argument, rule, remedy=remedy, pass_=pass_)
     return {
         name: named.with_interval()
         if isinstance(named, BoundOnTheseSamples | LossOfTable)
@@ -200,12 +202,16 @@ def named_metric(
 
 def _called(text: str, candidates: Metrics) -> Metrics:
     """Return the metrics of a name, with or without parentheses."""
-    wanted = text.strip().lower()
-    wanted = _LABELS_OF_CLASSES.get(wanted, wanted)
-    matches = {name: metric for name, metric in candidates.items() if name.lower() == wanted}
-    return matches or {
-        name: metric for name, metric in candidates.items() if name.lower().split("(")[0] == wanted
-    }
+    wanted, names = _plain(text), {name: _plain(name) for name in candidates}
+    wanted = _OTHER_NAMES.get(wanted, wanted)
+    matches = [name for name in names if names[name] == wanted]
+    matches = matches or [name for name in names if names[name].split("(")[0] == wanted]
+    return {name: candidates[name] for name in matches}
+
+
+def _plain(name: str) -> str:
+    """Return a name in lower case, without spaces, hyphens and underscores."""
+    return re.sub(r"[\s_-]", "", name.lower())
 
 
 def common_kind(kinds: Iterable[Kind]) -> Kind:

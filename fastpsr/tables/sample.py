@@ -60,11 +60,9 @@ def look(path: Path) -> Sample:
                 f"{path}: the file is packed by {packer}, and only gzip is read: unpack it"
             )
     packed = head.startswith(_GZIP)
-    if packed and content is not None:
-        content = _unpacked(path, BytesIO(content))
-        head = content[:_SIZE]
-    elif packed:
-        head = _unpacked(path, path, _SIZE)
+    if packed:
+        content = content and _unpacked(path, BytesIO(content))
+        head = _unpacked(path, path, _SIZE) if content is None else content[:_SIZE]
     for magic, kind in _BINARY.items():
         if head.startswith(magic):
             if packed:
@@ -87,6 +85,8 @@ def look(path: Path) -> Sample:
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     if any("\r" in line for line in lines):
         raise ValueError(f"{path}: lines must end in LF or CRLF, not in CR alone")
+    if len(head) >= _SIZE and b"\n" not in head:
+        raise ValueError(f"{path}: the first line has {_SIZE:,} bytes or more: leave out columns")
     numbers = [k + 1 for k, line in enumerate(lines) if line.strip(" \t")][:_MOST_LINES]
     if not numbers:
         raise ValueError(f"{path}: the file is empty: write it again")
@@ -101,10 +101,7 @@ def estimated_lines(path: Path) -> float:
     sample = look(path)
     if sample.kind != "text":
         return 0.0
-    if sample.content is None:
-        n_bytes = path.stat().st_size * (_PACKED if sample.packed else 1)
-    else:
-        n_bytes = len(sample.content)
+    n_bytes = path.stat().st_size * (_PACKED if sample.packed else 1)
     return n_bytes * len(sample.lines) / sum(len(line.encode()) + 1 for line in sample.lines)
 
 

@@ -91,7 +91,7 @@ def _text_format(path: Path, sample: Sample, request: Request, known: Sequence[T
         rule = f"the content looks like {first}, which has no {' and no '.join(lacking)}"
         swapped = "; are key and scores swapped?" * (request.wanted != "labeled scores")
         raise request.lacking(path, lacking, f"{path}: {rule}{swapped}")
-    raise ValueError(f"{path}: {_what_was_seen(sample, request)}")
+    raise ArgumentError("path", _what_was_seen(sample, request), name=f"{path}:")
 
 
 def _single(path: Path, request: Request, fitting: Sequence[Format], of_a_key: str = "") -> Format:
@@ -143,7 +143,13 @@ def _what_was_seen(sample: Sample, request: Request) -> str:
     if separator in (";", "|"):
         parts.append("columns must be apart as in a known format, or by ; below a header")
     if "label" in request.needed and "label" not in table.kinds:
-        parts.append(f"labels are known as {', '.join(request.vocabularies)}")
+        known = ", ".join(request.vocabularies)
+        parts.append(f"labels are known as {known}; {request.argument}=... names other words")
+    if request.wanted == "scores" and table.kinds == ["id", "number"]:
+        alone = (
+            f"scores alone, one a line in the key's order, are in-order in {request.argument}=..."
+        )
+        parts.append(f"a score needs both ids, enroll and test; {alone}")
     parts.append(
         "columns in another order need a header that names them, with tabs or commas between the "
         "columns"

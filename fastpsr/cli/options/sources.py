@@ -46,6 +46,9 @@ Scores = Annotated[
         arguments={"scores": "scores"},  # in messages they are the scores of a file
     ),
 ]
+MoreScores = Annotated[
+    list[Path] | None, typer.Argument(metavar="FILE", help="Score files of further systems.")
+]
 
 
 def _declared_kinds(more: str = "") -> Any:
