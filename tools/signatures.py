@@ -17,6 +17,7 @@ import numpy as np
 
 import fastpsr as fp
 from fastpsr.calibration import NAMED
+from fastpsr.calibration.linear_rows import NoOptimumError
 from fastpsr.kernels import compilation
 from fastpsr.kernels.compilation import BY_KERNELS, LIST
 from tests.commands import data, program, succeed, write_trials
@@ -98,7 +99,8 @@ def _use(predictions):
     registry.everything(predictions)
     for calibrator in NAMED.values():
         if calibrator.suits(predictions):
-            fp.cross_fit(calibrator, predictions)
+            with contextlib.suppress(NoOptimumError):  # 257 classes have few samples
+                fp.cross_fit(calibrator, predictions)
 
 
 def _large_data():
