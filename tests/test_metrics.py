@@ -131,7 +131,7 @@ def test_a_class_without_samples(rule_name):
     assert_close(metric(frequencies), reference.expected_score(y, sample.log_q, class_losses))
 
     wanted = fp.Predictions.from_log_posteriors(y, sample.log_q, priors=[0.3, 0.3, 0.4])
-    with pytest.raises(ValueError, match=r"priors.*class.*2"):
+    with pytest.raises(ValueError, match=r"y_true.*class 2.*prior is 0\.4"):
         metric(wanted)
 
 
