@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 import fastpsr as fp
-from benchmarks.data import LARGE, LARGE_BALANCED, SITW, Softmax
+from benchmarks.data import LARGE, Softmax
 from benchmarks.harness import growth_of, in_process
 
 PROMISED_PEAK = 4.0  # times the size of the input arrays
 _WARM_UP = 100_000  # samples: enough for every thread to have work
-_SIZES = (SITW, LARGE, LARGE_BALANCED, Softmax(1_000_000, 10))
+_SIZES = (LARGE, Softmax(1_000_000, 10))
 
 
 def means(predictions: fp.Predictions) -> None:

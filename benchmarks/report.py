@@ -7,11 +7,6 @@ from typing import Any
 
 from benchmarks.harness import Seconds, Timing, quartiles
 
-_ABOUT = (
-    "Promised: a limit that later versions must keep, measured in the same run. x: at least so "
-    "many times as fast as the peer; x the time: at most so many times as long; s: so long."
-)
-
 
 def describe(timings: Sequence[Timing]) -> str:
     """Return the table of cases that have a peer, or of those that have none."""
@@ -27,7 +22,7 @@ def describe(timings: Sequence[Timing]) -> str:
             "|---|---|--:|--:|--:|",
             *(_alone(timing) for timing in timings),
         ]
-    return "\n".join([*lines, "", _ABOUT, *_misses(timings)])
+    return "\n".join([*lines, "", *_misses(timings)])
 
 
 def _with_peer(timing: Timing) -> str:
@@ -57,7 +52,7 @@ def _promise(timing: Timing) -> str:
 def _misses(timings: Sequence[Timing]) -> list[str]:
     """Return a line for each promise that is missed, with what takes the time."""
     return [
-        f"\nMissed: {timing.case}: {timing.measured:.3g} of {timing.case.promise}"
+        f"- Missed: {timing.case}: {timing.measured:.3g} of {timing.case.promise}"
         + (f"; most of the time is {promise.bound}." if promise.bound else ".")
         for timing in timings
         if timing.is_missed and (promise := timing.case.promise)
