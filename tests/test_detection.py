@@ -113,7 +113,7 @@ def test_constant_scores():
 
 def test_cllr_of_one_class_is_refused_for_the_labels():
     with pytest.raises(
-        fp.ArgumentError, match=r"y_true must have .* of class 1: its prior is 0\.5"
+        fp.ArgumentError, match=r"y_true must have .* of class 1 .*: its prior is 0\.5"
     ):
         fp.Cllr()([0, 0], [0.2, 0.3])
 

@@ -1,5 +1,7 @@
 """Kernels: elementary functions, places among edges, first bad entries, and pooling."""
 
+import contextlib
+import gc
 import itertools
 
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 
 from fastpsr import kernels
 from fastpsr.kernels import elementary
+from fastpsr.kernels.compilation import undisturbed
 from fastpsr.kernels.compiler import kernel
 
 INF, NAN = np.inf, np.nan
@@ -326,3 +329,16 @@ def test_pooling_weights_of_unlike_magnitudes():
     negatives, positives = [tiny, 0, tiny, 0, 0], [0, tiny, 0, tiny, 1.0]
     starts = kernels.isotonic.pool_adjacent_violators(np.array(negatives), np.array(positives))
     assert starts.tolist() == [0, 1, 3]
+
+
+@pytest.mark.parametrize("threshold", [0, 700, 10**6])
+def test_a_compilation_leaves_the_search_for_garbage_as_it_was(threshold):
+    before = gc.get_threshold()
+    gc.set_threshold(threshold)
+    try:
+        with contextlib.suppress(KeyError), undisturbed():
+            assert (gc.get_threshold()[0] == 0) == (threshold == 0)
+            raise KeyError
+        assert gc.get_threshold()[0] == threshold
+    finally:
+        gc.set_threshold(*before)

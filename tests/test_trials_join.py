@@ -520,10 +520,10 @@ def test_columns_of_recordings_are_what_a_dictionary_does(tmp_path_factory, data
     for name, by_id in values.items():
         for side, column in (("enroll", 0), ("test", 1)):
             expected = [by_id[pair[column]] for pair in pairs]
-            for found in (joined.column(f"{side}_{name}"), file[f"{side}_{name}"]):
-                if name == "n" or found.dtype not in (object, pl.String):
+            for values_of_side in (joined.column(f"{side}_{name}"), file[f"{side}_{name}"]):
+                if name == "n" or values_of_side.dtype not in (object, pl.String):
                     expected = [float(value) for value in expected]
-                np.testing.assert_array_equal(list(found), expected)
+                np.testing.assert_array_equal(list(values_of_side), expected)
 
 
 @pytest.mark.parametrize("n_changed", [30, 298])

@@ -39,7 +39,7 @@ from fastpsr.evaluation import Evaluation, Row
 from fastpsr.evaluation.conditions import kept_apart, sharing_targets
 from fastpsr.evaluation.evaluate import evaluate_systems
 from fastpsr.evaluation.specification import Specification
-from fastpsr.metrics import EER, MinTDCF
+from fastpsr.metrics import EER
 from fastpsr.metrics.defaults import common_kind, operating_points
 
 _MOST_COSTS = 36  # that are listed one by one
@@ -192,10 +192,9 @@ def _specification(plan: Plan, systems: Systems) -> Specification:
         # raises where there are too few samples, or speakers
         CrossFit(folds=options.loss.folds, groups=groups).folds_of(first.predictions)
     is_spoof = None if first.trials is None else first.trials.is_spoof
-    is_tandem = any(isinstance(cost, MinTDCF) for cost in options.measures.dcf)
-    if is_tandem and is_spoof is not None:
+    if options.measures.tandem and is_spoof is not None:
         raise ValueError("--dcf tdcf is for bona fide and spoofed trials: this list has targets")
-    if is_tandem and first.trials is not None:
+    if options.measures.tandem and first.trials is not None:
         print_line_once("--dcf tdcf: targets are taken as bona fide trials, others as spoofed ones")
     metrics = options.metrics(
         [plan.scales[name] for name in systems], n_classes, of_table=not plan.of_trials,

@@ -527,7 +527,7 @@ def class_factors(totals: Floats, given_priors: Floats | None) -> Floats:
     absent = np.flatnonzero((given_priors > 0.0) & (totals == 0.0))
     if absent.size:
         k = int(absent[0])
-        rule = f"must have samples with weight of class {k}: its prior is {given_priors[k]:g}"
+        rule = f"must have samples of class {k} with weight: its prior is {given_priors[k]:g}"
         raise ArgumentError("priors", rule, name="y_true")
     with np.errstate(over="ignore"):
         factors = np.divide(given_priors, totals, out=np.zeros_like(totals), where=totals > 0.0)

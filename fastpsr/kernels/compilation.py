@@ -148,17 +148,17 @@ def _is_watched() -> bool:
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
-    """Call Python's handlers of Ctrl-C and of SIGTERM after the block, not in it.
+def undisturbed() -> Iterator[None]:
+    """Compile in the block: signals are handled after it, and searches for garbage are rare.
 
     LLVM calls back into Python. Python drops what is raised there: Ctrl-C would be lost, and a
-    kernel from the cache would be without code. Garbage is searched for less often.
+    kernel from the cache would be without code.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # handlers run in the main thread
         return
     thresholds = gc.get_threshold()
-    gc.set_threshold(_OBJECTS)
+    gc.set_threshold(thresholds[0] and max(thresholds[0], _OBJECTS))  # 0: never
     found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     handlers = {number: handler for number, handler in found.items() if callable(handler)}
     arrived: dict[int, Any] = {}  # with the frame; a signal that comes twice counts once

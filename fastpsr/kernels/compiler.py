@@ -24,7 +24,7 @@ from numba.core import serialize
 from numba.core.runtime.nrt import rtsys
 from numba.extending import intrinsic
 
-from fastpsr.kernels.compilation import held_back, listen
+from fastpsr.kernels.compilation import listen, undisturbed
 
 # LLVM inlines what kernels call. Left to choose, it may call another copy than the caller's own, if
 # one is loaded, and bits would differ between a process that compiles and the next. Nobody calls
@@ -52,7 +52,7 @@ def _compile(function: Any, fastmath: set[str], **further: Any) -> Any:
         dispatcher = numba.njit(**options)(function)
     else:
         keep(dispatcher, _DIGEST)
-    dispatcher.compile = held_back()(dispatcher.compile)
+    dispatcher.compile = undisturbed()(dispatcher.compile)
     return dispatcher
 
 

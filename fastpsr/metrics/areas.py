@@ -109,7 +109,7 @@ class AUC(_Area):
         also if `classes` are numbers: of ``classes=[5, 6, 7]`` take 0 or "5"), scored by the
         log-odds of its posterior; "macro", the unweighted mean over all classes; "weighted", their
         mean at the priors; or "ovo", one against one, the mean over all ordered pairs of classes of
-        the area of the first one's posterior among samples of both.
+        the area of the first one's posterior among samples of both; of two classes the plain area.
     max_fpr, max_fnr : float, optional
         Only one of them, above 0 and at most 1: the area at false-positive rates up to `max_fpr`,
         or at false-negative rates (miss rates) up to `max_fnr`, standardized so that 0.5 remains

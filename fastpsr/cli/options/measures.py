@@ -71,6 +71,11 @@ class MetricOptions:
         """The requested detection costs, None for those of the kind of the scores."""
         return [cost for cost in self.dcf if isinstance(cost, fp.MinDCF)] or None
 
+    @property
+    def tandem(self) -> "list[fp.MinTDCF]":
+        """The requested detection costs of bona fide and spoofed trials."""
+        return [cost for cost in self.dcf if isinstance(cost, fp.MinTDCF)]
+
     def spoofing(self, *, has_spoof: bool) -> "list[fp.MinADCF | fp.MinTDCF]":
         """Return the requested detection costs of a list with spoofed trials, or without."""
         costs = [cost for cost in self.dcf if isinstance(cost, fp.MinADCF)]
@@ -79,8 +84,7 @@ class MetricOptions:
                 "--dcf PNON:PSPOOF:CMISS:CFA:CFASPOOF is for lists with labels target, nontarget "
                 "and spoof; this one has no spoofed trials"
             )
-        tandem = [cost for cost in self.dcf if isinstance(cost, fp.MinTDCF)]
-        return tandem + (costs or [fp.MinADCF("spoof")] * has_spoof)
+        return self.tandem + (costs or [fp.MinADCF("spoof")] * has_spoof)
 
 
 @dataclass(frozen=True)
