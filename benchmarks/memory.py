@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 import fastpsr as fp
-from benchmarks.data import LARGE, Softmax
+from benchmarks.data import LARGE, LARGE_BALANCED, SITW, Softmax
 from benchmarks.harness import growth_of, in_process
 
 PROMISED_PEAK = 4.0  # times the size of the input arrays
 _WARM_UP = 100_000  # samples: enough for every thread to have work
-_SIZES = (LARGE, Softmax(1_000_000, 10))
+_SIZES = (SITW, LARGE, LARGE_BALANCED, Softmax(1_000_000, 10))
 
 
 def means(predictions: fp.Predictions) -> None:
@@ -73,13 +73,15 @@ def measure_peaks(quick: bool) -> list[dict[str, Any]]:
 
 
 def describe_peaks(peaks: list[dict[str, Any]]) -> str:
-    """Return the table; the inputs are part of the peak."""
-    lines = ["| case | data | inputs | growth | peak / inputs |", "|---|---|--:|--:|--:|"]
-    for peak in peaks:
-        inputs, growth = peak["inputs"], peak["growth"]
-        ratio = (inputs + growth) / inputs
-        lines.append(
-            f"| {peak['case']} | {peak['data']} | {inputs / 1e6:.0f} MB | {growth / 1e6:.0f} MB | "
-            f"{ratio:.2f}{' (missed)' * (ratio >= PROMISED_PEAK)} |"
-        )
+    """Return the table of the peaks over the inputs, which are part of them."""
+    lines = [f"| data | inputs | {' | '.join(CASES)} |", "|---|--:|" + "--:|" * len(CASES)]
+    for data in dict.fromkeys(peak["data"] for peak in peaks):
+        of_data = {peak["case"]: peak for peak in peaks if peak["data"] == data}
+        inputs = next(iter(of_data.values()))["inputs"]
+        cells = [data, f"{inputs / 1e6:.0f} MB"]
+        for case in CASES:
+            ratio = (inputs + of_data[case]["growth"]) / inputs if case in of_data else 0.0
+            missed = " (missed)" * (ratio >= PROMISED_PEAK)
+            cells.append(f"{ratio:.2f}{missed}" if ratio else "-")
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([*lines, "", f"Promised: under {PROMISED_PEAK:g} times the inputs."])
