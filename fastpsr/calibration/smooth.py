@@ -362,7 +362,8 @@ class AxisFits:
         steeper: AxisFits | None = None
         if not self.map.chooses_among_fits:
             steepness = max(map(self.map.steepness, fits.parameters))
-            steeper = self.steeper(steepness * (1.0 + _ROOM / np.sqrt(fewest)))
+            room = (1.0 + _ROOM / np.sqrt(fewest)) / _STRETCH
+            steeper = self.steeper(steepness * max(room, 1.0))
         if steeper is None or not steeper.axis.suits_replicates:
             steeper = self
         return replace(steeper, start=fits.parameters)
