@@ -56,10 +56,12 @@ def test_rows_are_cross_fits_that_are_evaluated_together(by_speaker):
 
 def test_rows_of_few_systems():
     a, b, q = systems().values()
+    c = fp.Predictions.from_raw_scores(b.labels, b.llrs)
     for inputs, rows in (
         ({"a": a}, ["fused", "a calibrated"]),
-        ({"a": a, "q": q}, ["fused", "a calibrated", "without quality"]),
-        ([a, b], ["fused", "0 calibrated", "1", "without 0", "without 1"]),
+        ({"a": a, "q": q}, ["fused", "a calibrated"]),
+        ([a, b], ["fused", "0 calibrated", "1", "without 0"]),
+        ({"a": a, "c": c}, ["fused", "a calibrated", "c calibrated"]),
     ):
         table = fp.evaluate_fusion(inputs)
         assert [group.system for group in table.groups] == rows

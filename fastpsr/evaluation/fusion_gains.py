@@ -76,9 +76,9 @@ def evaluate_fusion(
         systems alone, if there are quality measures; "without conditions", one fusion for all, if
         `fusion` is by condition; and, of two systems or more, "without NAME",
         the fusion of all else. Raw scores have no Cllr and actDCF: the row of such a system is
-        "NAME calibrated", its cross-fitted fusion alone. The differences are "fused" minus each
-        other row, on the same bootstrap draws: negative values are gains for metrics that are
-        losses.
+        "NAME calibrated", its cross-fitted fusion alone, which no other row repeats. The
+        differences are "fused" minus each other row, on the same bootstrap draws: negative values
+        are gains for metrics that are losses.
 
     Raises
     ------
@@ -191,13 +191,15 @@ def _fusions_by_row(
             rows.append((f"{name} calibrated", (fusion, {name: system})))
         else:
             rows.append((str(name), (None, system)))
-    if len(systems) < len(inputs):
+    alone = [{name} for name in calibrated]  # of which there are rows
+    if len(systems) < len(inputs) and {*systems} not in alone:
         rows.append((f"{WITHOUT}quality", (fusion, systems)))
     if isinstance(fusion, ByCondition):
         rows.append((f"{WITHOUT}conditions", (fusion.calibrator, inputs)))
     for name in systems if len(systems) > 1 else []:
         remaining = {key: source for key, source in inputs.items() if key != name}
-        rows.append((f"{WITHOUT}{name}", (fusion, remaining)))
+        if {*remaining} not in alone:
+            rows.append((f"{WITHOUT}{name}", (fusion, remaining)))
     for name, n in Counter([*(row for row, _ in rows), *map(str, calibrated)]).items():
         if n > 1:
             rule = f"must have names other than those of rows of the table, not {name!r}"
