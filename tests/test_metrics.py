@@ -74,6 +74,11 @@ def test_entropy_and_divergence(rule_name, K):
     assert_close(rule.divergence(r, q), expected)
 
 
+def test_divergence_of_losses_beyond_the_largest_float():
+    rule, tiny, none = fp.rules.Beta(0.0152, 1.55), [3e-319, 1.0], [0.0, 1.0]
+    assert rule.divergence([tiny, tiny, none], [none, tiny, none]).tolist() == [math.inf, 0.0, 0.0]
+
+
 def test_the_losses_of_the_paper():
     # Two classes, posterior 0.2 for the true one: -log 0.2; ((0.8)^2 + (0.8)^2) / 2.
     q = [[0.8, 0.2]]

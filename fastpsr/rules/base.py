@@ -190,8 +190,9 @@ class ScoringRule(Options, ABC):
 
     def divergence_of_logs(self, log_r: Floats, log_q: Floats) -> Floats:
         """Return the score divergence of log-posteriors, whose posteriors may underflow."""
-        with np.errstate(invalid="ignore"):  # inf - inf if r is 0; the term is then left out
+        with np.errstate(invalid="ignore"):  # inf - inf if r is 0, or a loss overflows
             excess = self.class_losses(log_q) - self.class_losses(log_r)
+        excess = np.where(np.isnan(excess), np.where(log_q < log_r, np.inf, 0.0), excess)
         return np.maximum(dot_or_zero(np.exp(log_r), excess), 0.0)
 
 
