@@ -18,7 +18,6 @@ _MANY_LABELS = (
 )
 _FEW_CLASSES = 32  # number of classes up to which all labels are compared with each class
 _MOST_LISTED = 10  # number of classes up to which a message lists them
-_EMPTY = np.empty(0)
 #: Integers up to which a float64 holds each.
 LARGEST_EXACT = 2**53
 _FINITE = float(np.finfo(np.float64).max)
@@ -377,7 +376,7 @@ def _require_no_words(name: str, labels: NDArray[Any], n_classes: int, takes_cla
     if not words:
         return
     absent = [label for label in flat if is_missing(label)]
-    label = absent[0] if absent else next((w for w in words if not _is_number(w)), words[0])
+    label = absent[0] if absent else next((w for w in words if not is_number(w)), words[0])
     remedy = _how_to_list(labels, n_classes) if takes_classes else ""
     raise ArgumentError(
         name,
@@ -409,7 +408,8 @@ def is_missing(value: object) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
-def _is_number(word: str | bytes) -> bool:
+def is_number(word: str | bytes) -> bool:
+    """Whether a word is a number, as Python reads it."""
     try:
         float(word)
     except ValueError:
@@ -420,7 +420,7 @@ def _is_number(word: str | bytes) -> bool:
 def _as_number_or_text(label: object) -> float | str:
     """Return a label without regard to whether a number is written as text."""
     word = str(label)
-    return float(word) if _is_number(word) else word
+    return float(word) if is_number(word) else word
 
 
 def _how_to_list(labels: NDArray[Any], n_classes: int) -> str:
@@ -438,7 +438,7 @@ def _how_to_list(labels: NDArray[Any], n_classes: int) -> str:
 def as_weights(name: str, weights: ArrayLike | None, n_samples: int) -> Floats:
     """Return sample weights as float64; an empty array means equal weights."""
     if weights is None:
-        return _EMPTY
+        return np.empty(0)
     array = as_floats(name, weights, 1, may_be_empty=True)
     check_length(name, array.size, n_samples)
     require(name, array, 0.0, _FINITE, "be finite and not negative")
@@ -534,17 +534,6 @@ def _normalized(name: str, posteriors: NDArray[Any]) -> Floats:
     rule = "must have rows of a positive sum to be normalized, but row {row} sums to {value}"
     _require_rows(name, sums, np.nextafter(0.0, 1.0), _FINITE, rule)
     return np.asarray(rows / sums[:, None])
-
-
-def as_matching_rows(r: ArrayLike, q: ArrayLike) -> tuple[Floats, Floats]:
-    """Return two row-aligned arrays of posteriors; a single row broadcasts."""
-    r_rows = as_posterior_rows("r", np.atleast_2d(read("r", r)))
-    q_rows = as_posterior_rows("q", np.atleast_2d(read("q", q)))
-    lengths_match = r_rows.shape[0] == q_rows.shape[0] or 1 in (r_rows.shape[0], q_rows.shape[0])
-    if r_rows.shape[1] != q_rows.shape[1] or not lengths_match:
-        shapes = f"{np.shape(r)}, {np.shape(q)}"
-        raise ArgumentError("q", f"must match, not be of shapes {shapes}", name="r and q")
-    return r_rows, q_rows
 
 
 def as_log_posterior_rows(

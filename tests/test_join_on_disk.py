@@ -16,7 +16,7 @@ import pytest
 
 import fastpsr as fp
 from fastpsr import trials
-from fastpsr.trials.joining import joined_file, key_and_scores, on_disk
+from fastpsr.trials.joining import joined_file, on_disk
 from tests.commands import surroundings
 from tests.golden import FOLDER
 
@@ -380,8 +380,7 @@ def test_collisions_of_hashes_are_no_duplicates(monkeypatch):
     save("key", KEY)
     for name, lines in (("same", LINES), ("other", SHUFFLED)):
         save(name, lines)
-        for module in (key_and_scores, joined_file):
-            monkeypatch.setattr(module, "hashes_of", of_one_value)
+        monkeypatch.setattr(pl.DataFrame, "hash_rows", of_one_value)
         _, frame = joined("key", name)
         require_as_read(frame, "key", name)
 

@@ -79,6 +79,14 @@ def test_divergence_of_losses_beyond_the_largest_float():
     assert rule.divergence([tiny, tiny, none], [none, tiny, none]).tolist() == [math.inf, 0.0, 0.0]
 
 
+def test_rows_of_divergences_match():
+    for rows in ([[0.2, 0.3, 0.5]] * 2, [[0.5, 0.5]] * 3):
+        with pytest.raises(
+            fp.ArgumentError, match=r"r and q must match, not be of shapes \(2, 2\), "
+        ):
+            fp.rules.Log().divergence([[0.5, 0.5]] * 2, rows)
+
+
 def test_the_losses_of_the_paper():
     # Two classes, posterior 0.2 for the true one: -log 0.2; ((0.8)^2 + (0.8)^2) / 2.
     q = [[0.8, 0.2]]

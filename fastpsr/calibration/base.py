@@ -183,10 +183,6 @@ class Calibrator(Fittable, ABC):
     binary_only: ClassVar[bool] = False
     #: Whether it is only defined for data that have posteriors.
     needs_posteriors: ClassVar[bool] = False
-    #: Whether no fit is best if a threshold separates the classes.
-    needs_overlap: ClassVar[bool] = False
-    #: Whether no fit is best if all scores are alike.
-    needs_differences: ClassVar[bool] = False
     #: Whether samples may have weights other than 0 and 1.
     takes_weights: ClassVar[bool] = True
 

@@ -50,8 +50,6 @@ class SmoothCalibrator(Calibrator, SmoothMap):
     parameters_: Floats
     prior_log_odds_: float
     floor_: float
-    needs_overlap = True
-    needs_differences = True
     fitted_names = ("parameters_", "prior_log_odds_", "floor_")
     constant = "all slopes are 0"
 
@@ -362,7 +360,7 @@ class AxisFits:
         steeper: AxisFits | None = None
         if not self.map.chooses_among_fits:
             steepness = max(map(self.map.steepness, fits.parameters))
-            room = (1.0 + _ROOM / np.sqrt(fewest)) / _STRETCH
+            room = (1.0 + _ROOM / np.sqrt(fewest)) / _STRETCH  # beyond what every axis has
             steeper = self.steeper(steepness * max(room, 1.0))
         if steeper is None or not steeper.axis.suits_replicates:
             steeper = self

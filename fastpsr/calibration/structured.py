@@ -35,7 +35,6 @@ class _Structured(Calibrator):
     bias_: Floats
     log_priors_: Floats
     needs_posteriors = True
-    needs_overlap = True
     fitted_names = ("scale_", "n_samples_", "weights_", "bias_", "log_priors_")
 
     def __post_init__(self) -> None:

@@ -76,9 +76,9 @@ def evaluate_fusion(
         systems alone, if there are quality measures; "without conditions", one fusion for all, if
         `fusion` is by condition; and, of two systems or more, "without NAME",
         the fusion of all else. Raw scores have no Cllr and actDCF: the row of such a system is
-        "NAME calibrated", its cross-fitted fusion alone, which no other row repeats. The
-        differences are "fused" minus each other row, on the same bootstrap draws: negative values
-        are gains for metrics that are losses.
+        "NAME calibrated", its cross-fitted fusion alone; rows that would repeat it are left out.
+        The differences are "fused" minus each other row, on the same bootstrap draws: negative
+        values are gains for metrics that are losses.
 
     Raises
     ------
@@ -191,7 +191,7 @@ def _fusions_by_row(
             rows.append((f"{name} calibrated", (fusion, {name: system})))
         else:
             rows.append((str(name), (None, system)))
-    alone = [{name} for name in calibrated]  # of which there are rows
+    alone = [{name} for name in calibrated]  # rows that others would repeat
     if len(systems) < len(inputs) and {*systems} not in alone:
         rows.append((f"{WITHOUT}quality", (fusion, systems)))
     if isinstance(fusion, ByCondition):

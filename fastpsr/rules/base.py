@@ -12,6 +12,7 @@ from fastpsr import checks, kernels
 from fastpsr.caching import ByIdentity
 from fastpsr.costs import CostMatrix
 from fastpsr.data import Predictions
+from fastpsr.errors import ArgumentError
 from fastpsr.options import Options, declared
 
 Floats = NDArray[np.float64]
@@ -185,15 +186,27 @@ class ScoringRule(Options, ABC):
         >>> fp.rules.Log().divergence([[0.5, 0.5]], [[0.9, 0.1]]).round(4).tolist()
         [0.5108]
         """
-        r_rows, q_rows = checks.as_matching_rows(r, q)
+        r_rows, q_rows = _matching_rows(r, q)
         return self.divergence_of_logs(checks.log_of_rows(r_rows), checks.log_of_rows(q_rows))
 
     def divergence_of_logs(self, log_r: Floats, log_q: Floats) -> Floats:
         """Return the score divergence of log-posteriors, whose posteriors may underflow."""
-        with np.errstate(invalid="ignore"):  # inf - inf if r is 0, or a loss overflows
-            excess = self.class_losses(log_q) - self.class_losses(log_r)
-        excess = np.where(np.isnan(excess), np.where(log_q < log_r, np.inf, 0.0), excess)
+        of_q, of_r = self.class_losses(log_q), self.class_losses(log_r)
+        are_infinite = np.isposinf(of_q) & np.isposinf(of_r)  # r is 0, or a loss overflows
+        with np.errstate(invalid="ignore"):
+            excess = np.where(are_infinite, np.where(log_q < log_r, np.inf, 0.0), of_q - of_r)
         return np.maximum(dot_or_zero(np.exp(log_r), excess), 0.0)
+
+
+def _matching_rows(r: ArrayLike, q: ArrayLike) -> tuple[Floats, Floats]:
+    """Return two row-aligned arrays of posteriors; a single row broadcasts."""
+    r_rows = checks.as_posterior_rows("r", np.atleast_2d(checks.read("r", r)))
+    q_rows = checks.as_posterior_rows("q", np.atleast_2d(checks.read("q", q)))
+    lengths_match = r_rows.shape[0] == q_rows.shape[0] or 1 in (r_rows.shape[0], q_rows.shape[0])
+    if r_rows.shape[1] != q_rows.shape[1] or not lengths_match:
+        shapes = f"{np.shape(r)}, {np.shape(q)}"
+        raise ArgumentError("q", f"must match, not be of shapes {shapes}", name="r and q")
+    return r_rows, q_rows
 
 
 def dot_or_zero(weights: Floats, values: Floats) -> Floats:
@@ -394,5 +407,5 @@ def l1_distance(r: ArrayLike, q: ArrayLike) -> Floats:
     >>> fp.rules.l1_distance([[0.5, 0.5]], [[0.9, 0.1]]).round(4).tolist()
     [0.8]
     """
-    r_rows, q_rows = checks.as_matching_rows(r, q)
+    r_rows, q_rows = _matching_rows(r, q)
     return dot_or_zero(np.ones_like(r_rows), np.abs(r_rows - q_rows))

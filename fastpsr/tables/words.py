@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.optional import polars
 from fastpsr.tables.text import TextFile, first_too_large
@@ -146,10 +147,4 @@ def _are_numbers(words: "Series") -> bool:
 
 def is_number(word: object) -> bool:
     """Whether a cell holds a number, or nothing."""
-    if word is None:  # an empty cell
-        return True
-    try:
-        float(str(word))
-    except ValueError:
-        return False
-    return True
+    return word is None or checks.is_number(str(word))

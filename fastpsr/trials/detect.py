@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fastpsr import checks
 from fastpsr.errors import ArgumentError, counted, shorten
 from fastpsr.tables.sample import Sample, look
 from fastpsr.tables.text import fields_of, words_of
@@ -215,7 +216,8 @@ class _Shares(NamedTuple):
     def of(cls, words: Sequence[str], known: Mapping[str, Any]) -> "_Shares":
         """Count words; `known` are the vocabularies of labels."""
         vocabularies = Counter(name for word in words for name in vocabularies_of([word], known))
-        numbers = [word for word in words if _is_number(word)]
+        # polars takes 1_000 for text
+        numbers = [word for word in words if checks.is_number(word) and "_" not in word]
         decimals = [word for word in numbers if not word.lstrip("+-").isdigit()]
         n_labels = max(vocabularies.values(), default=0)
         return cls(*(n / len(words) for n in (n_labels, len(numbers), len(decimals))))
@@ -230,12 +232,3 @@ class _Shares(NamedTuple):
         if role == "attack":
             return not is_number
         return any_ids or not (self.decimals > 0.5 or (is_label and not is_number))
-
-
-def _is_number(word: str) -> bool:
-    """Whether a word is a number, as polars reads it."""
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return "_" not in word

@@ -414,8 +414,8 @@ def _joined(key: Reading | None, scores: Reading, wanted: Wanted, policies: Poli
     part = _part(labeled, with_side=with_side)
     part_of_scores = part if labeled is scores else _part(scores, with_side=with_side)
     if labeled.ids:
-        are_shared = all(scores.ids[role] is ids for role, ids in labeled.ids.items())
-        rows = joining.join(part, part_of_scores, are_alike=are_shared and not with_side)
+        are_alike = not with_side and all(scores.ids[r] is ids for r, ids in labeled.ids.items())
+        rows = joining.join(part, part_of_scores, are_alike=are_alike)
         joining.check_common()
     else:
         rows = joining.join_in_order(part, part_of_scores)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
+from fastpsr.calibration.smooth import SmoothCalibrator
 from tests.contract import registry
 from tests.contract.comparison import OPTIMUM, ROUNDING, outcome, require_same
 from tests.contract.data import Case
@@ -14,6 +15,7 @@ from tests.contract.data import Case
 FLOOR = 1e-3
 MULTICLASS = "posteriors of 3 classes"
 STEPS = ("PAV", "VennAbers", "HistogramBinning")
+WITHOUT_STEPS = (SmoothCalibrator, fp.VectorScaling, fp.MatrixScaling)
 #: Attributes of which no small change lowers the mean loss on the training data.
 OPTIMAL = {
     "DirectionPreserving": ("scale_", "bias_"),
@@ -116,8 +118,8 @@ def test_a_floor_bounds_what_a_sample_costs(name):
 
 #: Data -> whether a kind refuses them, and the argument that the error names.
 REFUSED = {
-    Case(scores="separated"): (lambda kind: kind.needs_overlap, "scores"),
-    Case(scores="constant"): (lambda kind: kind.needs_differences, "scores"),
+    Case(scores="separated"): (lambda kind: issubclass(kind, WITHOUT_STEPS), "scores"),
+    Case(scores="constant"): (lambda kind: issubclass(kind, SmoothCalibrator), "scores"),
     Case("raw scores"): (lambda kind: kind.needs_posteriors, "predictions"),
     Case("logits of 3 classes"): (lambda kind: kind.binary_only, "predictions"),
     Case(weights="fractions"): (lambda kind: not kind.takes_weights, "sample_weight"),

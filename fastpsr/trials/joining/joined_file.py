@@ -24,7 +24,6 @@ from fastpsr.trials.joining.key_and_scores import (
     Rows,
     check_classes,
     check_ids,
-    hashes_of,
     settle,
 )
 from fastpsr.trials.joining.on_disk import ParquetWriter, Spill
@@ -235,7 +234,7 @@ class _Joining:
         for block in self._parts(self.key):
             self.heights.append(block.height)
             n_targets += int(block["label"].sum())
-            numbers = hashes_of(block[self._ids]).alias("hash")
+            numbers = block[self._ids].hash_rows().alias("hash")
             hashes.add(numbers.to_frame(), numbers % _BUCKETS_OF_HASHES)
             for system, feed in [*feeds.items()]:
                 scores = feed.take(block.height)
@@ -259,7 +258,7 @@ class _Joining:
         def spilled(file: TrialFile) -> Spill:
             rows = self.spill()
             for part in self._parts(file):
-                rows.add(part, hashes_of(part[self._ids]) % n_buckets)
+                rows.add(part, part[self._ids].hash_rows() % n_buckets)
             return rows
 
         of_key = spilled(self.key)

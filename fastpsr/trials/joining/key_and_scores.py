@@ -181,7 +181,7 @@ class KeyAndScores:
         `are_alike` says that both are known to have the same ids in one order.
         """
         ids = ids_in(key)
-        hashes = hashes_of(key[ids])
+        hashes = key[ids].hash_rows()  # hardly ever equal if ids are not
         first = _first_rows(key[ids], hashes)
         is_first = first == np.arange(key.height)
         if are_alike or key[ids].equals(scores[ids]):
@@ -190,7 +190,7 @@ class KeyAndScores:
             first_score, is_first_score = first, is_first
             score_of = np.where(is_first, first, -1)
         else:
-            score_hashes = hashes_of(scores[ids])
+            score_hashes = scores[ids].hash_rows()
             first_score = _first_rows(scores[ids], score_hashes)
             is_first_score = first_score == np.arange(scores.height)
             masks = is_first, is_first_score
@@ -348,12 +348,6 @@ def check_ids(argument: str, path: object, format: str, *, has_ids: bool) -> Non
 def ids_in(part: "DataFrame") -> list[str]:
     """Return the names of the columns of ids that a part has."""
     return [name for name in _IDS if name in part.columns]
-
-
-def hashes_of(ids: "DataFrame") -> "Series":
-    """Return a number for each row: equal ids have equal numbers, others hardly ever."""
-    hashes: Series = ids.hash_rows()
-    return hashes
 
 
 def _first_rows(ids: "DataFrame", hashes: "Series") -> NDArray[np.int64]:
