@@ -17,11 +17,9 @@ _S29 = np.uint64(29)
 
 def find_outside(values: Floats, low: float, high: float) -> int:
     """Return the first index where not ``low <= value <= high``, or -1; nan is outside."""
-    first_of_blocks = np.empty(count_blocks(values.size), np.int64)
-    over_blocks(
-        _find_outside, first_of_blocks.size, values, float(low), float(high), first_of_blocks
-    )
-    return _first(first_of_blocks)
+    n_outside = np.empty(count_blocks(values.size), np.int64)
+    over_blocks(_count_outside, n_outside.size, values, float(low), float(high), n_outside)
+    return _find_first(n_outside, values, low, high)
 
 
 def are_posteriors(rows: Floats, tolerance: float) -> bool:
@@ -39,9 +37,9 @@ def are_posteriors(rows: Floats, tolerance: float) -> bool:
 
 def compact_labels(labels: Counts, n_classes: int, codes: Codes) -> int:
     """Copy int64 labels into narrower `codes`; return the first index not in 0..K-1, or -1."""
-    first_of_blocks = np.empty(count_blocks(labels.size), np.int64)
-    over_blocks(_compact_labels, first_of_blocks.size, labels, n_classes, codes, first_of_blocks)
-    return _first(first_of_blocks)
+    signs = np.empty(count_blocks(labels.size), np.int64)
+    over_blocks(_compact_labels, signs.size, labels, n_classes, codes, signs)
+    return _find_first(signs < 0, labels, 0, n_classes - 1)
 
 
 def checksum(*arrays: NDArray[Any]) -> int:
@@ -60,24 +58,24 @@ def checksum(*arrays: NDArray[Any]) -> int:
     return total
 
 
-def _first(first_of_blocks):
-    hits = first_of_blocks[first_of_blocks >= 0]
-    return int(hits[0]) if hits.size else -1
+def _find_first(is_outside, values, low, high):
+    """Return the first index outside of the bounds, or -1, given which blocks have one."""
+    blocks = np.flatnonzero(is_outside)
+    if blocks.size == 0:
+        return -1
+    begin = int(blocks[0]) * BLOCK
+    of_block = values[begin : begin + BLOCK]
+    return begin + int(np.argmin((of_block >= low) & (of_block <= high)))
 
 
 @kernel
-def _find_outside(first, last, values, low, high, first_of_blocks):
+def _count_outside(first, last, values, low, high, n_outside):
     for block in range(first, last):
         of_block = values[block * BLOCK : (block + 1) * BLOCK]
         n_inside = 0
-        for i in range(of_block.size):  # counting vectorizes, leaving the loop early does not
+        for i in range(of_block.size):
             n_inside += (of_block[i] >= low) & (of_block[i] <= high)
-        first_of_blocks[block] = -1
-        if n_inside < of_block.size:
-            for i in range(of_block.size):
-                if not (low <= of_block[i] <= high):
-                    first_of_blocks[block] = block * BLOCK + i
-                    break
+        n_outside[block] = of_block.size - n_inside
 
 
 @kernel
@@ -99,22 +97,16 @@ def _count_posteriors(first, last, n_rows, rows, flat, tolerance, n_right):
 
 
 @kernel
-def _compact_labels(first, last, labels, n_classes, codes, first_of_blocks):
-    highest = n_classes - 1
+def _compact_labels(first, last, labels, n_classes, codes, signs):
     for block in range(first, last):
         given = labels[block * BLOCK : (block + 1) * BLOCK]
         narrow = codes[block * BLOCK : (block + 1) * BLOCK]
-        signs = 0
+        of_block = 0
         for i in range(given.size):
-            signs |= given[i] | (highest - given[i])  # negative if either is
+            of_block |= given[i] | (n_classes - 1 - given[i])  # negative if either is
         for i in range(given.size):
             narrow[i] = given[i]
-        first_of_blocks[block] = -1
-        if signs < 0:
-            for i in range(given.size):
-                if given[i] < 0 or given[i] > highest:
-                    first_of_blocks[block] = block * BLOCK + i
-                    break
+        signs[block] = of_block
 
 
 @kernel
