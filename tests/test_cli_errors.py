@@ -137,6 +137,10 @@ USAGE = {
     "evaluate s.npz --output -": "--json - writes to standard output",
     "evaluate --scores a --columns score=x": "--columns is for a table of scores, not for",
     "evaluate s.npz --dcf .01,.05": "give --dcf once for each operating point",
+    "evaluate s.npz --metrics NCE,AUC --dcf 0.1": "--dcf has no effect on NCE, AUC: --metrics "
+    "leaves out minDCF(0.1) and actDCF(0.1)",
+    "evaluate s.npz --metrics NCE --folds 3": "--folds has no effect on NCE",
+    "evaluate s.npz --metrics NCE --calibrator pav": "--calibrator has no effect on NCE",
 }
 
 
@@ -144,6 +148,12 @@ USAGE = {
 def test_usage(line):
     """Refused before the file is read."""
     check_refusal({"s.npz": b"cannot be read"}, line.split(), [USAGE[line]])
+
+
+def test_a_cost_without_its_metrics_in_a_fusion():
+    line = "fuse --key key --scores a b --metrics EER --dcf 0.1"
+    files = dict.fromkeys(["key", "a", "b"], b"cannot be read")
+    check_refusal(files, line.split(), ["--dcf has no effect on EER"])
 
 
 def test_the_environment_is_not_an_error_of_a_file(monkeypatch):

@@ -17,7 +17,7 @@ from fastpsr.calibration import (
     load_calibrator,
 )
 from fastpsr.calibration.files import scales_in
-from fastpsr.cli.options.files import Base, to_stdout, write_fitted
+from fastpsr.cli.options.files import Base, OutputOptions, to_stdout, write_fitted
 from fastpsr.cli.options.fusion import FusionOptions
 from fastpsr.cli.options.intervals import arguments, drawn_name
 from fastpsr.cli.options.measures import FOLDS, MetricOptions
@@ -84,7 +84,7 @@ def train_fusion(
     """Fit a fusion, print it with the gain of each system, and write the requested files."""
     names = {Path(path): name for path, name in shown_names(systems).items()}
     applied = options.names_of_applied([*names.values()]) if options.apply else {}
-    fusion, metrics = options.fusion, _metrics(options.metrics)
+    fusion, metrics = options.fusion, _metrics(options.metrics, options.tables)
     scales, conditions = _scales(options, [*names.values()]), options.conditions.by.columns
     with steps() as begin, recorded_lines() as lines:
         reader = TrialReader(options.trials, progress=begin)
@@ -229,7 +229,7 @@ def _check(name: str, trials: TrialSet, first: TrialSet) -> None:
         raise ValueError(f"{name}: must have the labels of the first system, but {trial} differs")
 
 
-def _metrics(options: MetricOptions) -> Mapping[str, Any]:
+def _metrics(options: MetricOptions, outputs: OutputOptions) -> Mapping[str, Any]:
     """Return the requested metrics, by default the metrics of a fusion."""
     costs: Any = {
         "detection": options.detection,
@@ -237,7 +237,9 @@ def _metrics(options: MetricOptions) -> Mapping[str, Any]:
     }
     if options.metrics is None:
         return metrics_of_fusion(2, **costs)
-    return named_metrics(options.metrics, 2, ["likelihoods"], **costs)
+    metrics = named_metrics(options.metrics, 2, ["likelihoods"], **costs)
+    options.check_effects(metrics, outputs, {})
+    return metrics
 
 
 def _scales(options: FusionOptions, names: Sequence[str]) -> dict[str, Any]:

@@ -109,8 +109,9 @@ def default_metrics(
     `costs` adds its Bayes risk. `detection` are detection costs in place of the usual one, and
     `spoofing` detection costs for lists with spoofed trials, or of these and bona fide ones.
     """
-    of_costs = _costs(operating_points(n_classes, kind) if detection is None else detection, kind)
-    of_costs |= _costs(spoofing, kind)
+    detection = operating_points(n_classes, kind) if detection is None else detection
+    of_costs = costs_by_name(detection, kind)
+    of_costs |= costs_by_name(spoofing, kind)
     if kind == "raw scores":
         return {eer.label: eer} | of_costs | {"minCllr": MinCllr(), "AUC": AUC()}
     zero_one: Metrics = {"NRisk zero-one": BayesRisk(CostMatrix.zero_one(n_classes))}
@@ -220,8 +221,8 @@ def common_kind(kinds: Iterable[Kind]) -> Kind:
     return min(kinds, key=order.index)
 
 
-def _costs(minimal: Iterable[MinDCF | MinADCF | MinTDCF], kind: Kind) -> Metrics:
-    """Return detection costs by name; for raw scores only the minimal ones."""
+def costs_by_name(minimal: Iterable[MinDCF | MinADCF | MinTDCF], kind: Kind) -> Metrics:
+    """Return minimal detection costs, and but for raw scores the actual ones, by name."""
     table: Metrics = {}
     for cost in minimal:
         table[cost.label] = cost

@@ -74,6 +74,13 @@ class EvaluationOptions:
             calibrator=self.loss.untrained(has_floor=has_floor),
             train=fp.CrossFit(folds=self.loss.folds or FOLDS),
         )
+        is_default = self.loss.calibrator == CalibratorOptions.calibrator
+        of_options = {
+            "--costs": [] if measures.costs is None else ["NRisk costs"],
+            "--calibrator": [] if is_default else ["RCL"],
+            "--folds": [] if self.loss.folds is None else ["RCL"],
+        }
+        measures.check_effects(metrics, self.outputs, of_options)
         if measures.eer is not None and eer.label not in metrics:
             raise ValueError(
                 f"--eer is for tables with the EER, not for one of {', '.join(metrics)}: LLRs and "

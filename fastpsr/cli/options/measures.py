@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import fastpsr as fp
 from fastpsr.caching import cached_property
 from fastpsr.cli.options.declaration import METRICS, TABLES, TRIALS, declared, option, words_of
+from fastpsr.cli.options.files import OutputOptions
 from fastpsr.exports import CALIBRATORS, PRESETS
 
 if TYPE_CHECKING:
@@ -85,6 +86,23 @@ class MetricOptions:
                 "and spoof; this one has no spoofed trials"
             )
         return self.tandem + (costs or [fp.MinADCF("spoof")] * has_spoof)
+
+    def check_effects(
+        self, metrics: Metrics, outputs: OutputOptions, of_options: Mapping[str, list[str]]
+    ) -> None:
+        """Raise if --metrics leaves out all metrics that an option is for."""
+        from fastpsr.metrics.defaults import costs_by_name
+
+        if self.metrics is None:
+            return
+        # reports mark the operating points
+        of_dcf = [] if outputs.reports else [*costs_by_name(self.dcf, "likelihoods")]
+        for name, names in {"--dcf": of_dcf, **of_options}.items():
+            if names and not metrics.keys() & names:
+                raise ValueError(
+                    f"{name} has no effect on {', '.join(metrics)}: --metrics leaves out "
+                    f"{' and '.join(names)}"
+                )
 
 
 @dataclass(frozen=True)

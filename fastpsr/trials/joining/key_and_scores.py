@@ -194,11 +194,9 @@ class KeyAndScores:
             first_score = _first_rows(scores[ids], score_hashes)
             is_first_score = first_score == np.arange(scores.height)
             masks = is_first, is_first_score
-            rows, score_rows = _matches(hashes.to_frame(), score_hashes.to_frame(), *masks)
-            if not _are_equal(key[ids], rows, scores[ids], score_rows):  # of unlike ids
-                rows, score_rows = _matches(key[ids], scores[ids], *masks)
-            score_of = np.full(key.height, -1, np.int64)
-            score_of[rows] = score_rows
+            score_of = _matches(hashes.to_frame(), score_hashes.to_frame(), *masks)
+            if not _are_equal(key[ids], scores[ids], score_of):  # hashes of unlike ids
+                score_of = _matches(key[ids], scores[ids], *masks)
         self._note_repeats(key, "label", first, ("other label", "trial again"))
         self._note_repeats(scores, "score", first_score, ("other score", "score again"))
         is_unused = is_first_score.copy()
@@ -364,8 +362,11 @@ def _first_rows(ids: "DataFrame", hashes: "Series") -> NDArray[np.int64]:
 
 def _matches(
     key: "DataFrame", scores: "DataFrame", of_key: NDArray[np.bool_], of_scores: NDArray[np.bool_]
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return rows of the key, and of the scores, that have the same entries; masks allow rows."""
+) -> NDArray[np.int64]:
+    """Return for each row of the key the row of the scores with its entries, or -1.
+
+    Masks allow rows.
+    """
     pl = polars()
 
     def allowed(part: "DataFrame", name: str, mask: NDArray[np.bool_]) -> Any:
@@ -378,19 +379,20 @@ def _matches(
         .select("key", "score")
         .collect(engine="streaming")
     )
-    return both["key"].to_numpy(), both["score"].to_numpy()
+    score_of = np.full(key.height, -1, np.int64)
+    score_of[both["key"].to_numpy()] = both["score"].to_numpy()
+    return score_of
 
 
-def _are_equal(
-    ours: "DataFrame", rows: NDArray[Any], theirs: "DataFrame", their_rows: NDArray[Any]
-) -> bool:
-    """Whether rows are equal side by side; copies of few are held."""
-    for name in ours.columns:
-        a, b = ours[name].rechunk(), theirs[name].rechunk()  # rows of one chunk are gathered faster
-        for start in range(0, rows.size, _ROWS):
-            some = slice(start, start + _ROWS)
-            if not a.gather(rows[some]).equals(b.gather(their_rows[some])):
-                return False
+def _are_equal(ours: "DataFrame", theirs: "DataFrame", rows: NDArray[np.int64]) -> bool:
+    """Whether each row equals the row of theirs that it has, if any; copies of few are held."""
+    pl, held = polars(), theirs.rechunk()  # rows of one chunk are gathered faster
+    for start in range(0, rows.size, _ROWS):
+        some = rows[start : start + _ROWS]
+        of_some = ours[start : start + _ROWS].filter(pl.Series(some >= 0))
+        pairs = zip(of_some, held[some[some >= 0]], strict=True)  # columns are compared at a time
+        if not all(pl.select(pl.lit(a).eq_missing(pl.lit(b)).all() for a, b in pairs).row(0)):
+            return False
     return True
 
 
