@@ -125,7 +125,7 @@ def test_infinite_values_and_separated_classes():
 def test_costs_of_many_decisions_are_summarized():
     y, z, _ = data(4)
     write("s.npz", y_true=y, z=z)
-    run = ["evaluate", "s.npz", "--scores-are", "logits", "--costs", "c.csv", "--metrics", "NRisk costs"]
+    run = ["evaluate", "s.npz", "--scores-are", "logits", "--costs", "c.csv"]
     for n_decisions, words in ((9, "0, 2.5, 2.5, 2.5, 2.5, 2.5, 2.5, 2.5, 2.5; 2.5, 0, "),
                                (10, "4 classes, 10 decisions, costs from 0 to 2.5\n")):  # fmt: skip
         np.savetxt("c.csv", 2.5 - 2.5 * np.eye(4, n_decisions), delimiter=",")
@@ -139,7 +139,7 @@ def test_costs_as_spreadsheets_write_them(separator):
     decimal = "." if separator == "," else ","
     rows = separator.join(["0", f"2{decimal}5"]), separator.join(["1", "0"])
     Path("c.csv").write_text("\ufeff" + "\r\n".join(rows) + "\r\n", "utf-8")
-    run = ["evaluate", "s.npz", "--scores-are", "logits", "--costs", "c.csv", "--metrics", "NRisk costs"]
+    run = ["evaluate", "s.npz", "--scores-are", "logits", "--costs", "c.csv"]
     assert "each decision: 0, 2.5; 1, 0\n" in succeed(*run)
 
 
