@@ -450,7 +450,7 @@ def _replicate(
             job.data,
             job.subset,
             job.sums,
-            (metric.n_errors(job.data.n_classes),),
+            (metric.n_bins * len(metric.events(job.data.n_classes)),),
         )
         for metric, job in zip(metrics, of_errors, strict=True)
     ]

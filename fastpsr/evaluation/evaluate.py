@@ -323,7 +323,7 @@ def _evaluated(
             apart = _estimands(pairs, results, is_paired=False)
             results |= zip(apart, results_of([*apart.values()], intervals), strict=True)
     for task in tasks:
-        task.make_rows(results)
+        task.rows = {name: task.row(name, results.get((task, name))) for name in task.metrics}
     rows = tuple(row for task in tasks for row in task.rows.values())
     groups = tuple(task.described for task in tasks)
     differences = _differences(pairs, results)

@@ -1,7 +1,7 @@
 """Computations for one system: all its samples, or a group of them."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,6 @@ from fastpsr.errors import (
     ArgumentError,
     ResultWarning,
     Subject,
-    SuspicionWarning,
     counted,
     warn,
     warnings_about,
@@ -99,13 +98,14 @@ class Task:
         """Compute the values, and prepare their replicates; warn of suspicious data."""
         self.jobs = {name: Job(m, self.data, self.subset) for name, m in self.metrics.items()}
         with_interval = [name for name in self.jobs if self.intervals and self.has_interval(name)]
-        functions: list[Callable[[], Any]] = [self._describe, self._suspicions, self._savings]
+        suspected: Any = partial(suspicions, self.data) if self.group is None else tuple
+        functions: list[Callable[[], Any]] = [self._describe, suspected, self._savings]
         functions += [partial(self._value, name, progress) for name in self.jobs]
         functions += [self.jobs[name].prepare for name in with_interval]
         with warnings_about(Subject(self.among)) if self.among else nullcontext():
             answers = iter(outcomes(functions, self.data))
-            self.described, suspected, savings = (next(answers).get() for _ in range(3))
-            for warning in suspected:
+            self.described, found, savings = (next(answers).get() for _ in range(3))
+            for warning in found:
                 warn(warning)
         for name, job in self.jobs.items():
             answer = next(answers)
@@ -142,9 +142,6 @@ class Task:
             0 if data.kind == "raw scores" else count_infinite_losses(data),
             class_names=data.class_names,
         )
-
-    def _suspicions(self) -> Sequence[SuspicionWarning]:
-        return suspicions(self.data) if self.group is None else ()
 
     @property
     def _compared_loss(self) -> str:
@@ -202,11 +199,8 @@ class Task:
             return False
         return True
 
-    def make_rows(self, results: Mapping[Any, BootstrapResult]) -> None:
-        """Make the rows of all metrics, with intervals by (task, metric)."""
-        self.rows = {name: self._row(name, results.get((self, name))) for name in self.metrics}
-
-    def _row(self, name: str, result: BootstrapResult | None) -> Row:
+    def row(self, name: str, result: BootstrapResult | None) -> Row:
+        """Return the row of a metric, with its interval if there is one."""
         metric, value, error = self.metrics[name], self.jobs[name].value, self.errors.get(name)
         state, n_infinite = "not computed", self.described.n_infinite
         if error is None:

@@ -18,12 +18,15 @@ def sum_exactly_by_group(values: Floats, groups: Codes, n_groups: int) -> Floats
     n_parts = int(max(1, min(_MOST_PARTS, values.size // (4 * BLOCK + 4 * n_groups))))
     out = np.zeros((n_parts, n_groups, 2))
     over_parts(_sum_exactly_by_group, cut(values.size, n_parts), values, groups, out)
-    return _joined(out)
+    return joined(out)
 
 
-def add_exactly(sums: Floats) -> Floats:
-    """Return (G,): the sums (P, G, 2) of several parts, rounded once."""
-    return _joined(sums).sum(axis=1)
+def joined(sums: Floats) -> Floats:
+    """Return the sums (G, 2) of several parts (P, G, 2)."""
+    whole = np.zeros(sums.shape[1:])
+    for of_part in sums:
+        add_to_exact(whole, of_part)
+    return whole
 
 
 def add_to_exact(sums: Floats, more: Floats) -> None:
@@ -98,11 +101,3 @@ def _sum_exactly_by_group(first, last, bounds, values, groups, out):
             group = groups[i]
             total[group, 0], left = two_sum_inlined(total[group, 0], values[i])
             total[group, 1] += left
-
-
-def _joined(sums):
-    """Return the sums (G, 2) of several parts (P, G, 2)."""
-    joined = np.zeros(sums.shape[1:])
-    for of_part in sums:
-        add_to_exact(joined, of_part)
-    return joined

@@ -111,10 +111,6 @@ class ECE(Metric[list[BinTotals] | BinTotals]):
         """Number of bins."""
         return len(self.bins) - 1 if isinstance(self.bins, tuple) else self.bins
 
-    def n_errors(self, n_classes: int) -> int:
-        """Return the number of signed errors: of bins, of each class for classwise errors."""
-        return self.n_bins * len(self.events(n_classes))
-
     value_range = (0.0, 1.0)
 
     @classmethod

@@ -184,6 +184,7 @@ def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, 
     needed = {*request.needed, *(() if request.wanted == "labeled scores" else ("enroll", "test"))}
     chosen, roles = request.columns, {}
     check_column_names(path, names)
+    may_be_ids = [n for n in names if n.lower() not in (*_USUAL["label"], *_USUAL["score"])]
 
     def named(words: Sequence[str]) -> list[str]:
         return [name for word in words for name in names if name.lower() == word]
@@ -205,7 +206,7 @@ def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, 
             raise request.unclear(path, rule, f"{role}=COLUMN")
         if present:
             roles[role] = present[0]
-        elif role == "enroll" and role in needed and sum(map(_may_be_ids, names)) < 2:
+        elif role == "enroll" and role in needed and len(may_be_ids) < 2:
             raise ValueError(
                 f"{path}: trials are joined on two ids, enroll and test, and there are the columns "
                 f"{', '.join(names)}: write scores and labels in one file, read without a key"
@@ -217,8 +218,3 @@ def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, 
             )
             raise request.unclear(path, rule, f"{role}=COLUMN")
     return roles
-
-
-def _may_be_ids(name: str) -> bool:
-    """Whether the name of a column is not usual for labels or scores."""
-    return name.lower() not in {*_USUAL["label"], *_USUAL["score"]}

@@ -93,16 +93,13 @@ class MetricOptions:
         """Raise if --metrics leaves out all metrics that an option is for."""
         from fastpsr.metrics.defaults import costs_by_name
 
-        if self.metrics is None:
-            return
         # reports mark the operating points
         of_dcf = [] if outputs.reports else [*costs_by_name(self.dcf, "likelihoods")]
         for name, names in {"--dcf": of_dcf, **of_options}.items():
-            if names and not metrics.keys() & names:
-                raise ValueError(
-                    f"{name} has no effect on {', '.join(metrics)}: --metrics leaves out "
-                    f"{' and '.join(names)}"
-                )
+            if self.metrics is not None and names and not metrics.keys() & names:
+                others = " and ".join(names)
+                rule = f"has no effect on {', '.join(metrics)}: --metrics leaves out {others}"
+                raise ValueError(f"{name} {rule}")
 
 
 @dataclass(frozen=True)
