@@ -150,10 +150,21 @@ def test_usage(line):
     check_refusal({"s.npz": b"cannot be read"}, line.split(), [USAGE[line]])
 
 
-def test_a_cost_without_its_metrics_in_a_fusion():
-    line = "fuse --key key --scores a b --metrics EER --dcf 0.1"
-    files = dict.fromkeys(["key", "a", "b"], b"cannot be read")
-    check_refusal(files, line.split(), ["--dcf has no effect on EER"])
+def test_options_of_metrics_that_are_left_out():
+    files = dict.fromkeys(["s.npz", "key", "a", "b"], b"cannot be read") | {"c.csv": b"0,1\n1,0\n"}
+    for line in (
+        "fuse --key key --scores a b --metrics EER --dcf 0.1",
+        "evaluate s.npz --scores-are llr --metrics EER --costs c.csv",
+        "compare --key key --scores a b --metrics EER --folds 3",
+    ):
+        *_, option, _ = line.split()
+        check_refusal(files, line.split(), [f"{option} has no effect on EER"])
+
+
+def test_operating_points_of_a_report_need_no_metric():
+    Path("s.npz").write_bytes(GOOD)
+    line = [*RUN, "--metrics", "NCE", "--dcf", "0.1", "--output", "o.html"]
+    assert fastpsr(*line).code == 0
 
 
 def test_the_environment_is_not_an_error_of_a_file(monkeypatch):

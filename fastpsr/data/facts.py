@@ -97,7 +97,7 @@ class CountRows(CollectParts[Facts]):
         n_rows, sizes, exact, checksums, weighted, common = zip(
             *(rows[i] for i in sorted(rows)), strict=True
         )
-        total = kernels.reductions.joined(np.stack(exact)).sum(axis=1)  # rounded once
+        total = kernels.reductions.sum_of_parts(np.stack(exact)).sum(axis=1)  # rounded once
         weights_of_parts = {
             weight for weight, of_part in zip(common, sizes, strict=True) if of_part.any()
         }

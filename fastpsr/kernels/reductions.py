@@ -18,10 +18,10 @@ def sum_exactly_by_group(values: Floats, groups: Codes, n_groups: int) -> Floats
     n_parts = int(max(1, min(_MOST_PARTS, values.size // (4 * BLOCK + 4 * n_groups))))
     out = np.zeros((n_parts, n_groups, 2))
     over_parts(_sum_exactly_by_group, cut(values.size, n_parts), values, groups, out)
-    return joined(out)
+    return sum_of_parts(out)
 
 
-def joined(sums: Floats) -> Floats:
+def sum_of_parts(sums: Floats) -> Floats:
     """Return the sums (G, 2) of several parts (P, G, 2)."""
     whole = np.zeros(sums.shape[1:])
     for of_part in sums:

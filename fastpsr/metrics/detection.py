@@ -375,8 +375,12 @@ class MinCllr(_CostOfLLRs, HullMetric):
         tar = summary.blocks.positives / positives * self.p_target
         # a block with samples of one class only has loss 0
         loss = _times_log(tar, non) + _times_log(non, tar)
-        of_zeros = float(Log().entropy([1.0 - self.p_target, self.p_target]))
-        return loss / of_zeros
+        return loss / self._default
+
+    @cached_property
+    def _default(self) -> float:
+        """The loss of LLRs of 0."""
+        return float(Log().entropy([1.0 - self.p_target, self.p_target]))
 
 
 @dataclass(frozen=True, eq=False)

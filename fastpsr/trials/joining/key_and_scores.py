@@ -390,7 +390,7 @@ def _are_equal(ours: "DataFrame", theirs: "DataFrame", rows: NDArray[np.int64]) 
     for start in range(0, rows.size, _ROWS):
         some = rows[start : start + _ROWS]
         of_some = ours[start : start + _ROWS].filter(pl.Series(some >= 0))
-        pairs = zip(of_some, held[some[some >= 0]], strict=True)  # columns are compared at a time
+        pairs = zip(of_some, held[some[some >= 0]], strict=True)  # compared in parallel
         if not all(pl.select(pl.lit(a).eq_missing(pl.lit(b)).all() for a, b in pairs).row(0)):
             return False
     return True
